@@ -1,0 +1,218 @@
+"""Mass matrices: of a rigid (or composite) body by ten numbers, of an articulated body by three 3x3 blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .scalars import Scalar
+from .spatial import Twist, TwistRate, Wrench, unit_index
+from .vectors import (
+    ZERO,
+    ZERO_MATRIX,
+    Matrix,
+    Vector,
+    add,
+    cross,
+    cross_rows,
+    dot,
+    madd,
+    msub,
+    scale,
+    skew,
+    symmetric,
+    times,
+    transpose,
+)
+
+TWICE = 2.0
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class MassMatrix:
+    """Mass m, first moment mc = m c and second moment J = sum m r r^T of a body, about its origin.
+
+    J stands for the inertia tensor, I = tr(J) 1 - J: it shifts and turns like a tensor without the trace. [Saha2013] (46)
+    """
+
+    m: Scalar = 0.0
+    mc: Vector = ZERO
+    J: Matrix = ZERO_MATRIX
+
+    @classmethod
+    def of_body(cls, mass: Scalar, com: Vector, inertia: Matrix) -> MassMatrix:
+        """Return the mass matrix of a body from its inertia tensor about the mass centre."""
+        half_trace = (inertia[0][0] + inertia[1][1] + inertia[2][2]) * HALF
+        rows = [[-x for x in row] for row in inertia]
+        for k in range(3):
+            rows[k][k] = half_trace - inertia[k][k]
+        central = cls(mass, ZERO, symmetric(tuple(map(tuple, rows))))  # type: ignore[arg-type]
+        return central.shifted(com)
+
+    @property
+    def inertia(self) -> Matrix:
+        """The inertia tensor about the origin."""
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = self.J
+        return ((yy + zz, -xy, -xz), (-xy, zz + xx, -yz), (-xz, -yz, xx + yy))
+
+    def __add__(self, other: MassMatrix) -> MassMatrix:
+        """Return the mass matrix of both bodies, welded together."""
+        return MassMatrix(self.m + other.m, add(self.mc, other.mc), symmetric(madd(self.J, other.J)))
+
+    def __sub__(self, other: MassMatrix) -> MassMatrix:
+        """Return what is left when a part is taken away."""
+        J = tuple(tuple(a - b for a, b in zip(x, y, strict=True)) for x, y in zip(self.J, other.J, strict=True))
+        mc = tuple(a - b for a, b in zip(self.mc, other.mc, strict=True))
+        return MassMatrix(self.m - other.m, mc, symmetric(J))  # type: ignore[arg-type]
+
+    def __matmul__(self, t: Twist) -> Wrench:
+        """Return the momentum M t = [I w + mc x v; m v + w x mc]."""
+        n = add(times(self.inertia, t.w), cross(self.mc, t.v))
+        return Wrench(n, add(scale(self.m, t.v), cross(t.w, self.mc)))
+
+    def wrench(self, dt: TwistRate) -> Wrench:
+        """Return M t' + Omega M E t, the wrench that a motion needs.                  [Saha2013] (24), (47a)
+
+        Every point accelerates by dv + U r, so that f = m dv + U mc and n = sum m r x (dv + U r), the vector of the
+        skew part of 2 U J; cheaper than I dw + w x I w, and U is shared with the children.
+        """
+        K = tuple(times(self.J, row) for row in dt.U)
+        turning = (K[2][1] - K[1][2], K[0][2] - K[2][0], K[1][0] - K[0][1])
+        n = add(turning, cross(self.mc, dt.dv))
+        return Wrench(n, add(scale(self.m, dt.dv), times(dt.U, self.mc)))
+
+    def shifted(self, r: Vector) -> MassMatrix:
+        """Return the mass matrix about an origin at -r."""
+        h = add(self.mc, scale(self.m * HALF, r))
+        J = tuple(
+            tuple(
+                self.J[i][j] + (TWICE * r[i] * h[i] if i == j else r[i] * h[j] + h[i] * r[j])
+                for j in range(3)
+            )
+            for i in range(3)
+        )
+        return MassMatrix(self.m, add(self.mc, scale(self.m, r)), symmetric(J))  # type: ignore[arg-type]
+
+    def turned(self, R) -> MassMatrix:
+        """Return the mass matrix in the frame that R turns to."""
+        return MassMatrix(self.m, R @ self.mc, R.symmetric_congruence(self.J))
+
+    def articulated(self) -> ArticulatedMass:
+        """Return the same matrix by blocks."""
+        m = self.m
+        return ArticulatedMass(
+            self.inertia, skew(self.mc), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m))
+        )
+
+    def coriolis(self, w: Vector) -> Coriolis:
+        """Return B of a body that turns with w: B t is its gyroscopic wrench, and dM/dt - 2 B is skew.
+
+        Differs from the paper: Omega M E of [Saha2013] (47) gives the same B t but is not skew in this sense. This
+        is W M of [Saha2013] (12), written at the mass centre, carried to the origin: with J_c about the centre
+        X = tr(J_c) (w x) - (w x) J and y = w x mc; see docs/theory/convective.md.
+        """
+        trace = self.J[0][0] + self.J[1][1] + self.J[2][2]
+        if not (isinstance(self.m, int | float) and self.m == 0):
+            trace = trace - dot(self.mc, self.mc) / self.m
+        X = msub(skew(scale(trace, w)), cross_rows(w, self.J))
+        return Coriolis(X, cross(w, self.mc))
+
+
+@dataclass(frozen=True)
+class Coriolis:
+    """The matrix [X 0; -(y x) 0] of convective terms of a body or of the bodies behind it."""
+
+    X: Matrix = ZERO_MATRIX
+    y: Vector = ZERO
+
+    def __add__(self, other: Coriolis) -> Coriolis:
+        """Return the sum."""
+        return Coriolis(madd(self.X, other.X), add(self.y, other.y))
+
+    def __matmul__(self, t: Twist) -> Wrench:
+        """Return the product with a twist."""
+        return Wrench(times(self.X, t.w), cross(t.w, self.y))
+
+    def transpose_times(self, t: Twist) -> Wrench:
+        """Return B^T t: its force is zero, since B has no columns for v."""
+        return Wrench(add(times(transpose(self.X), t.w), cross(self.y, t.v)))
+
+    def carried(self, M: MassMatrix, R, r: Vector, dr: Vector) -> Coriolis:
+        """Return A^T (M dA/dt + B A), the same about an origin at -r that recedes with -dr, in the frame R turns to.
+
+        With A = [1 0; -r x 1] and u = y + m dr: X' = X - mc x dr x - r x u x, y' = u; M belongs to the same bodies.
+        This is the recursion of H_ij in [Saha1999] (28).
+        """
+        mc = R @ M.mc
+        u = add(R @ self.y, scale(M.m, dr))
+        X = msub(R.congruence(self.X), madd(_double_cross(mc, dr), _double_cross(r, u)))
+        return Coriolis(X, u)
+
+
+def _double_cross(a: Vector, b: Vector) -> Matrix:
+    """Return (a x)(b x) = b a^T - (a . b) 1."""
+    d = dot(a, b)
+    return tuple(  # type: ignore[return-value]
+        tuple(b[i] * a[j] - d if i == j else b[i] * a[j] for j in range(3)) for i in range(3)
+    )
+
+
+@dataclass(frozen=True)
+class ArticulatedMass:
+    """A symmetric 6x6 matrix [I H; H^T L]: what a body with joints behind it weighs.      [Saha2013] (31)"""
+
+    I: Matrix  # noqa: E741 - the papers' letter
+    H: Matrix
+    L: Matrix
+
+    def __add__(self, other: ArticulatedMass) -> ArticulatedMass:
+        """Return the sum."""
+        return ArticulatedMass(
+            symmetric(madd(self.I, other.I)), madd(self.H, other.H), symmetric(madd(self.L, other.L))
+        )
+
+    def __matmul__(self, t: Twist) -> Wrench:
+        """Return the product with a twist (or twist rate)."""
+        n = add(times(self.I, t.w), times(self.H, t.v))
+        return Wrench(n, add(times(transpose(self.H), t.w), times(self.L, t.v)))
+
+    def without(self, p: Twist, psihat: Wrench, psi: Wrench, *, free: bool) -> ArticulatedMass:
+        """Return M - psihat psi^T, the matrix felt through a joint that moves along p.      [Saha2013] (31)
+
+        `free` says that the joint has no inertia of its own: then the result does not resist p at all, and for a
+        unit twist p a whole row and column are zero to the bit.
+        """
+        k = unit_index(p) if free else None
+        a, b = psihat.entries(), psi.entries()
+
+        def block(m: Matrix, row: int, column: int) -> Matrix:
+            return tuple(  # type: ignore[return-value]
+                tuple(
+                    0.0 if k in (row + i, column + j) else m[i][j] - a[row + i] * b[column + j]
+                    for j in range(3)
+                )
+                for i in range(3)
+            )
+
+        return ArticulatedMass(
+            symmetric(block(self.I, 0, 0)), block(self.H, 0, 3), symmetric(block(self.L, 3, 3))
+        )
+
+    def shifted(self, r: Vector) -> ArticulatedMass:
+        """Return A^T M A for an origin at -r, A = [1 0; -r x 1].
+
+        H' = H + r x L and I' = I + Z + Z^T with Z = r x (H + r x L / 2)^T.
+        """
+        G = cross_rows(scale(HALF, r), self.L)
+        middle = madd(self.H, G)
+        Z = cross_rows(r, transpose(middle))
+        inertia = tuple(
+            tuple(self.I[i][j] + (Z[i][j] + Z[j][i]) for j in range(3)) for i in range(3)
+        )
+        return ArticulatedMass(symmetric(inertia), madd(middle, G), self.L)  # type: ignore[arg-type]
+
+    def turned(self, R) -> ArticulatedMass:
+        """Return the matrix in the frame that R turns to."""
+        return ArticulatedMass(
+            R.symmetric_congruence(self.I), R.congruence(self.H), R.symmetric_congruence(self.L)
+        )

@@ -1,0 +1,82 @@
+"""The propagation A from a parent to its child: shift, turn, shift; never a stored 6x6 matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .mass import ArticulatedMass, MassMatrix
+from .rotations import ONE, Rotation
+from .spatial import Twist, TwistRate, Wrench
+from .vectors import ZERO, Vector, add, cross, is_zero, times
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """Where a child stands in its parent: r to the joint, turn E, then s along the child's own axes.
+
+    `A @ t` carries a twist outward, `A.T @ w` a wrench inward, `A.T @ M @ A` a mass matrix inward.
+    Differs from the paper: frames are the bodies' own, so that A also turns.                [Saha2013] (36b)
+    """
+
+    r: Vector = ZERO
+    E: Rotation = ONE
+    s: Vector = ZERO
+
+    def __matmul__(self, x):
+        """Carry a twist or a twist rate of the parent to the child's origin and frame."""
+        if isinstance(x, Twist):
+            w = self.E.T @ x.w
+            v = self.E.T @ add(x.v, cross(x.w, self.r))
+            return Twist(w, add(v, cross(w, self.s)))
+        if isinstance(x, TwistRate):
+            # A t' + dA t: the acceleration of the parent's point where the child's origin is.
+            moved = TwistRate(self.E.T @ x.w, self.E.T @ x.dw, self._turned_acceleration(x))
+            if is_zero(self.s):
+                return moved
+            return TwistRate(moved.w, moved.dw, add(moved.dv, times(moved.U, self.s)))
+        return NotImplemented
+
+    def _turned_acceleration(self, x: TwistRate) -> Vector:
+        return self.E.T @ (x.dv if is_zero(self.r) else add(x.dv, times(x.U, self.r)))
+
+    @property
+    def T(self) -> _Transposed:
+        """The transpose, which carries wrenches and mass matrices inward."""
+        return _Transposed(self)
+
+    @property
+    def offset(self) -> Vector:
+        """The child's origin in the parent's frame."""
+        return self.r if is_zero(self.s) else add(self.r, self.E @ self.s)
+
+    def locate(self, x: Vector) -> Vector:
+        """Return the place in the parent's frame of a point given in the child's."""
+        return add(self.r, self.E @ add(self.s, x))
+
+
+@dataclass(frozen=True)
+class _Transposed:
+    A: Propagation
+
+    def __matmul__(self, x):
+        if isinstance(x, Wrench):
+            A = self.A
+            f = A.E @ x.f
+            return Wrench(add(A.E @ add(x.n, cross(A.s, x.f)), cross(A.r, f)), f)
+        if isinstance(x, MassMatrix | ArticulatedMass):
+            return _Half(self.A, x)
+        return NotImplemented
+
+
+@dataclass(frozen=True)
+class _Half:
+    """A^T M, waiting for its A: only the whole congruence is ever computed."""
+
+    A: Propagation
+    M: MassMatrix | ArticulatedMass
+
+    def __matmul__(self, other: Propagation):
+        assert other is self.A, "a mass matrix is carried by one propagation: A.T @ M @ A"
+        M = self.M if is_zero(other.s) else self.M.shifted(other.s)
+        M = M.turned(other.E)
+        return M if is_zero(other.r) else M.shifted(other.r)

@@ -1,0 +1,63 @@
+"""Elementary functions on any scalar: floats go to `math`, others answer by a method of the same name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+Scalar = Any
+"""A float, a traced value, an expression of parameters: anything that knows + - * /."""
+
+NOISE = 4 * 2.220446049250313e-16
+"""Entries of a rotation below this are the rounding of a zero, as in cos(pi/2) = 6e-17."""
+
+
+def is_number(x: Scalar) -> bool:
+    """Tell whether x is a plain number, known now."""
+    return isinstance(x, int | float)
+
+
+def _function(name: str):
+    plain = getattr(math, name)
+
+    def apply(x: Scalar) -> Scalar:
+        return plain(x) if isinstance(x, int | float) else getattr(x, name)()
+
+    apply.__name__ = name
+    apply.__doc__ = f"Return {name}(x)."
+    return apply
+
+
+sin = _function("sin")
+cos = _function("cos")
+tan = _function("tan")
+sqrt = _function("sqrt")
+asin = _function("asin")
+acos = _function("acos")
+atan = _function("atan")
+exp = _function("exp")
+log = _function("log")
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """Return the angle of the point (x, y) in (-pi, pi]."""
+    if is_number(y) and is_number(x):
+        return math.atan2(y, x)
+    return y.atan2(x) if not is_number(y) else x.ratan2(y)
+
+
+def where(condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
+    """Return `yes` where the condition is not zero, else `no`; both are computed."""
+    if isinstance(condition, bool | int | float):
+        return yes if condition else no
+    return condition.where(yes, no)
+
+
+def snap(x: Scalar) -> Scalar:
+    """Clear the rounding noise of entries that are -1, 0 or 1 in exact arithmetic."""
+    if not isinstance(x, int | float):
+        return x
+    for exact in (0.0, 1.0, -1.0):
+        if abs(x - exact) <= NOISE:
+            return exact
+    return float(x)

@@ -1,0 +1,159 @@
+"""Twists t = [omega; v], their rates and wrenches w = [n; f], about the joint's origin, in the body's frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from .scalars import Scalar
+from .vectors import ZERO, Matrix, Vector, add, cross, dot, neg, scale, sub
+
+
+@dataclass(frozen=True)
+class Twist:
+    """Angular velocity w and velocity v of the origin.                                   [Saha2013] (1)"""
+
+    w: Vector = ZERO
+    v: Vector = ZERO
+
+    def __add__(self, other: Twist) -> Twist:
+        """Return the sum."""
+        return Twist(add(self.w, other.w), add(self.v, other.v))
+
+    def __sub__(self, other: Twist) -> Twist:
+        """Return the difference."""
+        return Twist(sub(self.w, other.w), sub(self.v, other.v))
+
+    def __mul__(self, k: Scalar) -> Twist:
+        """Return the twist times a scalar."""
+        return Twist(scale(k, self.w), scale(k, self.v))
+
+    def entries(self) -> tuple:
+        """Return the six scalars."""
+        return (*self.w, *self.v)
+
+
+@dataclass(frozen=True)
+class TwistRate:
+    """Angular acceleration dw and acceleration dv of the origin, with the angular velocity w they go with.
+
+    Both are true rates of vectors (not Featherstone's spatial acceleration), so that v itself is never needed.
+    Knowing w, a twist rate tells the acceleration of any point of its body: dv + U r.
+    """
+
+    w: Vector = ZERO
+    dw: Vector = ZERO
+    dv: Vector = ZERO
+
+    @cached_property
+    def U(self) -> Matrix:
+        """[dw x] + [w x][w x]: the acceleration of a point relative to the origin is U r."""
+        (x, y, z), (dx, dy, dz) = self.w, self.dw
+        xx, yy, zz, xy, yz, zx = x * x, y * y, z * z, x * y, y * z, z * x
+        return (
+            (-(yy + zz), xy - dz, zx + dy),
+            (xy + dz, -(xx + zz), yz - dx),
+            (zx - dy, yz + dx, -(xx + yy)),
+        )
+
+    def __add__(self, other: Twist | TwistRate) -> TwistRate:
+        """Add the rates of a joint: P qdd (a Twist), or its bias, which also brings the joint's angular velocity."""
+        if isinstance(other, TwistRate):
+            return TwistRate(add(self.w, other.w), add(self.dw, other.dw), add(self.dv, other.dv))
+        return TwistRate(self.w, add(self.dw, other.w), add(self.dv, other.v))
+
+    def entries(self) -> tuple:
+        """Return the six scalars [dw; dv]."""
+        return (*self.dw, *self.dv)
+
+
+@dataclass(frozen=True)
+class Wrench:
+    """Moment n about the origin and force f.                                             [Saha2013] (1)"""
+
+    n: Vector = ZERO
+    f: Vector = ZERO
+
+    def __add__(self, other: Wrench) -> Wrench:
+        """Return the sum."""
+        return Wrench(add(self.n, other.n), add(self.f, other.f))
+
+    def __sub__(self, other: Wrench) -> Wrench:
+        """Return the difference."""
+        return Wrench(sub(self.n, other.n), sub(self.f, other.f))
+
+    def __neg__(self) -> Wrench:
+        """Return the opposite wrench."""
+        return Wrench(neg(self.n), neg(self.f))
+
+    def __mul__(self, k: Scalar) -> Wrench:
+        """Return the wrench times a scalar."""
+        return Wrench(scale(k, self.n), scale(k, self.f))
+
+    def entries(self) -> tuple:
+        """Return the six scalars."""
+        return (*self.n, *self.f)
+
+
+def unit_index(t: Twist) -> int | None:
+    """Return k where t is the k-th of the six unit twists, else None."""
+    entries = t.entries()
+    if not all(isinstance(x, int | float) for x in entries):
+        return None
+    return entries.index(1.0) if sorted(entries) == [0.0] * 5 + [1.0] else None
+
+
+def power(w: Wrench, t: Twist) -> Scalar:
+    """Return n . omega + f . v."""
+    return dot(w.n, t.w) + dot(w.f, t.v)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A joint's motion P: one twist a degree of freedom, in the child's frame, with its rate along qd.
+
+    `rates` holds d P / dt as the child sees it, one twist a column; it is zero for joints whose axes are fixed in
+    the child.                                                                    [Saha2013] (36b), (43)-(45)
+    """
+
+    columns: tuple[Twist, ...] = ()
+    rates: tuple[Twist, ...] | None = None
+
+    def __matmul__(self, qd) -> Twist:
+        """Return P qd."""
+        total = Twist()
+        for column, rate in zip(self.columns, qd, strict=True):
+            total = total + column * rate
+        return total
+
+    @property
+    def T(self) -> _Projection:
+        """The transpose: P^T w is what the joint feels of a wrench."""
+        return _Projection(self)
+
+    def bias(self, t: Twist, qd) -> TwistRate:
+        """Return the rates of a body that moves with t while its joint moves with qd, less P qdd and those of its parent.
+
+        With the joint's own [w_r; v_r] = P qd: [w x w_r; (2 w - w_r) x v_r] + P' qd; the last product is the
+        Coriolis term.                                                                        [Saha2013] (23)
+        """
+        own = self @ qd
+        dw = cross(t.w, own.w)
+        dv = cross(sub(add(t.w, t.w), own.w), own.v)
+        seen = Motion(self.rates) @ qd if self.rates else Twist()
+        return TwistRate(own.w, dw, dv) + seen
+
+    def rate(self, t: Twist) -> Motion:
+        """Return d P / dt of a body that moves with t: Omega P + P'.                       [Saha1999] (26)"""
+        turned = tuple(Twist(cross(t.w, c.w), cross(t.w, c.v)) for c in self.columns)
+        if self.rates:
+            turned = tuple(a + b for a, b in zip(turned, self.rates, strict=True))
+        return Motion(turned)
+
+
+@dataclass(frozen=True)
+class _Projection:
+    motion: Motion
+
+    def __matmul__(self, w: Wrench) -> tuple:
+        return tuple(power(w, column) for column in self.motion.columns)

@@ -1,0 +1,119 @@
+"""A mechanism and the name of an algorithm in, the Program out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..algebra.spatial import power
+from ..dynamics import ALGORITHMS
+from ..errors import InputError, ModelError, unknown_name
+from ..joints import kind
+from ..model.mechanism import Mechanism, resolved
+from .program import Array, Program
+from .sweeps import Tree
+from .trace import Trace
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compile: an algorithm with its options."""
+
+    name: str
+    frame: str | None = None
+    axes: str | None = None
+    wrenches: bool = False
+    dtype: str = "float64"
+
+    def checked(self, mechanism: Mechanism) -> Request:
+        """Return the request with defaults filled in, or raise an error that says what is possible."""
+        if self.name not in ALGORITHMS:
+            raise unknown_name("function", self.name, ALGORITHMS)
+        algorithm = ALGORITHMS[self.name]
+        if algorithm.frame:
+            if self.frame is None:
+                raise InputError(f"{self.name} needs a frame: one of {', '.join(mechanism.frame_names)}")
+            mechanism.frame(self.frame)
+        elif self.frame is not None:
+            raise InputError(f"{self.name} takes no frame")
+        axes = self.axes or algorithm.axes
+        if self.axes is not None and algorithm.axes is None:
+            raise InputError(f"{self.name} has no choice of axes")
+        if axes not in (None, "body", "world"):
+            raise InputError(f"axes is {axes!r}; expected 'body' or 'world'")
+        if self.wrenches and not algorithm.wrenches:
+            raise InputError(f"{self.name} does not depend on external wrenches")
+        if self.dtype not in ("float64", "float32"):
+            raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
+        return Request(self.name, self.frame, axes, self.wrenches, self.dtype)
+
+
+def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...], Array]:
+    """Return the inputs and the output of a request, with their shapes."""
+    algorithm = ALGORITHMS[request.name]
+    sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": len(mechanism.bodies)}
+    shapes = {name: ("nq" if name in ("q", "q2") else "nv",) for name in algorithm.inputs}
+    if request.wrenches:
+        shapes["wrenches"] = ("nb", 6)
+    inputs = [Array(name, _sized(shape, sizes)) for name, shape in shapes.items()]
+    if mechanism.free_parameters:
+        inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
+    return tuple(inputs), Array(algorithm.output, _sized(algorithm.shape, sizes))
+
+
+def build(mechanism: Mechanism, request: Request) -> Program:
+    """Trace the page of an algorithm on a mechanism."""
+    algorithm = ALGORITHMS[request.name]
+    inputs, output = signature(mechanism, request)
+    trace = Trace()
+    scalars = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    tree = Tree(mechanism, scalars)
+    if algorithm.lumps and not mechanism.free_parameters:
+        tree.lump()
+    options = {"frame": request.frame} if algorithm.frame else {}
+    if algorithm.axes:
+        options["axes"] = request.axes
+    results = list(algorithm.page(tree, **options))
+    return Program.of_trace(request.name, inputs, (output,), trace, [results])
+
+
+def refuse_singular(mechanism: Mechanism, request: Request) -> None:
+    """Raise ModelError where an algorithm divides by inertias that are zero whatever the state."""
+    if ALGORITHMS[request.name].inverts and (joints := weightless_joints(mechanism)):
+        named = ", ".join(map(repr, joints))
+        raise ModelError(
+            f"{request.name} needs an invertible inertia matrix, but nothing that has inertia resists joint {named}",
+            where=f"mechanism {mechanism.name!r}",
+            remedy="give the bodies behind it mass and inertia, or the joint an armature",
+        )
+
+
+@lru_cache(maxsize=256)
+def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return the joints whose pivot in I = U D U^T vanishes in a general state: I is singular at every q.
+
+    The elimination of dynamics/forward.py on plain numbers, with each pivot compared to the composite body's.
+    """
+    rng = np.random.default_rng(1)
+    q = [x for j in mechanism.joints for x in kind(j.kind).random(resolved(j, mechanism.values()), rng)]
+    tree = Tree(mechanism, {"q": q})
+    out: list[str] = []
+    for i in tree.records:
+        i.Mtilde, i.Mhat = i.M, i.M.articulated()
+    for i in reversed(tree.records):
+        for pk, armature in reversed(list(zip(i.P.columns, i.armature, strict=True))):
+            psihat = i.Mhat @ pk
+            mhat = power(psihat, pk) + armature
+            if mhat <= 1e-12 * (power(i.Mtilde @ pk, pk) + armature):
+                out.append(i.joint.name)
+                continue
+            i.Mhat = i.Mhat.without(pk, psihat, psihat * (1.0 / mhat), free=armature == 0)
+        i.parent.Mtilde += i.A.T @ i.Mtilde @ i.A
+        i.parent.Mhat += i.A.T @ i.Mhat @ i.A
+    return tuple(dict.fromkeys(reversed(out)))
+
+
+def _sized(shape, sizes) -> tuple[int, ...]:
+    return tuple(sizes.get(n, n) for n in shape)

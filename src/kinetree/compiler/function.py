@@ -1,0 +1,175 @@
+"""Function: one compiled algorithm of one mechanism, as a NumPy gufunc with checks, threads and pickling around it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..model.mechanism import Mechanism
+from . import cache
+from .build import Request, build, refuse_singular, signature
+from .gufunc import core_signature, register
+from .program import Program
+
+SPLIT = 4096
+"""Threads get at least this many samples each; smaller batches run faster in one."""
+
+
+class Function:
+    """What `arm.function(name)` returns: call it like the gufunc it holds, which checks nothing but shapes."""
+
+    def __init__(self, mechanism: Mechanism, request: Request) -> None:
+        """Compile a request, or fetch its object code from the cache."""
+        self.request = request.checked(mechanism)
+        self.mechanism = mechanism
+        refuse_singular(mechanism, self.request)
+        self.inputs, self.output = signature(mechanism, self.request)
+        self._bad = ctypes.c_int64(0)
+        self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
+
+    @property
+    def name(self) -> str:
+        """The algorithm's name."""
+        return self.request.name
+
+    @cached_property
+    def program(self) -> Program:
+        """The arithmetic, operation by operation."""
+        return build(self.mechanism, self.request)
+
+    def cost(self) -> dict[str, int]:
+        """Return the operations of one sample: multiplications, additions, divisions, roots, sines."""
+        return self.program.cost()
+
+    def __call__(self, *arguments, **options):
+        """Run the bare gufunc: broadcasting, out= and the rest as NumPy has them; NaN passes through."""
+        return self.gufunc(*arguments, **options)
+
+    def checked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
+        """Run with errors that say what came and what was expected, and refuse input that is not finite.
+
+        The kernel itself counts blocks with NaN or infinities, so that the check costs next to nothing.
+        """
+        before = self._bad.value
+        try:
+            result = self._run(arguments, out, threads)
+        except (ValueError, TypeError) as error:
+            raise self._explained(arguments, out, error) from None
+        if self._bad.value != before:
+            self._refuse_non_finite(arguments)
+        return result
+
+    def unchecked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
+        """Run without a look at the numbers."""
+        try:
+            return self._run(arguments, out, threads)
+        except (ValueError, TypeError) as error:
+            raise self._explained(arguments, out, error) from None
+
+    def __reduce__(self):
+        """Pickle as the mechanism and the request; the other side compiles or finds it in its cache."""
+        return (Function, (self.mechanism, self.request))
+
+    def __repr__(self) -> str:
+        """Return the name with its shapes."""
+        inputs = ", ".join(f"{a.name}{list(a.shape)}" for a in self.inputs)
+        return f"<{self.name}({inputs}) -> {self.output.name}{list(self.output.shape)} of {self.mechanism.name}>"
+
+    def _has_entries(self) -> bool:
+        return self.output.size > 0 and all(a.size > 0 for a in self.inputs)
+
+    def _native(self) -> np.ufunc:
+        from .targets import llvm
+
+        dtype = self.request.dtype
+        name = cache.key(self.mechanism, self.request, llvm.fingerprint())
+        loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_object(self.program, dtype)))
+        signature = core_signature(self.inputs, (self.output,))
+        doc = f"{self.name} of {self.mechanism.name}: {signature}"
+        arity = (len(self.inputs), 1)
+        return register(loaded.address, self._bad, self.name, doc, signature, arity, dtype, loaded)
+
+    def _without_entries(self, *arguments, out=None):
+        """Stand in for the gufunc where an array has no entries (a mechanism that cannot move)."""
+        for a, given in zip(self.inputs, arguments, strict=True):
+            if np.shape(given)[np.ndim(given) - len(a.shape) :] != a.shape:
+                raise ValueError("shape")
+        result = self.program.interpret(*arguments)[0].astype(self.request.dtype)
+        if out is not None:
+            out[...] = result
+            return out
+        return result
+
+    def _run(self, arguments: tuple, out, threads: int | None):
+        if threads is None or threads == 1:
+            return self.gufunc(*arguments) if out is None else self.gufunc(*arguments, out=out)
+        return self._threaded(arguments, out, threads)
+
+    def _threaded(self, arguments: tuple, out, threads: int):
+        if threads < 0:
+            raise InputError(f"threads is {threads}; expected 1 or more, or 0 for all cores")
+        arrays = [np.asarray(a) for a in arguments]
+        leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, self.inputs, strict=True)]
+        lead = np.broadcast_shapes(*leads)
+        parts = min(threads or os.cpu_count() or 1, prod(lead) // SPLIT, lead[0] if lead else 1)
+        if parts <= 1:
+            return self._run(arguments, out, None)
+        if out is None:
+            out = np.empty(lead + self.output.shape, self.request.dtype)
+        cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
+        arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
+        cuts = [lead[0] * k // parts for k in range(parts + 1)]
+
+        def run(k: int) -> None:
+            rows = slice(cuts[k], cuts[k + 1])
+            self.gufunc(*(a[rows] for a in arrays), out=out[rows])
+
+        with ThreadPoolExecutor(parts) as pool:
+            list(pool.map(run, range(parts)))
+        return out
+
+    def _explained(self, arguments: tuple, out, error: Exception) -> InputError:
+        if len(arguments) != len(self.inputs):
+            names = ", ".join(a.name for a in self.inputs)
+            return InputError(f"{self.name} takes {len(self.inputs)} arrays ({names}); {len(arguments)} came")
+        leads = []
+        for a, given in zip(self.inputs, arguments, strict=True):
+            try:
+                array = np.asarray(given)
+                ok = np.can_cast(array.dtype, np.float64, "same_kind") and array.dtype != object
+            except (ValueError, TypeError):
+                ok, array = False, np.zeros(0)
+            if not ok:
+                return InputError(f"{self.name}: {a.name} is not an array of real numbers")
+            core = array.shape[array.ndim - len(a.shape) :] if array.ndim >= len(a.shape) else None
+            if core != a.shape:
+                expected = ", ".join(["...", *map(str, a.shape)])
+                return InputError(f"{self.name}: {a.name} has shape {array.shape}; expected [{expected}]")
+            leads.append(array.shape[: array.ndim - len(a.shape)])
+        try:
+            lead = np.broadcast_shapes(*leads)
+        except ValueError:
+            pairs = ", ".join(f"{a.name} {shape}" for a, shape in zip(self.inputs, leads, strict=True))
+            return InputError(f"{self.name}: the leading shapes do not fit together: {pairs}")
+        if out is not None and np.shape(out) != lead + self.output.shape:
+            return InputError(f"{self.name}: out has shape {np.shape(out)}; expected {lead + self.output.shape}")
+        return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
+
+    def _refuse_non_finite(self, arguments: tuple) -> None:
+        for a, given in zip(self.inputs, arguments, strict=True):
+            array = np.asarray(given, dtype=float)
+            bad = np.argwhere(~np.isfinite(array))
+            if len(bad):
+                at = ", ".join(map(str, bad[0]))
+                raise InputError(
+                    f"{self.name}: {a.name}[{at}] is {array[tuple(bad[0])]}"
+                    + (f", and {len(bad) - 1} more entries are not finite" if len(bad) > 1 else "")
+                    + "; give finite numbers, or check=False to let NaN through"
+                )

@@ -1,0 +1,1 @@
+"""What a Program becomes: native code by LLVM."""

@@ -1,0 +1,282 @@
+"""NumPy's inner loop around a body: rows of samples into blocks of vectors and back.
+
+NumPy hands over pointers, the number of samples, the stride from sample to sample of each array, and the strides of its
+core dimensions. Where the core of every array is dense, whole blocks are loaded row by row and transposed in
+registers; other layouts, and the remainder, go entry by entry with the last sample repeated.
+"""
+
+from __future__ import annotations
+
+from . import llvm_math
+from .llvm_writer import Text
+
+
+def kernel(program, lanes, w, angles: list[int]) -> str:
+    """Return the assembly of `kernel(char **args, npy_intp *dims, npy_intp *steps, void *bad)`.
+
+    `bad` points to a 64-bit count, raised whenever a block had an input that is not finite. `angles` are the places in
+    the block of which only sine and cosine are taken: large ones are brought into one turn before the body runs.
+    """
+    arrays = [*program.inputs, *program.outputs]
+    n_in = sum(a.size for a in program.inputs)
+    n_out = sum(a.size for a in program.outputs)
+    V, L, size = lanes.vector, lanes.count, lanes.bits // 8
+    t = Text()
+    t.put(
+        "define void @kernel(ptr %args, ptr %dims, ptr %steps, ptr %bad) #0 {",
+        "entry:",
+        f"  %in = alloca {V}, i64 {max(n_in, 1)}, align 64",
+        f"  %out = alloca {V}, i64 {max(n_out, 1)}, align 64",
+        "  %n = load i64, ptr %dims",
+    )
+    for k in range(len(arrays)):
+        t.put(
+            f"  %pp{k} = getelementptr ptr, ptr %args, i64 {k}",
+            f"  %p{k} = load ptr, ptr %pp{k}",
+            f"  %sp{k} = getelementptr i64, ptr %steps, i64 {k}",
+            f"  %s{k} = load i64, ptr %sp{k}",
+        )
+    # Core strides follow, one for each core dimension of each array; all dense means the fast way.
+    at, dense, cores = len(arrays), "true", []
+    for k, a in enumerate(arrays):
+        mine, expected = [], size
+        for d in range(len(a.shape)):
+            t.put(f"  %cp{k}_{d} = getelementptr i64, ptr %steps, i64 {at}", f"  %c{k}_{d} = load i64, ptr %cp{k}_{d}")
+            mine.append(f"%c{k}_{d}")
+            at += 1
+        for d in reversed(range(len(a.shape))):
+            if a.shape[d] > 1:
+                ok = t.new(f"icmp eq i64 {mine[d]}, {expected}")
+                dense = t.new(f"and i1 {dense}, {ok}")
+            expected *= a.shape[d]
+        cores.append(mine)
+    t.put(
+        f"  %whole = and i64 %n, -{L}",
+        f"  %fast = select i1 {dense}, i64 %whole, i64 0",
+        "  br label %head",
+        "head:",
+        "  %i = phi i64 [ 0, %entry ], [ %next, %after ]",
+        "  %more = icmp slt i64 %i, %n",
+        "  br i1 %more, label %choose, label %done",
+        "choose:",
+        "  %is_fast = icmp slt i64 %i, %fast",
+        "  br i1 %is_fast, label %load_fast, label %load_slow",
+        "load_fast:",
+    )
+    at = 0
+    for k, a in enumerate(program.inputs):
+        _load_rows(t, lanes, k, a.size, at)
+        at += a.size
+    t.put("  br label %compute", "load_slow:")
+    at = 0
+    for k, a in enumerate(program.inputs):
+        _entry_by_entry(t, lanes, k, a.shape, cores[k], at, "in", store=False)
+        at += a.size
+    t.put("  br label %compute", "compute:")
+    _scan(t, lanes, n_in, angles)
+    t.put("  call void @body(ptr %in, ptr %out)", "  br i1 %is_fast, label %store_fast, label %store_slow", "store_fast:")
+    at = 0
+    for j, a in enumerate(program.outputs):
+        _store_rows(t, lanes, len(program.inputs) + j, a.size, at)
+        at += a.size
+    t.put("  br label %after", "store_slow:")
+    at = 0
+    for j, a in enumerate(program.outputs):
+        k = len(program.inputs) + j
+        _entry_by_entry(t, lanes, k, a.shape, cores[k], at, "out", store=True)
+        at += a.size
+    t.put("  br label %after", "after:", f"  %next = add i64 %i, {L}", "  br label %head", "done:", "  ret void", "}")
+    w.used |= t.used
+    return t.text() + "\n" + mend(lanes, w, angles)
+
+
+def _row(t, lanes, k: int, lane: int) -> str:
+    """Return a pointer to the sample in a lane of array k."""
+    index = t.new(f"add i64 %i, {lane}")
+    return t.new(f"getelementptr i8, ptr %p{k}, i64 {t.new(f'mul i64 {index}, %s{k}')}")
+
+
+def _mask(count: int, used: int) -> str:
+    return "<" + ", ".join(f"i1 {'true' if j < used else 'false'}" for j in range(count)) + ">"
+
+
+def _load_rows(t, lanes, k: int, n: int, at: int) -> None:
+    """Load whole rows of 8 (16) samples, piece by piece, and transpose each piece into vectors."""
+    V, L, S = lanes.vector, lanes.count, lanes.scalar
+    size = align = lanes.bits // 8
+    rows = [_row(t, lanes, k, lane) for lane in range(L)]
+    full = f"llvm.masked.load.v{L}f{lanes.bits}.p0"
+    for start in range(0, n, L):
+        used = min(L, n - start)
+        pieces = []
+        for row in rows:
+            p = t.new(f"getelementptr i8, ptr {row}, i64 {start * size}")
+            if used == 1:
+                x = t.new(f"load {S}, ptr {p}, align {align}")
+                pieces.append(t.new(f"insertelement {V} poison, {S} {x}, i32 0"))
+            elif used == L:
+                pieces.append(t.new(f"load {V}, ptr {p}, align {align}"))
+            else:
+                t.used.add(f"declare {V} @{full}(ptr, {lanes.mask}, {V})")
+                pieces.append(
+                    t.new(
+                        f"call {V} @{full}(ptr align {align} {p}, {lanes.mask} {_mask(L, used)}, {V} zeroinitializer)"
+                    )
+                )
+        for j, column in enumerate(_transposed(t, lanes, pieces)[:used]):
+            p = t.new(f"getelementptr {V}, ptr %in, i64 {at + start + j}")
+            t.put(f"  store {V} {column}, ptr {p}, align 64")
+
+
+def _store_rows(t, lanes, k: int, n: int, at: int) -> None:
+    """Transpose pieces of the output back into rows and store them."""
+    V, L, S = lanes.vector, lanes.count, lanes.scalar
+    size = align = lanes.bits // 8
+    rows = [_row(t, lanes, k, lane) for lane in range(L)]
+    full = f"llvm.masked.store.v{L}f{lanes.bits}.p0"
+    for start in range(0, n, L):
+        used = min(L, n - start)
+        columns = []
+        for j in range(used):
+            p = t.new(f"getelementptr {V}, ptr %out, i64 {at + start + j}")
+            columns.append(t.new(f"load {V}, ptr {p}, align 64"))
+        columns += ["zeroinitializer"] * (L - used)
+        for row, piece in zip(rows, _transposed(t, lanes, columns), strict=True):
+            p = t.new(f"getelementptr i8, ptr {row}, i64 {start * size}")
+            if used == 1:
+                x = t.new(f"extractelement {V} {piece}, i32 0")
+                t.put(f"  store {S} {x}, ptr {p}, align {align}")
+            elif used == L:
+                t.put(f"  store {V} {piece}, ptr {p}, align {align}")
+            else:
+                t.used.add(f"declare void @{full}({V}, ptr, {lanes.mask})")
+                t.put(f"  call void @{full}({V} {piece}, ptr align {align} {p}, {lanes.mask} {_mask(L, used)})")
+
+
+def _transposed(t, lanes, rows: list[str]) -> list[str]:
+    """Transpose a square of vectors by log2(L) rounds of two-way shuffles (a butterfly)."""
+    V, L = lanes.vector, lanes.count
+    rows = list(rows)
+    step = 1
+    while step < L:
+        low = [(j if not j & step else L + j - step) for j in range(L)]
+        high = [(j + step if not j & step else L + j) for j in range(L)]
+        new = list(rows)
+        for i in range(L):
+            if not i & step:
+                a, b = rows[i], rows[i + step]
+                new[i] = t.new(f"shufflevector {V} {a}, {V} {b}, <{L} x i32> <{_ints(low)}>")
+                new[i + step] = t.new(f"shufflevector {V} {a}, {V} {b}, <{L} x i32> <{_ints(high)}>")
+        rows, step = new, step * 2
+    return rows
+
+
+def _ints(indices: list[int]) -> str:
+    return ", ".join(f"i32 {j}" for j in indices)
+
+
+def _entry_by_entry(t, lanes, k: int, shape, core: list[str], at: int, block: str, *, store: bool) -> None:
+    """Copy an array of any strides, in a loop over lanes; idle lanes read the last sample and write nothing."""
+    L = lanes.count
+    tag = t.tag()
+    last = t.new("sub i64 %n, 1")
+    came = t.current_block()
+    t.put(
+        f"  br label %lane{tag}",
+        f"lane{tag}:",
+        f"  %l{tag} = phi i64 [ 0, %{came} ], [ %ln{tag}, %laneend{tag} ]",
+    )
+    index = t.new(f"add i64 %i, %l{tag}")
+    inside = t.new(f"icmp slt i64 {index}, %n")
+    if store:
+        t.put(f"  br i1 {inside}, label %copy{tag}, label %laneend{tag}", f"copy{tag}:")
+        sample = index
+    else:
+        sample = t.new(f"select i1 {inside}, i64 {index}, i64 {last}")
+    base = t.new(f"getelementptr i8, ptr %p{k}, i64 {t.new(f'mul i64 {sample}, %s{k}')}")
+    _core_loops(t, lanes, shape, core, base, at, block, tag, store=store)
+    t.put(
+        f"  br label %laneend{tag}",
+        f"laneend{tag}:",
+        f"  %ln{tag} = add i64 %l{tag}, 1",
+        f"  %lm{tag} = icmp slt i64 %ln{tag}, {L}",
+        f"  br i1 %lm{tag}, label %lane{tag}, label %end{tag}",
+        f"end{tag}:",
+    )
+
+
+def _core_loops(t, lanes, shape, core, base: str, at: int, block: str, tag: str, *, store: bool) -> None:
+    """Copy the core entries of one sample, unrolled: the offset of entry (a, b, ...) is a c_0 + b c_1 + ..."""
+    S, L, size = lanes.scalar, lanes.count, lanes.bits // 8
+    entries: list[tuple[int, ...]] = [()]
+    for n in shape:
+        entries = [e + (j,) for e in entries for j in range(n)]
+    for flat, entry in enumerate(entries):
+        p = base
+        for j, c in zip(entry, core, strict=True):
+            if j:
+                p = t.new(f"getelementptr i8, ptr {p}, i64 {t.new(f'mul i64 {c}, {j}')}")
+        place = t.new(f"add i64 %l{tag}, {(at + flat) * L}")
+        q = t.new(f"getelementptr {S}, ptr %{block}, i64 {place}")
+        source, target = (q, p) if store else (p, q)
+        x = t.new(f"load {S}, ptr {source}, align {size}")
+        t.put(f"  store {S} {x}, ptr {target}, align {size}")
+
+
+def _scan(t, lanes, n_in: int, angles: list[int]) -> None:
+    """Look at every input of the block: raise the count at %bad if one is not finite, and mend large angles.
+
+    0 x is NaN for NaN and infinity, and stays so in a sum; the largest size is compared with LIMIT.
+    """
+    V, L, bits = lanes.vector, lanes.count, lanes.bits
+    if not n_in:
+        return
+    suffix = f"v{L}f{bits}"
+    t.used |= {
+        f"declare {V} @llvm.fma.{suffix}({V}, {V}, {V})",
+        f"declare {V} @llvm.fabs.{suffix}({V})",
+    }
+    t.put(
+        "  br label %scan",
+        "scan:",
+        "  %si = phi i64 [ 0, %compute ], [ %sn, %scan ]",
+        f"  %sum = phi {V} [ zeroinitializer, %compute ], [ %sum1, %scan ]",
+        f"  %top = phi {V} [ zeroinitializer, %compute ], [ %top1, %scan ]",
+        f"  %sq = getelementptr {V}, ptr %in, i64 %si",
+        f"  %sx = load {V}, ptr %sq, align 64",
+        f"  %sum1 = call {V} @llvm.fma.{suffix}({V} %sx, {V} zeroinitializer, {V} %sum)",
+        f"  %size = call {V} @llvm.fabs.{suffix}({V} %sx)",
+        f"  %greater = fcmp ogt {V} %size, %top",
+        f"  %top1 = select {lanes.mask} %greater, {V} %size, {V} %top",
+        "  %sn = add i64 %si, 1",
+        f"  %sm = icmp slt i64 %sn, {n_in}",
+        "  br i1 %sm, label %scan, label %scanned",
+        "scanned:",
+        f"  %nan = fcmp uno {V} %sum1, zeroinitializer",
+        f"  %large = fcmp ogt {V} %top1, {lanes.constant(llvm_math.LIMIT[bits])}",
+        f"  %odd = or {lanes.mask} %nan, %large",
+        f"  %oddbits = bitcast {lanes.mask} %odd to i{L}",
+        f"  %isodd = icmp ne i{L} %oddbits, 0",
+        "  br i1 %isodd, label %mend, label %run, !prof !0",
+        "mend:",
+        f"  %nanbits = bitcast {lanes.mask} %nan to i{L}",
+        f"  %isbad = icmp ne i{L} %nanbits, 0",
+        "  %one = zext i1 %isbad to i64",
+        "  %old = atomicrmw add ptr %bad, i64 %one monotonic",
+        "  call void @mend(ptr %in)" if angles else "",
+        "  br label %run",
+        "run:",
+    )
+
+
+def mend(lanes, w, angles: list[int]) -> str:
+    """Return the function that brings the angles of a block into one turn."""
+    V = lanes.vector
+    lines = len(w.lines)
+    for place in angles:
+        p = w.new(f"getelementptr {V}, ptr %in, i64 {place}")
+        x = w.new(f"load {V}, ptr {p}, align 64")
+        w.do(f"store {V} {llvm_math.within_a_turn(w, x)}, ptr {p}, align 64")
+    body = w.lines[lines:]
+    del w.lines[lines:]
+    return "\n".join(["define internal void @mend(ptr %in) noinline #0 {", *body, "  ret void", "}"])

@@ -1,0 +1,180 @@
+"""LLVM assembly of a Program: samples ride in the SIMD lanes.
+
+`body` is the arithmetic on vectors, one lane a sample, reading inputs and leaving outputs in blocks of memory with one
+vector an entry. `kernel` is NumPy's inner loop: it brings rows of samples into such a block (llvm_blocks.py), runs the
+body, and takes the results back. A remainder runs through the same body with its last sample repeated in the idle
+lanes, so that the bits of a sample do not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from ..program import Program
+from ..trace import Op
+from . import llvm_math
+from .llvm_blocks import kernel
+
+FLAGS = "reassoc nsz arcp contract"
+"""What the code generator may assume; never nnan or ninf: NaN and infinities must show."""
+
+BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A vector type: as many samples as fill 64 bytes."""
+
+    scalar: str
+    bits: int
+    count: int
+
+    @property
+    def vector(self) -> str:
+        """The LLVM type of a vector."""
+        return f"<{self.count} x {self.scalar}>"
+
+    @property
+    def integers(self) -> str:
+        """The LLVM type of integers as wide as the scalars."""
+        return f"<{self.count} x i{self.bits}>"
+
+    @property
+    def mask(self) -> str:
+        """The LLVM type of a comparison's result."""
+        return f"<{self.count} x i1>"
+
+    def constant(self, x: float) -> str:
+        """Return a vector with the same number in every lane."""
+        return f"splat ({self.scalar} {self.number(x)})"
+
+    def number(self, x: float) -> str:
+        """Return a number with every bit kept; a float32 is written as the double it equals."""
+        if self.bits == 32:
+            x = struct.unpack("f", struct.pack("f", x))[0]
+        return "0x" + struct.pack(">d", x).hex().upper()
+
+
+LANES = {"float64": Lanes("double", 64, 8), "float32": Lanes("float", 32, 16)}
+
+
+class Writer:
+    """Lines of assembly with fresh names."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        """Start an empty function body."""
+        self.lanes, self.lines, self._next = lanes, [], 0
+        self.label = "entry"
+        self.used: set[str] = set()
+
+    def new(self, text: str) -> str:
+        """Append `name = text` and return the name."""
+        self._next += 1
+        name = f"%v{self._next}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Append an instruction without result."""
+        self.lines.append(f"  {text}")
+
+    def block(self, hint: str) -> str:
+        """Return a fresh label."""
+        self._next += 1
+        return f"{hint}{self._next}"
+
+    def begin(self, label: str) -> None:
+        """Start a basic block."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def intrinsic(self, name: str, *arguments: str) -> str:
+        """Call an LLVM intrinsic on vectors."""
+        full = f"{name}.v{self.lanes.count}f{self.lanes.bits}"
+        V = self.lanes.vector
+        self.used.add(f"declare {V} @{full}({', '.join([V] * len(arguments))})")
+        return self.new(f"call {V} @{full}({', '.join(f'{V} {a}' for a in arguments)})")
+
+
+def emit(program: Program, dtype: str) -> str:
+    """Return the module's assembly."""
+    lanes = LANES[dtype]
+    w = Writer(lanes)
+    _arithmetic(program, w)
+    attributes = '"prefer-vector-width"="512" "min-legal-vector-width"="512" nounwind'
+    parts = [
+        "define internal void @body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out) noinline #0 {",
+        "entry:",
+        *w.lines,
+        "  ret void",
+        "}",
+        kernel(program, lanes, w, [place for _, place in bare_angles(program)]),
+        llvm_math.exact_functions(lanes, w),
+        *sorted(w.used),
+        f"attributes #0 = {{ {attributes} }}",
+    ]
+    return "\n".join(parts)
+
+
+def bare_angles(program: Program) -> list[tuple[int, int]]:
+    """Return (operation, place in the block) of the inputs of which only sine and cosine are taken."""
+    used: dict[int, set[bool]] = {}
+    for op, *x in program.ops:
+        if op > Op.CONST:
+            for k in x:
+                used.setdefault(k, set()).add(op in (Op.SIN, Op.COS))
+    for k in (k for entries in program.results for k in entries):
+        used.setdefault(k, set()).add(False)
+    start, total = [], 0
+    for a in program.inputs:
+        start.append(total)
+        total += a.size
+    return [
+        (k, start[op[1]] + op[2]) for k, op in enumerate(program.ops) if op[0] is Op.INPUT and used.get(k) == {True}
+    ]
+
+
+def _arithmetic(program: Program, w: Writer) -> None:
+    V, lanes = w.lanes.vector, w.lanes
+    offsets, total = [], 0
+    for a in program.inputs:
+        offsets.append(total)
+        total += a.size
+    names: list[str] = []
+    trig: dict[int, tuple[str, str]] = {}
+    bare = {k for k, _ in bare_angles(program)}  # the kernel keeps these within LIMIT
+
+    def load(group: int, index: int) -> str:
+        p = w.new(f"getelementptr {V}, ptr %in, i64 {offsets[group] + index}")
+        return w.new(f"load {V}, ptr {p}, align 64")
+
+    for op, *x in program.ops:
+        if op is Op.INPUT:
+            name = load(*x)
+        elif op is Op.CONST:
+            name = lanes.constant(x[0])
+        elif op in BINARY:
+            name = w.new(f"{BINARY[op]} {FLAGS} {V} {names[x[0]]}, {names[x[1]]}")
+        elif op is Op.NEG:
+            name = w.new(f"fneg {FLAGS} {V} {names[x[0]]}")
+        elif op is Op.SQRT:
+            name = w.intrinsic("llvm.sqrt", names[x[0]])
+        elif op in (Op.SIN, Op.COS):
+            if x[0] not in trig:
+                write = llvm_math.sines if x[0] in bare else llvm_math.guarded_sines
+                trig[x[0]] = write(w, names[x[0]])
+            name = trig[x[0]][op is Op.COS]
+        elif op is Op.LESS:
+            name = w.new(f"fcmp olt {V} {names[x[0]]}, {names[x[1]]}")
+        elif op is Op.SELECT:
+            name = w.new(f"select {lanes.mask} {names[x[0]]}, {V} {names[x[1]]}, {V} {names[x[2]]}")
+        else:
+            name = llvm_math.by_library(w, op.name.lower(), [names[k] for k in x])
+        names.append(name)
+    at = 0
+    for entries in program.results:
+        for k in entries:
+            p = w.new(f"getelementptr {V}, ptr %out, i64 {at}")
+            w.do(f"store {V} {names[k]}, ptr {p}, align 64")
+            at += 1

@@ -1,0 +1,60 @@
+"""DeNOC: one algorithm a file, each a page of sweeps over the tree; and the list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import convective, energy, forward, inertia, inverse, jacobians, kinematics, states
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A page with its inputs and the shape of its output, in terms of nq, nv, nb (bodies) and numbers.
+
+    `wrenches` tells whether external wrenches matter, `frame` whether a frame is asked for, `axes` the default axes
+    where there is a choice, `inverts` whether the inertia matrix must be invertible, `lumps` whether only the torques
+    matter, so that masses may be counted to whichever body is cheaper.
+    """
+
+    page: Callable
+    inputs: tuple[str, ...]
+    output: str
+    shape: tuple[str | int, ...]
+    wrenches: bool = False
+    frame: bool = False
+    axes: str | None = None
+    inverts: bool = False
+    lumps: bool = False
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "inverse_dynamics": Algorithm(inverse.inverse_dynamics, ("q", "qd", "qdd"), "tau", ("nv",), wrenches=True, lumps=True),
+    "bias_torque": Algorithm(inverse.inverse_dynamics, ("q", "qd"), "h", ("nv",), wrenches=True, lumps=True),
+    "gravity_torque": Algorithm(inverse.inverse_dynamics, ("q",), "g", ("nv",), wrenches=True, lumps=True),
+    "reactions": Algorithm(inverse.reactions, ("q", "qd", "qdd"), "w", ("nb", 6), wrenches=True),
+    "forward_dynamics": Algorithm(
+        forward.forward_dynamics, ("q", "qd", "tau"), "qdd", ("nv",), wrenches=True, inverts=True, lumps=True
+    ),
+    "inertia_matrix": Algorithm(inertia.inertia_matrix, ("q",), "I", ("nv", "nv"), lumps=True),
+    "inverse_inertia_matrix": Algorithm(inertia.inverse_inertia_matrix, ("q",), "Iinv", ("nv", "nv"), inverts=True, lumps=True),
+    "convective_matrix": Algorithm(convective.convective_matrix, ("q", "qd"), "C", ("nv", "nv"), lumps=True),
+    "pose": Algorithm(kinematics.pose, ("q",), "T", (4, 4), frame=True),
+    "poses": Algorithm(kinematics.poses, ("q",), "T", ("nb", 4, 4)),
+    "twist": Algorithm(kinematics.twist, ("q", "qd"), "t", (6,), frame=True, axes="body"),
+    "twists": Algorithm(kinematics.twists, ("q", "qd"), "t", ("nb", 6)),
+    "twist_rate": Algorithm(kinematics.twist_rate, ("q", "qd", "qdd"), "dt", (6,), frame=True, axes="body"),
+    "twist_rates": Algorithm(kinematics.twist_rates, ("q", "qd", "qdd"), "dt", ("nb", 6)),
+    "jacobian": Algorithm(jacobians.jacobian, ("q",), "J", (6, "nv"), frame=True, axes="world"),
+    "jacobian_rate": Algorithm(jacobians.jacobian_rate, ("q", "qd"), "dJ", (6, "nv"), frame=True, axes="world"),
+    "kinetic_energy": Algorithm(energy.kinetic_energy, ("q", "qd"), "T", ()),
+    "potential_energy": Algorithm(energy.potential_energy, ("q",), "U", ()),
+    "momentum": Algorithm(energy.momentum, ("q", "qd"), "h", (6,)),
+    "center_of_mass": Algorithm(energy.center_of_mass, ("q",), "c", (3,)),
+    "integrate": Algorithm(states.integrate, ("q", "qd"), "q", ("nq",)),
+    "difference": Algorithm(states.difference, ("q", "q2"), "dq", ("nv",)),
+    "coordinate_rate": Algorithm(states.coordinate_rate, ("q", "qd"), "dq", ("nq",)),
+}
+"""Every compiled function of a System, by name."""
+
+__all__ = ["ALGORITHMS", "Algorithm"]

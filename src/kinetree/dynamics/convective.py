@@ -1,0 +1,49 @@
+"""The matrix of convective inertia terms C, with dI/dt - 2 C skew."""
+
+from __future__ import annotations
+
+from ..algebra.spatial import Wrench, power
+from ..algebra.vectors import add, cross
+
+
+def convective_matrix(tree):
+    """C = N^T (M N' + W M N)                                       [Saha2013] (17), [Saha1999] (25)-(29).
+
+    B collects M dA/dt + W M A of the bodies behind a joint, as M~ collects their mass: (28). Three wrenches of each
+    column travel inward: F1 = M~ p' + B p gives the column C_ij of the joints before it, F2 = M~ p and F3 = B^T p
+    its row C_ji.  Differs from the paper: W M stands for dM/dt of [Saha1999], whose C is not skew in this sense.
+    """
+    entries = {}
+
+    @tree.outward
+    def motion(i, p):
+        i.t = i.A @ p.t + i.P @ i.qd
+
+    @tree.each
+    def begin(i):
+        i.Mtilde, i.B, i.F = i.M, i.M.coriolis(i.t.w), {}
+
+    @tree.inward
+    def columns(i, p):
+        rate = i.P.rate(i.t)  # p'
+        own = {}
+        for k, pk, dpk in zip(i.labels, i.P.columns, rate.columns, strict=True):
+            F1, F2 = i.Mtilde @ dpk + i.B @ pk, i.Mtilde @ pk
+            own[k] = F1, F2, i.B.transpose_times(pk)
+        for column, (F1, _, _) in (own | i.F).items():
+            for row, pk in zip(i.labels, i.P.columns, strict=True):
+                entries[row, column] = power(F1, pk)
+        for row, (_, F2, F3) in i.F.items():
+            for column, pk, dpk in zip(i.labels, i.P.columns, rate.columns, strict=True):
+                entries[row, column] = power(F2, dpk) + power(F3, pk)
+        E, r = i.A.E, i.A.offset
+        dr = add(cross(p.t.w, r), E @ (i.P @ i.qd).v)  # the rate of r, in the parent's frame
+        carried = {}
+        for k, (F1, F2, F3) in (own | i.F).items():
+            F2 = i.A.T @ F2
+            carried[k] = i.A.T @ F1, F2, i.A.T @ F3 + Wrench(cross(dr, F2.f))
+        p.F |= carried
+        p.B += i.B.carried(i.Mtilde, E, r, dr)
+        p.Mtilde += i.A.T @ i.Mtilde @ i.A
+
+    return tree.matrix(entries)

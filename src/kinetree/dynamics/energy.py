@@ -1,0 +1,61 @@
+"""Energies, momentum and mass centre of the whole mechanism."""
+
+from __future__ import annotations
+
+from ..algebra.spatial import Wrench, power
+from ..algebra.mass import MassMatrix
+from ..algebra.vectors import dot, scale
+from .kinematics import move
+
+
+def kinetic_energy(tree):
+    """T = sum of t^T M t / 2 over the bodies, and of armature qd^2 / 2 over the drives."""
+    move(tree)
+    total = 0.0
+    for i in tree.records:
+        total = total + power(i.M @ i.t, i.t)
+        for armature, qd in zip(i.armature, i.qd, strict=True):
+            total = total + armature * qd * qd
+    return [total * 0.5]
+
+
+def potential_energy(tree):
+    """U = -g . sum of m c: zero where the mass centre is at the height of the ground's origin."""
+    return [-dot(tree.gravity, whole(tree).mc)]
+
+
+def center_of_mass(tree):
+    """Return the mass centre in the ground's frame."""
+    total = whole(tree)
+    return scale(1.0 / total.m, total.mc)
+
+
+def momentum(tree):
+    """Return [angular momentum about the ground's origin; linear momentum] in the ground's axes, N_l^T M t."""
+    move(tree)
+    tree.ground.h = Wrench()
+
+    @tree.each
+    def own(i):
+        i.h = i.M @ i.t
+
+    @tree.inward
+    def gather(i, p):
+        p.h += i.A.T @ i.h
+
+    return tree.ground.h.entries()
+
+
+def whole(tree) -> MassMatrix:
+    """Return the composite body of everything, about the ground's origin.                [Saha2013] (20)"""
+    tree.ground.Mtilde = MassMatrix()
+
+    @tree.each
+    def begin(i):
+        i.Mtilde = i.M
+
+    @tree.inward
+    def gather(i, p):
+        p.Mtilde += i.A.T @ i.Mtilde @ i.A
+
+    return tree.ground.Mtilde

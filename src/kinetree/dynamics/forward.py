@@ -1,0 +1,64 @@
+"""Forward dynamics in O(n): I = U D U^T by reverse Gaussian elimination, tips first."""
+
+from __future__ import annotations
+
+from ..algebra.spatial import Twist, power
+from .inverse import newton_euler
+
+
+def forward_dynamics(tree):
+    """U D U^T qdd = tau - C qd - g + N^T w_ext                                        [Saha2013] (27)-(33).
+
+    The bias phi of (27) is inverse dynamics at rest of qdd. Its wrenches and eta of (29) travel inward by the same
+    A^T, so that one sum w carries both; a joint of several degrees of freedom is eliminated one column after the
+    other, last first: a chain of massless bodies.
+    """
+    for i in tree.records:
+        i.qdd = (0.0,) * len(i.labels)
+    newton_euler(tree)
+    start(tree)
+
+    @tree.inward
+    def eliminate(i, p):
+        i.pivots = []
+        for pk, tau, armature in reversed(list(zip(i.P.columns, i.tau, i.armature, strict=True))):
+            pivot = Pivot(i, pk, armature)
+            tauhat = tau - power(i.w, pk)  # (28)
+            i.w += pivot.psi * tauhat  # (29)
+            i.pivots.append((pk, pivot, tauhat))
+        p.w += i.A.T @ i.w
+        p.Mhat += i.A.T @ i.Mhat @ i.A  # (31)
+
+    tree.ground.mu = Twist()
+
+    @tree.outward
+    def accelerate(i, p):
+        i.mu = i.A @ p.mu
+        i.qdd = []
+        for pk, pivot, tauhat in reversed(i.pivots):
+            qdd = tauhat * pivot.inverse - power(pivot.psi, i.mu)  # (32), (33)
+            i.mu += pk * qdd
+            i.qdd.append(qdd)
+
+    return tree.joints("qdd")
+
+
+def start(tree):
+    """Begin the articulated bodies with the bodies themselves."""
+
+    @tree.each
+    def begin(i):
+        i.Mhat = i.M.articulated()
+
+
+class Pivot:
+    """psi = Mhat p / mhat of one column, and the articulated body without it.          [Saha2013] (30), (31)"""
+
+    def __init__(self, i, pk: Twist, armature) -> None:
+        """Eliminate column pk from the record's articulated body."""
+        psihat = i.Mhat @ pk
+        mhat = power(psihat, pk) + armature
+        self.inverse = 1.0 / mhat
+        self.psi = psihat * self.inverse
+        free = isinstance(armature, int | float) and armature == 0
+        i.Mhat = i.Mhat.without(pk, psihat, self.psi, free=free)

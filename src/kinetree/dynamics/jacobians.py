@@ -1,0 +1,66 @@
+"""Jacobians of frames and their rates: block rows of N = N_l N_d."""
+
+from __future__ import annotations
+
+from ..algebra.spatial import Twist
+from ..algebra.vectors import add, cross, sub, times, transpose
+from .kinematics import move, place
+
+
+def jacobian(tree, frame: str, axes: str = "world"):
+    """t_f = J qd at the frame's origin, in the ground's axes or the frame's.               [Saha2013] (9)
+
+    A column is its joint's motion seen from the frame: [e; e_v + e x (o_f - o_i)] in the ground's axes.
+    """
+    f = tree.frame(frame)
+    chain = tree.chain(f)
+    place(tree, chain)
+    tip = f.record.T.then(f.R, f.r)
+
+    @chain.each
+    def columns(i):
+        arm = sub(tip.r, i.T.r)
+        i.J = [_at(i.T.turn(pk), arm) for pk in i.P.columns]
+
+    return _matrix(tree, chain, "J", tip.R if axes == "body" else None)
+
+
+def jacobian_rate(tree, frame: str, axes: str = "world"):
+    """dt_f = J qdd + J' qd; in the frame's axes J' is the rate of the entries of J there.   [Saha2013] (23)"""
+    f = tree.frame(frame)
+    chain = tree.chain(f)
+    place(tree, chain)
+    move(tree, chain)
+    tip = f.record.T.then(f.R, f.r)
+    speed = f.record.T.turn(_at(f.record.t, f.r))
+
+    @chain.each
+    def columns(i):
+        arm, own = sub(tip.r, i.T.r), i.T.turn(i.t)
+        darm = sub(speed.v, own.v)
+        i.dJ = []
+        for pk, dpk in zip(i.P.columns, i.P.rate(i.t).columns, strict=True):
+            e, de = i.T.turn(pk), i.T.turn(dpk)
+            column = _at(de, arm) + Twist((0.0, 0.0, 0.0), cross(e.w, darm))
+            if axes == "body":  # the frame turns: d(R^T x) = R^T (dx - w x x)
+                J = _at(e, arm)
+                column = column - Twist(cross(speed.w, J.w), cross(speed.w, J.v))
+            i.dJ.append(column)
+
+    return _matrix(tree, chain, "dJ", tip.R if axes == "body" else None)
+
+
+def _at(t: Twist, arm) -> Twist:
+    """Return the twist at a point `arm` away."""
+    return Twist(t.w, add(t.v, cross(t.w, arm)))
+
+
+def _matrix(tree, chain, name: str, R) -> list:
+    columns = {}
+    for i in chain.records:
+        for k, t in zip(i.labels, getattr(i, name), strict=True):
+            if R is not None:
+                t = Twist(times(transpose(R), t.w), times(transpose(R), t.v))
+            columns[k] = t.entries()
+    zero = (0.0,) * 6
+    return [columns.get(k, zero)[row] for row in range(6) for k in range(tree.nv)]

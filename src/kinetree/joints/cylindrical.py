@@ -1,0 +1,63 @@
+"""Cylindrical: q = (angle about the axis [rad], displacement along it [m])."""
+
+from __future__ import annotations
+
+import math
+
+from ..algebra.mass import MassMatrix
+from ..algebra.rotations import about
+from ..algebra.spatial import Motion
+from ..algebra.vectors import ZERO
+from ._common import SLIDE, TURN, add_all, axes_with_z, check_axis, random_in_limits, subtract_all
+
+NQ, NV, UNITS = 2, 2, ("rad", "m")
+
+
+def check(joint, where: str) -> None:
+    """Refuse a zero axis."""
+    check_axis(joint.axis, where)
+
+
+def frame(joint):
+    """Return axes with z along the joint's."""
+    return axes_with_z(joint.axis)
+
+
+def displacement(joint, q):
+    """Turn about z and slide along it; the two commute."""
+    return ZERO, about(2, q[0]), (0.0, 0.0, q[1])
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return P = [e 0; 0 e]."""
+    return Motion((TURN[2], SLIDE[2]))
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return nothing: no part of the child stays in place in the parent."""
+    return MassMatrix()
+
+
+def rate(joint, q, qd):
+    """Return qd."""
+    return tuple(qd)
+
+
+def neutral(joint):
+    """Return zeros."""
+    return (0.0, 0.0)
+
+
+def integrate(joint, q, dq):
+    """Return q + dq."""
+    return add_all(q, dq)
+
+
+def difference(joint, qa, qb):
+    """Return qb - qa."""
+    return subtract_all(qa, qb)
+
+
+def random(joint, rng):
+    """Return coordinates inside the limits, or anywhere near."""
+    return random_in_limits(joint, rng, (math.pi, 1.0))

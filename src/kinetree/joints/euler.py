@@ -1,0 +1,107 @@
+"""Euler: q = three angles about the moving axes of a sequence such as "zyx" or "zxz" [rad]; qd are their rates.
+
+The Euler-angle joints of [Saha2013]: three revolute joints whose axes meet, with massless bodies in between. At the
+sequence's singular middle angle the axes fall into a plane; use a spherical joint to pass there.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..algebra.mass import MassMatrix
+from ..algebra.rotations import ONE, about
+from ..algebra.spatial import Motion, Twist
+from ..algebra.vectors import IDENTITY, ZERO, cross, scale
+from ..errors import ModelError
+from ._common import add_all, random_in_limits, subtract_all
+
+NQ, NV, UNITS = 3, 3, ("rad", "rad", "rad")
+
+SEQUENCES = tuple(a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if a != b != c)
+"""The twelve sequences."""
+
+
+def check(joint, where: str) -> None:
+    """Refuse a sequence that is not one of the twelve."""
+    if joint.sequence not in SEQUENCES:
+        raise ModelError(
+            f"{joint.sequence[:20]!r} is no Euler sequence",
+            where=where,
+            remedy="use one of " + ", ".join(SEQUENCES),
+        )
+
+
+def frame(joint):
+    """Keep the child's own axes, which the sequence names."""
+    return IDENTITY
+
+
+def displacement(joint, q):
+    """Turn about the three axes in turn."""
+    return ZERO, rotation(joint.sequence, q), ZERO
+
+
+def rotation(sequence: str, angles):
+    """Return R_a(q1) R_b(q2) R_c(q3)."""
+    r = ONE
+    for letter, angle in zip(sequence, angles, strict=True):
+        r = r @ about("xyz".index(letter), angle)
+    return r
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return P: each axis as the child sees it through the turns after it, and its rate."""
+    columns, rates = angular_columns(joint.sequence, q, qd)
+    return Motion(tuple(Twist(e) for e in columns), tuple(Twist(d) for d in rates))
+
+
+def angular_columns(sequence: str, q, qd):
+    """Return the axes in the child's frame, and their rates there.
+
+    An axis e_k seen through R = R_{k+1} ... R_3 is R^T e_k, and turns there with minus the angular velocity of the
+    turns after it: d(R^T e) = (R^T e) x w, with w their sum.
+    """
+    axes = [IDENTITY["xyz".index(letter)] for letter in sequence]
+    columns, rates, w = [], [], ZERO
+    for k in (2, 1, 0):
+        seen = axes[k]
+        for j in range(k + 1, 3):
+            seen = about("xyz".index(sequence[j]), q[j]).T @ seen
+        columns.append(seen)
+        rates.append(cross(seen, w))
+        w = tuple(a + b for a, b in zip(w, scale(qd[k], seen), strict=True))
+    return columns[::-1], rates[::-1]
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return the mass, put at the centre of the joint, which is a point of the parent as well."""
+    return MassMatrix(mass.m)
+
+
+def rate(joint, q, qd):
+    """Return qd."""
+    return tuple(qd)
+
+
+def neutral(joint):
+    """Return zeros."""
+    return (0.0, 0.0, 0.0)
+
+
+def integrate(joint, q, dq):
+    """Return q + dq."""
+    return add_all(q, dq)
+
+
+def difference(joint, qa, qb):
+    """Return qb - qa."""
+    return subtract_all(qa, qb)
+
+
+def random(joint, rng):
+    """Return angles inside the limits, the middle one away from the singular angle by default."""
+    middle_sine = joint.sequence[0] == joint.sequence[2]  # proper Euler angles are singular at 0
+    a, b, c = random_in_limits(joint, rng, (math.pi, 1.2, math.pi))
+    if middle_sine and not joint.limits.lower and not joint.limits.upper:
+        b = math.copysign(0.3, b) + b
+    return a, b, c

@@ -1,0 +1,59 @@
+"""Fixed: no motion; kept in the tree so that its reaction can be asked for."""
+
+from __future__ import annotations
+
+from ..algebra.mass import MassMatrix
+from ..algebra.rotations import ONE
+from ..algebra.spatial import Motion
+from ..algebra.vectors import IDENTITY, ZERO
+
+NQ, NV, UNITS = 0, 0, ()
+
+
+def check(joint, where: str) -> None:
+    """Accept any data: a fixed joint uses none."""
+
+
+def frame(joint):
+    """Keep the child's own axes."""
+    return IDENTITY
+
+
+def displacement(joint, q):
+    """Stay."""
+    return ZERO, ONE, ZERO
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return a motion without columns."""
+    return Motion()
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return all of the child's mass: it never moves in the parent."""
+    return mass
+
+
+def rate(joint, q, qd):
+    """Return nothing."""
+    return ()
+
+
+def neutral(joint):
+    """Return nothing."""
+    return ()
+
+
+def integrate(joint, q, dq):
+    """Return nothing."""
+    return ()
+
+
+def difference(joint, qa, qb):
+    """Return nothing."""
+    return ()
+
+
+def random(joint, rng):
+    """Return nothing."""
+    return ()

@@ -1,0 +1,68 @@
+"""Free: q = (x, y, z, qx, qy, qz, qw), position in the parent [m] and unit quaternion; qd = [omega; v] in the child."""
+
+from __future__ import annotations
+
+from ..algebra.mass import MassMatrix
+from ..algebra.quaternions import conjugate, exponential, logarithm, normalized, product, sweep, unsweep
+from ..algebra.rotations import Full, Rotation, from_quaternion
+from ..algebra.spatial import Motion
+from ..algebra.vectors import IDENTITY, ZERO, add, sub, times, transpose
+from . import spherical
+from ._common import SLIDE, TURN
+
+NQ, NV, UNITS = 7, 6, ("rad", "rad", "rad", "m", "m", "m")
+
+
+def check(joint, where: str) -> None:
+    """Accept any data: a free joint has no axis."""
+
+
+def frame(joint):
+    """Keep the child's own axes."""
+    return IDENTITY
+
+
+def displacement(joint, q):
+    """Shift by (x, y, z), then turn by the quaternion."""
+    return tuple(q[:3]), Rotation((Full(from_quaternion(normalized(q[3:]))),)), ZERO
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return P = 1."""
+    return Motion((*TURN, *SLIDE))
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return nothing: no part of the child stays in place in the parent."""
+    return MassMatrix()
+
+
+def rate(joint, q, qd):
+    """Return the velocity in the parent's axes, and the quaternion's rate."""
+    R = from_quaternion(normalized(q[3:]))
+    return (*times(R, tuple(qd[3:])), *spherical.rate(joint, q[3:], qd[:3]))
+
+
+def neutral(joint):
+    """Return no shift and no turn."""
+    return (0.0, 0.0, 0.0, *spherical.neutral(joint))
+
+
+def integrate(joint, q, dq):
+    """Follow the screw [omega; v] = dq for a unit of time: the exponential map of rigid motions."""
+    R = from_quaternion(normalized(q[3:]))
+    position = add(tuple(q[:3]), times(R, sweep(dq[:3], tuple(dq[3:]))))
+    return (*position, *normalized(product(q[3:], exponential(dq[:3]))))
+
+
+def difference(joint, qa, qb):
+    """Return the screw that leads from qa to qb in a unit of time."""
+    turn = logarithm(product(conjugate(qa[3:]), qb[3:]))
+    R = from_quaternion(normalized(qa[3:]))
+    shift = times(transpose(R), sub(tuple(qb[:3]), tuple(qa[:3])))
+    return (*turn, *unsweep(turn, shift))
+
+
+def random(joint, rng):
+    """Return a position within a metre and a uniformly distributed rotation."""
+    return (*(float(x) for x in rng.uniform(-1.0, 1.0, 3)), *spherical.random(joint, rng))

@@ -1,0 +1,81 @@
+"""Free by Euler angles: q = (x, y, z [m], three angles of the sequence [rad]) in the parent; qd are their rates."""
+
+from __future__ import annotations
+
+from ..algebra.mass import MassMatrix
+from ..algebra.spatial import Motion, Twist
+from ..algebra.vectors import IDENTITY, ZERO, cross, scale
+from . import euler
+from ._common import add_all, random_in_limits, subtract_all
+
+NQ, NV, UNITS = 6, 6, ("m", "m", "m", "rad", "rad", "rad")
+
+
+def check(joint, where: str) -> None:
+    """Refuse a sequence that is not one of the twelve."""
+    euler.check(joint, where)
+
+
+def frame(joint):
+    """Keep the child's own axes, which the sequence names."""
+    return IDENTITY
+
+
+def displacement(joint, q):
+    """Shift by (x, y, z), then turn about the three axes in turn."""
+    return tuple(q[:3]), euler.rotation(joint.sequence, q[3:]), ZERO
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return P: the parent's axes and the Euler axes as the child sees them, and its rate.
+
+    The parent's axes turn in the child with minus its angular velocity: d(R^T e) = (R^T e) x w.
+    """
+    R = euler.rotation(joint.sequence, q[3:]).matrix()
+    turning, turning_rates = euler.angular_columns(joint.sequence, q[3:], qd[3:])
+    w = ZERO
+    for speed, e in zip(qd[3:], turning, strict=True):
+        w = tuple(a + b for a, b in zip(w, scale(speed, e), strict=True))
+    sliding = [Twist(ZERO, row) for row in R]  # the rows of R are the columns of R^T
+    sliding_rates = [Twist(ZERO, cross(row, w)) for row in R]
+    return Motion(
+        (*sliding, *(Twist(e) for e in turning)),
+        (*sliding_rates, *(Twist(d) for d in turning_rates)),
+    )
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return nothing: no part of the child stays in place in the parent."""
+    return MassMatrix()
+
+
+def rate(joint, q, qd):
+    """Return qd."""
+    return tuple(qd)
+
+
+def neutral(joint):
+    """Return zeros."""
+    return (0.0,) * 6
+
+
+def integrate(joint, q, dq):
+    """Return q + dq."""
+    return add_all(q, dq)
+
+
+def difference(joint, qa, qb):
+    """Return qb - qa."""
+    return subtract_all(qa, qb)
+
+
+def random(joint, rng):
+    """Return a position inside the limits, or within a metre, and angles away from the singular one."""
+    position = random_in_limits(joint, rng, (1.0,) * 6)[:3]
+    return (*position, *_angles(joint, rng))
+
+
+def _angles(joint, rng):
+    if joint.limits.lower or joint.limits.upper:
+        return random_in_limits(joint, rng, (1.0,) * 3 + (3.0, 1.2, 3.0))[3:]
+    return euler.random(joint, rng)

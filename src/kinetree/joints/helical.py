@@ -1,0 +1,63 @@
+"""Helical: q turns the child about the axis [rad] while it advances by pitch [m/rad] times q."""
+
+from __future__ import annotations
+
+import math
+
+from ..algebra.mass import MassMatrix
+from ..algebra.rotations import about
+from ..algebra.spatial import Motion, Twist
+from ..algebra.vectors import ZERO
+from ._common import Z, add_all, axes_with_z, check_axis, random_in_limits, subtract_all
+
+NQ, NV, UNITS = 1, 1, ("rad",)
+
+
+def check(joint, where: str) -> None:
+    """Refuse a zero axis."""
+    check_axis(joint.axis, where)
+
+
+def frame(joint):
+    """Return axes with z along the joint's."""
+    return axes_with_z(joint.axis)
+
+
+def displacement(joint, q):
+    """Turn about z by q and advance by pitch q."""
+    return ZERO, about(2, q[0]), (0.0, 0.0, joint.pitch * q[0])
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return p = [e; pitch e]."""
+    return Motion((Twist(Z, (0.0, 0.0, joint.pitch)),))
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return nothing: no part of the child stays in place in the parent."""
+    return MassMatrix()
+
+
+def rate(joint, q, qd):
+    """Return qd."""
+    return tuple(qd)
+
+
+def neutral(joint):
+    """Return zero."""
+    return (0.0,)
+
+
+def integrate(joint, q, dq):
+    """Return q + dq."""
+    return add_all(q, dq)
+
+
+def difference(joint, qa, qb):
+    """Return qb - qa."""
+    return subtract_all(qa, qb)
+
+
+def random(joint, rng):
+    """Return an angle inside the limits, or within a turn."""
+    return random_in_limits(joint, rng, (math.pi,))

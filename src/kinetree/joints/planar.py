@@ -1,0 +1,68 @@
+"""Planar: q = (x, y [m], angle [rad]) in the plane across the axis; x and y are fixed in the parent."""
+
+from __future__ import annotations
+
+import math
+
+from ..algebra.mass import MassMatrix
+from ..algebra.rotations import about
+from ..algebra.scalars import cos, sin
+from ..algebra.spatial import Motion, Twist
+from ..algebra.vectors import ZERO
+from ._common import TURN, add_all, axes_with_z, check_axis, random_in_limits, subtract_all
+
+NQ, NV, UNITS = 3, 3, ("m", "m", "rad")
+
+
+def check(joint, where: str) -> None:
+    """Refuse a zero axis."""
+    check_axis(joint.axis, where)
+
+
+def frame(joint):
+    """Return axes with z along the joint's; x and y are the coordinates' directions."""
+    return axes_with_z(joint.axis)
+
+
+def displacement(joint, q):
+    """Shift by (x, y), then turn about z."""
+    return (q[0], q[1], 0.0), about(2, q[2]), ZERO
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return P with Rz(angle)^T x, Rz(angle)^T y and z as columns, and its rate."""
+    c, s = cos(q[2]), sin(q[2])
+    x, y = Twist(ZERO, (c, -s, 0.0)), Twist(ZERO, (s, c, 0.0))
+    dc, ds = -s * qd[2], c * qd[2]
+    dx, dy = Twist(ZERO, (dc, -ds, 0.0)), Twist(ZERO, (ds, dc, 0.0))
+    return Motion((x, y, TURN[2]), (dx, dy, Twist()))
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return nothing: no part of the child stays in place in the parent."""
+    return MassMatrix()
+
+
+def rate(joint, q, qd):
+    """Return qd."""
+    return tuple(qd)
+
+
+def neutral(joint):
+    """Return zeros."""
+    return (0.0, 0.0, 0.0)
+
+
+def integrate(joint, q, dq):
+    """Return q + dq."""
+    return add_all(q, dq)
+
+
+def difference(joint, qa, qb):
+    """Return qb - qa."""
+    return subtract_all(qa, qb)
+
+
+def random(joint, rng):
+    """Return coordinates inside the limits, or anywhere near."""
+    return random_in_limits(joint, rng, (1.0, 1.0, math.pi))

@@ -1,0 +1,61 @@
+"""Prismatic: q slides the child along the axis [m]."""
+
+from __future__ import annotations
+
+from ..algebra.mass import MassMatrix
+from ..algebra.rotations import ONE
+from ..algebra.spatial import Motion
+from ..algebra.vectors import ZERO
+from ._common import SLIDE, add_all, axes_with_z, check_axis, random_in_limits, subtract_all
+
+NQ, NV, UNITS = 1, 1, ("m",)
+
+
+def check(joint, where: str) -> None:
+    """Refuse a zero axis."""
+    check_axis(joint.axis, where)
+
+
+def frame(joint):
+    """Return axes with z along the joint's."""
+    return axes_with_z(joint.axis)
+
+
+def displacement(joint, q):
+    """Slide along z by q."""
+    return ZERO, ONE, (0.0, 0.0, q[0])
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return p = [0; e].                                                                    [Saha2013] (36b)"""
+    return Motion((SLIDE[2],))
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return the second moment: the child turns with the parent, so that either may have it."""
+    return MassMatrix(0.0, ZERO, mass.J)
+
+
+def rate(joint, q, qd):
+    """Return qd."""
+    return tuple(qd)
+
+
+def neutral(joint):
+    """Return zero."""
+    return (0.0,)
+
+
+def integrate(joint, q, dq):
+    """Return q + dq."""
+    return add_all(q, dq)
+
+
+def difference(joint, qa, qb):
+    """Return qb - qa."""
+    return subtract_all(qa, qb)
+
+
+def random(joint, rng):
+    """Return a displacement inside the limits, or within a metre."""
+    return random_in_limits(joint, rng, (1.0,))

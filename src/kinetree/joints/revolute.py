@@ -1,0 +1,64 @@
+"""Revolute: q turns the child about the axis [rad]."""
+
+from __future__ import annotations
+
+import math
+
+from ..algebra.mass import MassMatrix
+from ..algebra.rotations import about
+from ..algebra.spatial import Motion
+from ..algebra.vectors import ZERO
+from ._common import TURN, add_all, axes_with_z, check_axis, random_in_limits, subtract_all
+
+NQ, NV, UNITS = 1, 1, ("rad",)
+
+
+def check(joint, where: str) -> None:
+    """Refuse a zero axis."""
+    check_axis(joint.axis, where)
+
+
+def frame(joint):
+    """Return axes with z along the joint's."""
+    return axes_with_z(joint.axis)
+
+
+def displacement(joint, q):
+    """Turn about z by q."""
+    return ZERO, about(2, q[0]), ZERO
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return p = [e; 0].                                                                    [Saha2013] (36b)"""
+    return Motion((TURN[2],))
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return the part of the child's mass that lies on the axis, whose points move with the parent as well."""
+    J = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, mass.J[2][2]))
+    return MassMatrix(mass.m, (0.0, 0.0, mass.mc[2]), J)
+
+
+def rate(joint, q, qd):
+    """Return qd."""
+    return tuple(qd)
+
+
+def neutral(joint):
+    """Return zero."""
+    return (0.0,)
+
+
+def integrate(joint, q, dq):
+    """Return q + dq."""
+    return add_all(q, dq)
+
+
+def difference(joint, qa, qb):
+    """Return qb - qa."""
+    return subtract_all(qa, qb)
+
+
+def random(joint, rng):
+    """Return an angle inside the limits, or anywhere."""
+    return random_in_limits(joint, rng, (math.pi,))

@@ -1,0 +1,65 @@
+"""Spherical: q = a unit quaternion (x, y, z, w); qd = the angular velocity in the child's frame [rad/s]."""
+
+from __future__ import annotations
+
+import math
+
+from ..algebra.mass import MassMatrix
+from ..algebra.quaternions import exponential, logarithm, normalized, product, conjugate
+from ..algebra.rotations import Full, Rotation, from_quaternion
+from ..algebra.spatial import Motion
+from ..algebra.vectors import IDENTITY, ZERO
+from ._common import TURN
+
+NQ, NV, UNITS = 4, 3, ("rad", "rad", "rad")
+
+
+def check(joint, where: str) -> None:
+    """Accept any data: a spherical joint has no axis."""
+
+
+def frame(joint):
+    """Keep the child's own axes."""
+    return IDENTITY
+
+
+def displacement(joint, q):
+    """Turn by the quaternion, brought to unit length first."""
+    return ZERO, Rotation((Full(from_quaternion(normalized(q))),)), ZERO
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return P = [1; 0]."""
+    return Motion(TURN)
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return the mass, put at the centre of the joint, which is a point of the parent as well."""
+    return MassMatrix(mass.m)
+
+
+def rate(joint, q, qd):
+    """Return q o (w/2, 0)."""
+    x, y, z = qd
+    return product(q, (0.5 * x, 0.5 * y, 0.5 * z, 0.0))
+
+
+def neutral(joint):
+    """Return the quaternion of no turn."""
+    return (0.0, 0.0, 0.0, 1.0)
+
+
+def integrate(joint, q, dq):
+    """Return q o exp(dq), of unit length."""
+    return normalized(product(q, exponential(dq)))
+
+
+def difference(joint, qa, qb):
+    """Return the shorter turn from qa to qb, as a vector in the frame of qa."""
+    return logarithm(product(conjugate(qa), qb))
+
+
+def random(joint, rng):
+    """Return a uniformly distributed rotation."""
+    v = rng.normal(size=4)
+    return tuple(float(x) for x in v / math.sqrt(float(v @ v)))

@@ -1,0 +1,90 @@
+"""Universal (Cardan): q = angles about the axis, fixed in the parent, and about axis2, fixed in the child [rad]."""
+
+from __future__ import annotations
+
+import math
+
+from ..algebra.mass import MassMatrix
+from ..algebra.rotations import about
+from ..algebra.scalars import cos, is_number, sin
+from ..algebra.spatial import Motion, Twist
+from ..algebra.vectors import ZERO, cross, dot, transpose
+from ..errors import ModelError
+from ._common import (
+    TURN,
+    add_all,
+    axes_with_z,
+    check_axis,
+    random_in_limits,
+    subtract_all,
+    unit,
+)
+
+NQ, NV, UNITS = 2, 2, ("rad", "rad")
+
+
+def check(joint, where: str) -> None:
+    """Refuse zero axes, and axes that are not across each other."""
+    check_axis(joint.axis, where)
+    if joint.axis2 is not None:
+        check_axis(joint.axis2, where, "axis2")
+        slope = dot(unit(joint.axis), unit(joint.axis2))
+        if is_number(slope) and abs(slope) > 1e-9:
+            raise ModelError(
+                f"the two axes of a universal joint enclose {math.degrees(math.acos(slope)):.6g} degrees",
+                where=where,
+                remedy="they must be at right angles; use two revolute joints for others",
+            )
+
+
+def frame(joint):
+    """Return axes with x along the first and y along the second axis."""
+    if joint.axis2 is None:
+        m = axes_with_z(joint.axis)  # z is the first axis, x the second
+        x, y, z = transpose(m)
+        return transpose((z, x, y))
+    first, second = unit(joint.axis), unit(joint.axis2)
+    return transpose((first, second, cross(first, second)))
+
+
+def displacement(joint, q):
+    """Turn about x by q1, then about the turned y by q2."""
+    return ZERO, about(0, q[0]) @ about(1, q[1]), ZERO
+
+
+def motion(joint, q, qd) -> Motion:
+    """Return P = [Ry(q2)^T x, y; 0 0] and its rate."""
+    c, s = cos(q[1]), sin(q[1])
+    first = Twist((c, 0.0, s))
+    turning = Twist((-s * qd[1], 0.0, c * qd[1]))
+    return Motion((first, TURN[1]), (turning, Twist()))
+
+
+def common(mass: MassMatrix) -> MassMatrix:
+    """Return the mass, put at the centre of the joint, which is a point of the parent as well."""
+    return MassMatrix(mass.m)
+
+
+def rate(joint, q, qd):
+    """Return qd."""
+    return tuple(qd)
+
+
+def neutral(joint):
+    """Return zeros."""
+    return (0.0, 0.0)
+
+
+def integrate(joint, q, dq):
+    """Return q + dq."""
+    return add_all(q, dq)
+
+
+def difference(joint, qa, qb):
+    """Return qb - qa."""
+    return subtract_all(qa, qb)
+
+
+def random(joint, rng):
+    """Return angles inside the limits, or anywhere."""
+    return random_in_limits(joint, rng, (math.pi, math.pi))

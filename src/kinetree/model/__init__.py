@@ -1,0 +1,36 @@
+"""Mechanism and its parts: frozen, named, SI."""
+
+from .assembly import assemble
+from .mechanism import Mechanism
+from .parameters import Expression, Number, Parameter, parse
+from .parts import (
+    GROUND,
+    Body,
+    Coupling,
+    ForceElement,
+    Frame,
+    Joint,
+    Limits,
+    Loop,
+    Placement,
+    Shape,
+)
+
+__all__ = [
+    "GROUND",
+    "Body",
+    "Coupling",
+    "Expression",
+    "ForceElement",
+    "Frame",
+    "Joint",
+    "Limits",
+    "Loop",
+    "Mechanism",
+    "Number",
+    "Parameter",
+    "Placement",
+    "Shape",
+    "assemble",
+    "parse",
+]

@@ -1,0 +1,213 @@
+"""What makes a mechanism possible: checked once, when it is assembled; each error names the culprit and a remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import joints as joint_kinds
+from ..algebra.vectors import from_moments
+from ..errors import ModelError, unknown_name
+from .mechanism import Mechanism, resolved
+from .parameters import Expression
+from .parts import GROUND, Body, Joint
+
+ORTHONORMAL = 1e-6
+"""How far R^T R may be from 1: files print rotations with some six digits."""
+TRIANGLE = 1e-6
+"""How much, relative to the largest, one principal moment may exceed the sum of the others: printed digits."""
+MAX_NAME = 1000
+
+
+def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
+    """Raise ModelError unless the mechanism is possible; `lenient` lets impossible inertias pass."""
+    unique_names(mechanism)
+    references(mechanism)
+    values = mechanism.values()
+    for part in _parts(mechanism):
+        where = _where(part)
+        try:
+            plain = resolved(part, values)
+        except ModelError as error:
+            raise ModelError(error.what, where=where, remedy=error.remedy) from None
+        _finite(plain, where)
+        if isinstance(plain, Body) and not lenient:
+            body(plain)
+        if isinstance(plain, Joint):
+            joint(plain)
+        for placement in _placements(plain):
+            rotation(placement.rotation, where)
+    _finite(resolved(mechanism.gravity, values), "gravity")
+
+
+def unique_names(mechanism: Mechanism) -> None:
+    """Refuse two parts of one sort with one name, empty names, and a body called like the ground."""
+    for sort, items in _sorts(mechanism):
+        seen: set[str] = set()
+        for item in items:
+            if not item.name or len(item.name) > MAX_NAME:
+                raise ModelError(
+                    f"a {sort} has {'no name' if not item.name else f'a name of {len(item.name)} characters'}",
+                    remedy=f"give it a name of 1 to {MAX_NAME} characters",
+                )
+            if item.name in seen:
+                raise ModelError(f"two of the {sort} names are {item.name!r}", remedy="rename one of them")
+            seen.add(item.name)
+    if any(b.name == GROUND for b in mechanism.bodies):
+        raise ModelError(f"a body is called {GROUND!r}, the name of the fixed world", remedy="rename the body")
+    taken = {b.name for b in mechanism.bodies} | {GROUND}
+    for frame in mechanism.frames:
+        if frame.name in taken:
+            raise ModelError(
+                f"the frame {frame.name!r} has the name of a body", remedy="rename the frame: bodies are frames too"
+            )
+
+
+def references(mechanism: Mechanism) -> None:
+    """Refuse frames, loops, couplings and forces that name bodies, joints or parameters which are not there."""
+    bodies = [*(b.name for b in mechanism.bodies), GROUND]
+    joints = [j.name for j in mechanism.joints]
+    named = [(f"frame {f.name!r}", f.body) for f in mechanism.frames]
+    for what in (*mechanism.loops, *mechanism.forces):
+        named += [(_where(what), what.body_a), (_where(what), what.body_b)]
+    for where, name in named:
+        if name not in bodies:
+            raise unknown_name("body", name, bodies, where=where)
+    for coupling in mechanism.couplings:
+        for name in (coupling.joint, *(term[0] for term in coupling.terms)):
+            if name not in joints:
+                raise unknown_name("joint", name, joints, where=_where(coupling))
+    parameters = [p.name for p in mechanism.parameters]
+    for part in (*_parts(mechanism), mechanism.gravity):
+        for name in sorted(_expression_names(part)):
+            if name not in parameters:
+                raise unknown_name("parameter", name, parameters, where=_where(part))
+
+
+def body(b: Body) -> None:
+    """Refuse a negative mass and an inertia that no distribution of mass can have."""
+    where = f"body {b.name!r}"
+    if b.mass < 0:
+        raise ModelError(f"the mass is {b.mass:g} kg", where=where, remedy="a mass is zero or more")
+    if len(b.inertia) != 6:
+        raise ModelError(
+            f"the inertia has {len(b.inertia)} numbers", where=where, remedy="give xx, yy, zz, xy, yz, zx"
+        )
+    excess, moments = inertia_excess(b.inertia)
+    if excess > TRIANGLE:
+        raise ModelError(
+            "no body can have this inertia: its principal moments are "
+            + ", ".join(f"{m:.6g}" for m in moments)
+            + " kg m^2, and none may be negative or exceed the sum of the others",
+            where=where,
+            remedy="check units, signs and the order xx, yy, zz, xy, yz, zx, about the mass centre",
+        )
+
+
+def impossible_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
+    """Return (body, message) for each body that `body` would refuse."""
+    values, out = mechanism.values(), []
+    for b in mechanism.bodies:
+        try:
+            body(resolved(b, values))
+        except ModelError as error:
+            out.append((b.name, error.what))
+    return out
+
+
+def inertia_excess(inertia: Iterable[float]) -> tuple[float, tuple[float, ...]]:
+    """Return how far an inertia breaks the triangle inequality, relative to its size, and its principal moments."""
+    matrix = np.array(from_moments(tuple(inertia)), dtype=float)
+    size = float(np.abs(matrix).max())
+    if size == 0:
+        return 0.0, (0.0, 0.0, 0.0)
+    a, b, c = (float(x) * size for x in np.linalg.eigvalsh(matrix / size))
+    return max(-a, c - a - b) / size, (a, b, c)
+
+
+def joint(j: Joint) -> None:
+    """Refuse an unknown kind, a zero axis, and numbers of the wrong count."""
+    where = f"joint {j.name!r}"
+    kind = joint_kinds.kind(j.kind, where=where)
+    kind.check(j, where)
+    counts = {
+        "damping": (j.damping, kind.NV),
+        "friction": (j.friction, kind.NV),
+        "armature": (j.armature, kind.NV),
+        "lower limits": (j.limits.lower, kind.NQ),
+        "upper limits": (j.limits.upper, kind.NQ),
+        "velocity limits": (j.limits.velocity, kind.NV),
+        "effort limits": (j.limits.effort, kind.NV),
+    }
+    for label, (numbers, count) in counts.items():
+        if numbers and len(numbers) != count:
+            raise ModelError(
+                f"{len(numbers)} {label} for a {j.kind} joint", where=where, remedy=f"give {count}, or none"
+            )
+    if any(a < 0 for a in j.armature):
+        raise ModelError("the armature is negative", where=where, remedy="an armature is zero or more")
+
+
+def rotation(matrix, where: str) -> None:
+    """Refuse a matrix that is not a rotation."""
+    m = np.array(matrix, dtype=float)
+    error = float(np.abs(m.T @ m - np.eye(3)).max())
+    if error > ORTHONORMAL or np.linalg.det(m) < 0:
+        fault = "is a reflection" if error <= ORTHONORMAL else f"is off by {error:.2g}"
+        raise ModelError(
+            f"the rotation is not orthonormal with determinant 1: it {fault}",
+            where=where,
+            remedy="give a right-handed set of unit axes across each other, or use rpy or quaternion",
+        )
+
+
+def _sorts(m: Mechanism):
+    return (
+        ("body", m.bodies),
+        ("joint", m.joints),
+        ("frame", m.frames),
+        ("loop", m.loops),
+        ("coupling", m.couplings),
+        ("force", m.forces),
+        ("parameter", m.parameters),
+    )
+
+
+def _parts(m: Mechanism):
+    return (*m.parameters, *m.bodies, *m.joints, *m.frames, *m.loops, *m.couplings, *m.forces)
+
+
+def _where(part: Any) -> str:
+    sort = {"ForceElement": "force"}.get(type(part).__name__, type(part).__name__.lower())
+    return f"{sort} {part.name!r}" if hasattr(part, "name") else "gravity"
+
+
+def _placements(part: Any):
+    return [getattr(part, n) for n in ("placement", "placement_a", "placement_b") if hasattr(part, n)]
+
+
+def _expression_names(x: Any) -> set[str]:
+    if isinstance(x, Expression):
+        return x.names()
+    if isinstance(x, tuple):
+        return set().union(*map(_expression_names, x)) if x else set()
+    if is_dataclass(x) and not isinstance(x, type):
+        return set().union(*(_expression_names(getattr(x, f.name)) for f in fields(x)))
+    return set()
+
+
+def _finite(x: Any, where: str, label: str = "") -> None:
+    if isinstance(x, float | int) and not isinstance(x, bool):
+        limit = label in ("lower", "upper", "velocity", "effort")
+        if math.isnan(x) or (math.isinf(x) and not limit):
+            raise ModelError(f"{label or 'a number'} is {x}", where=where, remedy="give a finite number")
+    elif isinstance(x, tuple):
+        for a in x:
+            _finite(a, where, label)
+    elif is_dataclass(x) and not isinstance(x, type):
+        for f in fields(x):
+            _finite(getattr(x, f.name), where, f.name)

@@ -1,0 +1,127 @@
+"""Mechanism: a checked, frozen tree of bodies and joints, in depth order, with a content hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from .. import joints as joint_kinds
+from ..errors import unknown_name
+from .parameters import Expression, Parameter, resolve
+from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Bodies on joints, one joint a body, parents first: joint i carries body i.
+
+    Build it with `assemble`, which orders and checks. q and qd list the joints' coordinates in this order.
+    """
+
+    name: str
+    bodies: tuple[Body, ...] = ()
+    joints: tuple[Joint, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
+    forces: tuple[ForceElement, ...] = ()
+    gravity: tuple = (0.0, 0.0, -9.81)
+    parameters: tuple[Parameter, ...] = ()
+    source: str = ""
+    description: str = ""
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of everything that matters to the motion, the drawing and the names (not source and description)."""
+        plain = replace(self, source="", description="")
+        return hashlib.sha256(canonical(plain).encode()).hexdigest()
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """The index of each body's parent; -1 is the ground."""
+        index = {GROUND: -1} | {b.name: i for i, b in enumerate(self.bodies)}
+        return tuple(index[j.parent] for j in self.joints)
+
+    @cached_property
+    def nq(self) -> int:
+        """The number of coordinates."""
+        return sum(joint_kinds.kind(j.kind).NQ for j in self.joints)
+
+    @cached_property
+    def nv(self) -> int:
+        """The number of degrees of freedom of the tree."""
+        return sum(joint_kinds.kind(j.kind).NV for j in self.joints)
+
+    @cached_property
+    def free_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that stay inputs of the compiled functions, in order."""
+        return tuple(p for p in self.parameters if p.free)
+
+    def values(self, free: Iterable[Any] | None = None) -> dict[str, Any]:
+        """Return every parameter by name; free ones take the given scalars, if any are given."""
+        out: dict[str, Any] = {p.name: p.value for p in self.parameters}
+        if free is not None:
+            out |= zip((p.name for p in self.free_parameters), free, strict=True)
+        return out
+
+    def body(self, name: str) -> Body:
+        """Return a body by name."""
+        return _named("body", name, self.bodies)
+
+    def joint(self, name: str) -> Joint:
+        """Return a joint by name."""
+        return _named("joint", name, self.joints)
+
+    def frame(self, name: str) -> Frame:
+        """Return a frame by name; every body, and the ground, is also a frame."""
+        for f in self.frames:
+            if f.name == name:
+                return f
+        if name == GROUND or any(b.name == name for b in self.bodies):
+            return Frame(name, name)
+        raise unknown_name("frame", name, self.frame_names)
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """The names that `frame` knows."""
+        return tuple(dict.fromkeys([*(f.name for f in self.frames), *(b.name for b in self.bodies), GROUND]))
+
+
+def _named(what: str, name: str, items):
+    for item in items:
+        if item.name == name:
+            return item
+    raise unknown_name(what, name, (item.name for item in items))
+
+
+def canonical(x: Any) -> str:
+    """Return one text for equal content: the basis of hashes."""
+    if isinstance(x, float | int) and not isinstance(x, bool):
+        return repr(float(x) + 0.0)  # -0.0 and 0.0, 1 and 1.0 are the same number
+    if isinstance(x, str | bool) or x is None:
+        return repr(x)
+    if isinstance(x, Expression):
+        return f"<{x}>"
+    if isinstance(x, Mapping):
+        return "{" + ",".join(f"{k!r}:{canonical(v)}" for k, v in sorted(x.items())) + "}"
+    if isinstance(x, tuple | list):
+        return "(" + ",".join(map(canonical, x)) + ")"
+    if is_dataclass(x) and not isinstance(x, type):
+        inner = ",".join(canonical(getattr(x, f.name)) for f in fields(x))
+        return f"{type(x).__name__}({inner})"
+    raise TypeError(f"cannot hash a {type(x).__name__}")
+
+
+def resolved(x: Any, values: Mapping[str, Any]) -> Any:
+    """Return a part of a mechanism with every expression replaced by its number."""
+    if isinstance(x, Expression):
+        return resolve(x, values)
+    if isinstance(x, tuple):
+        return tuple(resolved(a, values) for a in x)
+    if is_dataclass(x) and not isinstance(x, type):
+        changed = {f.name: resolved(getattr(x, f.name), values) for f in fields(x)}
+        return type(x)(**changed)
+    return x

@@ -1,0 +1,277 @@
+"""Numbers that may be expressions of named parameters, read by a small parser of our own (never eval)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..algebra import scalars
+from ..errors import ModelError, unknown_name
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "sin": scalars.sin,
+    "cos": scalars.cos,
+    "tan": scalars.tan,
+    "sqrt": scalars.sqrt,
+    "asin": scalars.asin,
+    "acos": scalars.acos,
+    "atan": scalars.atan,
+    "exp": scalars.exp,
+    "log": scalars.log,
+    "deg": lambda x: x * (math.pi / 180),
+}
+CONSTANTS = {"pi": math.pi}
+MAX_LENGTH, MAX_DEPTH = 2000, 60
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named number of a mechanism; a free one stays an input of the compiled code."""
+
+    name: str
+    value: float
+    free: bool = False
+    unit: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A formula of parameters; behaves as a scalar, so that the algebra works on it unchanged."""
+
+    op: str
+    args: tuple = ()
+
+    def __str__(self) -> str:
+        """Return text that parses back to an equal expression."""
+        if self.op == "name":
+            return self.args[0]
+        if self.op in FUNCTIONS:
+            return f"{self.op}({_text(self.args[0])})"
+        if self.op == "neg":
+            return f"(-{_text(self.args[0])})"
+        return f"({_text(self.args[0])} {self.op} {_text(self.args[1])})"
+
+    def names(self) -> set[str]:
+        """Return the parameters that occur."""
+        if self.op == "name":
+            return {self.args[0]}
+        return set().union(*(a.names() for a in self.args if isinstance(a, Expression)))
+
+    def value(self, values: Mapping[str, Any]) -> Any:
+        """Return the number for given parameters, of whatever scalar type these are."""
+        if self.op == "name":
+            if self.args[0] not in values:
+                raise unknown_name("parameter", self.args[0], values)
+            return values[self.args[0]]
+        a = [resolve(x, values) for x in self.args]
+        try:
+            return FUNCTIONS[self.op](*a) if self.op in FUNCTIONS else _OPERATORS[self.op](*a)
+        except (ArithmeticError, ValueError) as error:
+            raise ModelError(f"{self} cannot be computed ({error})", remedy="change the parameters") from None
+
+    def __add__(self, other):
+        """Return a sum; zeros and ones fold, as they do for every scalar."""
+        return self if _is(other, 0) else Expression("+", (self, other))
+
+    def __radd__(self, other):
+        """Return a sum."""
+        return self if _is(other, 0) else Expression("+", (other, self))
+
+    def __sub__(self, other):
+        """Return a difference."""
+        return self if _is(other, 0) else Expression("-", (self, other))
+
+    def __rsub__(self, other):
+        """Return a difference."""
+        return -self if _is(other, 0) else Expression("-", (other, self))
+
+    def __mul__(self, other):
+        """Return a product."""
+        if _is(other, 0):
+            return 0.0
+        return self if _is(other, 1) else Expression("*", (self, other))
+
+    def __rmul__(self, other):
+        """Return a product."""
+        return self * other if _is(other, 0) or _is(other, 1) else Expression("*", (other, self))
+
+    def __truediv__(self, other):
+        """Return a quotient."""
+        return self if _is(other, 1) else Expression("/", (self, other))
+
+    def __rtruediv__(self, other):
+        """Return a quotient."""
+        return 0.0 if _is(other, 0) else Expression("/", (other, self))
+
+    def __pow__(self, other):
+        """Return a power with a whole exponent."""
+        return Expression("^", (self, other))
+
+    def __neg__(self):
+        """Return the opposite."""
+        return Expression("neg", (self,))
+
+    def sin(self):
+        """Return the sine."""
+        return Expression("sin", (self,))
+
+    def cos(self):
+        """Return the cosine."""
+        return Expression("cos", (self,))
+
+    def sqrt(self):
+        """Return the square root."""
+        return Expression("sqrt", (self,))
+
+
+Number = float | Expression
+
+
+def _is(x, number: int) -> bool:
+    return isinstance(x, int | float) and x == number
+
+
+def _text(x) -> str:
+    return str(x) if isinstance(x, Expression) else repr(float(x))
+
+
+def _power(base, exponent):
+    if not (isinstance(exponent, int | float) and float(exponent).is_integer() and abs(exponent) <= 16):
+        raise ModelError("an exponent must be a whole number from -16 to 16", remedy="use sqrt, exp or log")
+    out = 1.0
+    for _ in range(abs(int(exponent))):
+        out = out * base
+    return out if exponent >= 0 else 1.0 / out
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "^": _power,
+    "neg": lambda a: -a,
+}
+
+
+def resolve(x: Any, values: Mapping[str, Any]) -> Any:
+    """Return the scalar behind a number or an expression."""
+    return x.value(values) if isinstance(x, Expression) else x
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<op>\*\*|[-+*/^()]))"
+)
+
+
+def parse(text: str) -> Number:
+    """Parse a formula such as "l1/2 + 0.1*cos(alpha)"; a formula without names gives its number.
+
+    Knows + - * / ^ (or **), parentheses, pi, sin, cos, tan, asin, acos, atan, sqrt, exp, log and deg(x).
+    """
+    if len(text) > MAX_LENGTH:
+        raise ModelError(f"an expression of {len(text)} characters", remedy=f"at most {MAX_LENGTH} are read")
+    return _Parser(text).whole()
+
+
+class _Parser:
+    """Recursive descent: sum, product, sign, power, atom."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.depth = text, 0, 0
+        self.tokens: list[tuple[str, str]] = []
+        position = 0
+        while position < len(text.rstrip()):
+            match = _TOKEN.match(text, position)
+            if not match or not text.isascii():
+                raise self.error(f"unexpected {text[position : position + 1]!r}")
+            self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
+            position = match.end()
+
+    def error(self, what: str) -> ModelError:
+        return ModelError(
+            f"{what} in the expression {self.text[:80]!r}",
+            remedy="use numbers, parameter names, + - * / ^, parentheses, pi and " + ", ".join(FUNCTIONS),
+        )
+
+    def peek(self) -> str:
+        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
+
+    def take(self) -> tuple[str, str]:
+        if self.at >= len(self.tokens):
+            raise self.error("something is missing at the end")
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def whole(self) -> Number:
+        value = self.sum()
+        if self.at < len(self.tokens):
+            raise self.error(f"unexpected {self.peek()!r}")
+        if isinstance(value, Expression):
+            return value if value.names() else value.value({})
+        return value
+
+    def sum(self) -> Number:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error("too many nested parentheses")
+        value = self.product()
+        while self.peek() in ("+", "-"):
+            op = self.take()[1]
+            value = _apply(op, value, self.product())
+        self.depth -= 1
+        return value
+
+    def product(self) -> Number:
+        value = self.signed()
+        while self.peek() in ("*", "/"):
+            op = self.take()[1]
+            value = _apply(op, value, self.signed())
+        return value
+
+    def signed(self) -> Number:
+        negative = False
+        while self.peek() in ("+", "-"):
+            negative ^= self.take()[1] == "-"
+        value = self.power()
+        return _apply("neg", value) if negative else value
+
+    def power(self) -> Number:
+        base = self.atom()
+        if self.peek() in ("^", "**"):
+            self.take()
+            sign = -1.0 if self.peek() == "-" and self.take() else 1.0
+            kind, text = self.take()
+            if kind != "number":
+                raise self.error("an exponent that is not a number")
+            exponent = sign * float(text)
+            _power(1.0, exponent)
+            return _apply("^", base, exponent)
+        return base
+
+    def atom(self) -> Number:
+        kind, text = self.take()
+        if kind == "number":
+            return float(text)
+        if kind == "name":
+            if text in FUNCTIONS and self.peek() == "(":
+                return _apply(text, self.atom())
+            if text in CONSTANTS:
+                return CONSTANTS[text]
+            return Expression("name", (text,))
+        if text == "(":
+            value = self.sum()
+            if self.take()[1] != ")":
+                raise self.error("a parenthesis is not closed")
+            return value
+        raise self.error(f"unexpected {text!r}")
+
+
+def _apply(op: str, *args: Number) -> Number:
+    made = Expression(op, args)
+    return made if any(isinstance(a, Expression) for a in args) else made.value({})

@@ -1,0 +1,126 @@
+"""The parts of a mechanism: plain frozen data in SI units; any number may be an expression of parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector
+from .parameters import Number
+
+GROUND = "ground"
+"""The name of the fixed world, which every mechanism stands on."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a frame stands in another: its origin [m] and its axes as the columns of a rotation."""
+
+    translation: Vector = ZERO
+    rotation: Matrix = IDENTITY
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Something to draw: box (x, y, z), cylinder or capsule (radius, length), sphere (radius), mesh (scale) [m]."""
+
+    kind: str
+    size: tuple[float, ...] = ()
+    placement: Placement = Placement()
+    role: str = "visual"
+    file: str = ""
+    color: tuple[float, float, float, float] | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body: mass [kg], mass centre [m] and inertia about it [kg m^2] as (xx, yy, zz, xy, yz, zx).
+
+    Both are in the body's frame, whose origin is that of the joint that carries the body.
+    """
+
+    name: str
+    mass: Number = 0.0
+    com: Vector = ZERO
+    inertia: tuple[Number, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    shapes: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of each coordinate or speed; an empty tuple means none. [rad or m], [rad/s or m/s], [N m or N]."""
+
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    velocity: tuple[float, ...] = ()
+    effort: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What lets a child move in its parent.
+
+    The placement is that of the child's frame in the parent's at zero displacement; axes are in that frame.
+    `axis2` is the second axis of a universal joint (the default: any one across), `pitch` [m/rad] is that of a helical
+    joint, `sequence` that of Euler angles. Damping, friction and armature have one number a degree of freedom.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Placement = Placement()
+    axis: Vector = (0.0, 0.0, 1.0)
+    axis2: Vector | None = None
+    pitch: Number = 0.0
+    sequence: str = "zyx"
+    limits: Limits = Limits()
+    damping: tuple[Number, ...] = ()
+    friction: tuple[Number, ...] = ()
+    armature: tuple[Number, ...] = ()
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame fixed to a body (or to the ground)."""
+
+    name: str
+    body: str
+    placement: Placement = Placement()
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A cut joint: it closes a loop between frames of two bodies of the tree."""
+
+    name: str
+    kind: str
+    body_a: str
+    body_b: str
+    placement_a: Placement = Placement()
+    placement_b: Placement = Placement()
+    axis: Vector = (0.0, 0.0, 1.0)
+    length: Number = 0.0
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A coordinate that follows others: q[joint] = offset + sum of ratio q[other]."""
+
+    name: str
+    joint: str
+    terms: tuple[tuple[str, Number], ...]
+    offset: Number = 0.0
+
+
+@dataclass(frozen=True)
+class ForceElement:
+    """A force between two points, such as a spring-damper or a linear actuator, with its named coefficients."""
+
+    name: str
+    kind: str
+    body_a: str
+    body_b: str
+    point_a: Vector = ZERO
+    point_b: Vector = ZERO
+    coefficients: tuple[tuple[str, Number], ...] = ()
