@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from math import prod
@@ -58,10 +59,7 @@ class Function:
         The kernel itself counts blocks with NaN or infinities, so that the check costs next to nothing.
         """
         before = self._bad.value
-        try:
-            result = self._run(arguments, out, threads)
-        except (ValueError, TypeError) as error:
-            raise self._explained(arguments, out, error) from None
+        result = self.unchecked(arguments, out=out, threads=threads)
         if self._bad.value != before:
             self._refuse_non_finite(arguments)
         return result
@@ -72,6 +70,24 @@ class Function:
             return self._run(arguments, out, threads)
         except (ValueError, TypeError) as error:
             raise self._explained(arguments, out, error) from None
+
+    def quick(self, *constant: Any) -> Callable[..., Any]:
+        """Return `checked` as a plain function of the arrays, for single calls; `constant` are appended to these."""
+        gufunc, count = self.gufunc, memoryview(self._bad).cast("B").cast("q")
+
+        def call(*arguments):
+            if constant:
+                arguments += constant
+            before = count[0]
+            try:
+                result = gufunc(*arguments)
+            except (ValueError, TypeError) as error:
+                raise self._explained(arguments, None, error) from None
+            if count[0] != before:
+                self._refuse_non_finite(arguments)
+            return result
+
+        return call
 
     def __reduce__(self):
         """Pickle as the mechanism and the request; the other side compiles or finds it in its cache."""

@@ -7,6 +7,8 @@ registers; other layouts, and the remainder, go entry by entry with the last sam
 
 from __future__ import annotations
 
+import math
+
 from . import llvm_math
 from .llvm_writer import Text
 
@@ -226,44 +228,41 @@ def _core_loops(t, lanes, shape, core, base: str, at: int, block: str, tag: str,
 def _scan(t, lanes, n_in: int, angles: list[int]) -> None:
     """Look at every input of the block: raise the count at %bad if one is not finite, and mend large angles.
 
-    0 x is NaN for NaN and infinity, and stays so in a sum; the largest size is compared with LIMIT.
+    Without their sign, floats are ordered like the integers of their bits, NaN and infinity last; comparing these
+    raises no floating-point flags, which NumPy would report.
     """
-    V, L, bits = lanes.vector, lanes.count, lanes.bits
+    V, L, bits, ints = lanes.vector, lanes.count, lanes.bits, lanes.integers
     if not n_in:
         return
-    suffix = f"v{L}f{bits}"
-    t.used |= {
-        f"declare {V} @llvm.fma.{suffix}({V}, {V}, {V})",
-        f"declare {V} @llvm.fabs.{suffix}({V})",
-    }
+    maximum = f"llvm.umax.v{L}i{bits}"
+    t.used.add(f"declare {ints} @{maximum}({ints}, {ints})")
+    unsigned, limit, infinity = (
+        f"splat (i{bits} {n})" for n in (2 ** (bits - 1) - 1, lanes.pattern(llvm_math.LIMIT[bits]), lanes.pattern(math.inf))
+    )
     t.put(
         "  br label %scan",
         "scan:",
         "  %si = phi i64 [ 0, %compute ], [ %sn, %scan ]",
-        f"  %sum = phi {V} [ zeroinitializer, %compute ], [ %sum1, %scan ]",
-        f"  %top = phi {V} [ zeroinitializer, %compute ], [ %top1, %scan ]",
+        f"  %top = phi {ints} [ zeroinitializer, %compute ], [ %top1, %scan ]",
         f"  %sq = getelementptr {V}, ptr %in, i64 %si",
-        f"  %sx = load {V}, ptr %sq, align 64",
-        f"  %sum1 = call {V} @llvm.fma.{suffix}({V} %sx, {V} zeroinitializer, {V} %sum)",
-        f"  %size = call {V} @llvm.fabs.{suffix}({V} %sx)",
-        f"  %greater = fcmp ogt {V} %size, %top",
-        f"  %top1 = select {lanes.mask} %greater, {V} %size, {V} %top",
+        f"  %sx = load {ints}, ptr %sq, align 64",
+        f"  %size = and {ints} %sx, {unsigned}",
+        f"  %top1 = call {ints} @{maximum}({ints} %top, {ints} %size)",
         "  %sn = add i64 %si, 1",
         f"  %sm = icmp slt i64 %sn, {n_in}",
         "  br i1 %sm, label %scan, label %scanned",
         "scanned:",
-        f"  %nan = fcmp uno {V} %sum1, zeroinitializer",
-        f"  %large = fcmp ogt {V} %top1, {lanes.constant(llvm_math.LIMIT[bits])}",
-        f"  %odd = or {lanes.mask} %nan, %large",
-        f"  %oddbits = bitcast {lanes.mask} %odd to i{L}",
-        f"  %isodd = icmp ne i{L} %oddbits, 0",
-        "  br i1 %isodd, label %mend, label %run, !prof !0",
+        f"  %large = icmp ugt {ints} %top1, {limit}",
+        f"  %largebits = bitcast {lanes.mask} %large to i{L}",
+        f"  %islarge = icmp ne i{L} %largebits, 0",
+        "  br i1 %islarge, label %mend, label %run, !prof !0",
         "mend:",
-        f"  %nanbits = bitcast {lanes.mask} %nan to i{L}",
-        f"  %isbad = icmp ne i{L} %nanbits, 0",
+        f"  %bads = icmp uge {ints} %top1, {infinity}",
+        f"  %badbits = bitcast {lanes.mask} %bads to i{L}",
+        f"  %isbad = icmp ne i{L} %badbits, 0",
         "  %one = zext i1 %isbad to i64",
         "  %old = atomicrmw add ptr %bad, i64 %one monotonic",
-        "  call void @mend(ptr %in)" if angles else "",
+        "  call void @mend(ptr %in)",
         "  br label %run",
         "run:",
     )

@@ -55,6 +55,10 @@ class Lanes:
             x = struct.unpack("f", struct.pack("f", x))[0]
         return "0x" + struct.pack(">d", x).hex().upper()
 
+    def pattern(self, x: float) -> int:
+        """Return the bits of a number as an integer."""
+        return int.from_bytes(struct.pack(">d" if self.bits == 64 else ">f", x))
+
 
 LANES = {"float64": Lanes("double", 64, 8), "float32": Lanes("float", 32, 16)}
 

@@ -1,0 +1,247 @@
+"""System: a Mechanism with its compiled functions, which is what users hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import joints as joint_kinds
+from .compiler.build import Request
+from .compiler.function import Function
+from .errors import InputError
+from .formats.report import Report
+from .model.mechanism import Mechanism, resolved
+from .model.parts import Body, Joint
+
+Numbers = NDArray[np.floating]
+
+
+class System:
+    """A mechanism that computes: every method takes arrays with any leading shape and is one native call.
+
+    q has shape [..., nq]; qd, qdd and tau have [..., nv]. Options of every method, by keyword: `wrenches` [..., nb, 6],
+    external wrenches [n; f] on each body about its joint's origin in its frame [N m, N], where they matter;
+    `parameters` [..., np], values of the free parameters; `out`, an array for the result; `check=False` to let
+    NaN through; `threads`, for large batches (0: all cores); `dtype`, "float64" or "float32".
+    """
+
+    def __init__(self, mechanism: Mechanism, report: Report | None = None) -> None:
+        """Hold a mechanism; functions are compiled when they are first called."""
+        self.mechanism = mechanism
+        self.report = report or Report()
+        self._functions: dict[Request, Function] = {}
+        self._plain = _Ready(self)
+
+    @property
+    def nq(self) -> int:
+        """The number of coordinates."""
+        return self.mechanism.nq
+
+    @property
+    def nv(self) -> int:
+        """The number of degrees of freedom."""
+        return self.mechanism.nv
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies, parents first; joint i carries body i."""
+        return self.mechanism.bodies
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """The joints, in the order of q and qd."""
+        return self.mechanism.joints
+
+    def __repr__(self) -> str:
+        """Return the name and the sizes."""
+        return f"<System {self.mechanism.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    def __reduce__(self):
+        """Pickle the mechanism; functions are compiled, or found in the cache, on the other side."""
+        return (System, (self.mechanism, self.report))
+
+    def function(
+        self,
+        name: str,
+        *,
+        frame: str | None = None,
+        axes: str | None = None,
+        wrenches: bool = False,
+        dtype: str | type = "float64",
+    ) -> Function:
+        """Return a compiled function; `.gufunc` is the gufunc itself, `.program` its arithmetic, `.cost()` its count."""
+        request = Request(name, frame, axes, wrenches, np.dtype(dtype).name)
+        function = self._functions.get(request)
+        if function is None:
+            function = self._functions[request] = Function(self.mechanism, request)
+        return function
+
+    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options) -> Numbers:
+        """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv]."""
+        return (self._with("inverse_dynamics", **options) if options else self._plain["inverse_dynamics"])(q, qd, qdd)
+
+    def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options) -> Numbers:
+        """Return the accelerations qdd under torques, in O(n) by I = U D U^T [rad/s^2, m/s^2], shape [..., nv]."""
+        return (self._with("forward_dynamics", **options) if options else self._plain["forward_dynamics"])(q, qd, tau)
+
+    def inertia_matrix(self, q: ArrayLike, **options) -> Numbers:
+        """Return the generalized inertia matrix I (GIM), shape [..., nv, nv]."""
+        return (self._with("inertia_matrix", **options) if options else self._plain["inertia_matrix"])(q)
+
+    def inverse_inertia_matrix(self, q: ArrayLike, **options) -> Numbers:
+        """Return the inverse of the inertia matrix, from its factors, shape [..., nv, nv]."""
+        return (self._with("inverse_inertia_matrix", **options) if options else self._plain["inverse_inertia_matrix"])(q)
+
+    def convective_matrix(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return the matrix of convective inertia C (MCI), with dI/dt - 2 C skew, shape [..., nv, nv]."""
+        return (self._with("convective_matrix", **options) if options else self._plain["convective_matrix"])(q, qd)
+
+    def gravity_torque(self, q: ArrayLike, **options) -> Numbers:
+        """Return the torques that hold the mechanism at rest [N m, N], shape [..., nv]."""
+        return (self._with("gravity_torque", **options) if options else self._plain["gravity_torque"])(q)
+
+    def bias_torque(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return the torques of a motion with qdd = 0: C qd + g [N m, N], shape [..., nv]."""
+        return (self._with("bias_torque", **options) if options else self._plain["bias_torque"])(q, qd)
+
+    def reactions(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options) -> Numbers:
+        """Return the wrench [n; f] of the parent on each body at its joint, in the body's frame, [..., nb, 6]."""
+        return (self._with("reactions", **options) if options else self._plain["reactions"])(q, qd, qdd)
+
+    def pose(self, q: ArrayLike, frame: str, **options) -> Numbers:
+        """Return the pose of a frame (or body) in the ground's, shape [..., 4, 4]."""
+        return self._with("pose", frame=frame, **options)(q)
+
+    def poses(self, q: ArrayLike, **options) -> Numbers:
+        """Return the poses of all bodies in the ground's frame, shape [..., nb, 4, 4]."""
+        return (self._with("poses", **options) if options else self._plain["poses"])(q)
+
+    def twist(self, q: ArrayLike, qd: ArrayLike, frame: str, **options) -> Numbers:
+        """Return [omega; v] of a frame at its origin, in its axes (axes="world": the ground's), shape [..., 6]."""
+        return self._with("twist", frame=frame, **options)(q, qd)
+
+    def twists(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return [omega; v] of every body at its joint's origin, in its frame, shape [..., nb, 6]."""
+        return (self._with("twists", **options) if options else self._plain["twists"])(q, qd)
+
+    def twist_rate(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, frame: str, **options) -> Numbers:
+        """Return [domega; dv] of a frame, the accelerations at its origin, in its axes or "world", shape [..., 6]."""
+        return self._with("twist_rate", frame=frame, **options)(q, qd, qdd)
+
+    def twist_rates(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options) -> Numbers:
+        """Return [domega; dv] of every body at its joint's origin, in its frame, shape [..., nb, 6]."""
+        return (self._with("twist_rates", **options) if options else self._plain["twist_rates"])(q, qd, qdd)
+
+    def jacobian(self, q: ArrayLike, frame: str, **options) -> Numbers:
+        """Return J with t = J qd of a frame at its origin, in the ground's axes (axes="body": its own), [..., 6, nv]."""
+        return self._with("jacobian", frame=frame, **options)(q)
+
+    def jacobian_rate(self, q: ArrayLike, qd: ArrayLike, frame: str, **options) -> Numbers:
+        """Return dJ/dt along qd, in the same axes as the Jacobian, shape [..., 6, nv]."""
+        return self._with("jacobian_rate", frame=frame, **options)(q, qd)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return the kinetic energy [J], shape [...]."""
+        return (self._with("kinetic_energy", **options) if options else self._plain["kinetic_energy"])(q, qd)
+
+    def potential_energy(self, q: ArrayLike, **options) -> Numbers:
+        """Return the energy of gravity, zero with the mass centre at the ground's origin [J], shape [...]."""
+        return (self._with("potential_energy", **options) if options else self._plain["potential_energy"])(q)
+
+    def momentum(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return [angular; linear] momentum about the ground's origin, in its axes, shape [..., 6]."""
+        return (self._with("momentum", **options) if options else self._plain["momentum"])(q, qd)
+
+    def center_of_mass(self, q: ArrayLike, **options) -> Numbers:
+        """Return the mass centre of the whole in the ground's frame [m], shape [..., 3]."""
+        return (self._with("center_of_mass", **options) if options else self._plain["center_of_mass"])(q)
+
+    def integrate(self, q: ArrayLike, dq: ArrayLike, **options) -> Numbers:
+        """Return q moved on by dq [..., nv], quaternions staying unit, shape [..., nq]."""
+        return (self._with("integrate", **options) if options else self._plain["integrate"])(q, dq)
+
+    def difference(self, qa: ArrayLike, qb: ArrayLike, **options) -> Numbers:
+        """Return the dq with integrate(qa, dq) = qb, shape [..., nv]."""
+        return (self._with("difference", **options) if options else self._plain["difference"])(qa, qb)
+
+    def coordinate_rate(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return dq/dt for speeds qd; the same as qd but for quaternions and free bodies, shape [..., nq]."""
+        return (self._with("coordinate_rate", **options) if options else self._plain["coordinate_rate"])(q, qd)
+
+    def neutral(self) -> Numbers:
+        """Return the coordinates of no displacement, shape [nq]."""
+        return np.array(self._joint_by_joint("neutral"), dtype=float)
+
+    def random_state(
+        self, rng: np.random.Generator | int | None = None, shape: int | Iterable[int] = ()
+    ) -> tuple[Numbers, Numbers]:
+        """Return (q, qd): coordinates inside the limits, or anywhere near, and normal speeds; for a leading shape."""
+        rng = np.random.default_rng(rng)
+        lead = (shape,) if isinstance(shape, int) else tuple(shape)
+        count = int(np.prod(lead))
+        q = np.array([self._joint_by_joint("random", rng) for _ in range(count)], dtype=float)
+        return q.reshape(*lead, self.nq), rng.normal(size=(*lead, self.nv))
+
+    def _joint_by_joint(self, what: str, *arguments) -> list[float]:
+        return [
+            x
+            for joint in self._resolved_joints
+            for x in getattr(joint_kinds.kind(joint.kind), what)(joint, *arguments)
+        ]
+
+    @cached_property
+    def _resolved_joints(self) -> tuple[Joint, ...]:
+        return resolved(self.joints, self.mechanism.values())
+
+    @cached_property
+    def _nominal(self) -> Numbers | None:
+        free = self.mechanism.free_parameters
+        return np.array([p.value for p in free]) if free else None
+
+    def _with(
+        self,
+        name: str,
+        *,
+        frame: str | None = None,
+        axes: str | None = None,
+        wrenches: ArrayLike | None = None,
+        parameters: ArrayLike | None = None,
+        dtype: str | type = "float64",
+        check: bool = True,
+        out: Numbers | None = None,
+        threads: int | None = None,
+    ) -> Callable[..., Numbers]:
+        """Return a function of the arrays alone, for one call with options."""
+        function = self.function(name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype)
+        more = () if wrenches is None else (wrenches,)
+        if self._nominal is not None:
+            more += (self._nominal if parameters is None else parameters,)
+        elif parameters is not None:
+            raise InputError(
+                f"{self.mechanism.name!r} has no free parameters; declare them with free = true in the mechanism"
+            )
+        run = function.checked if check else function.unchecked
+
+        def call(*arrays):
+            arguments = arrays + more
+            if np.dtype(dtype) == np.float32:
+                arguments = tuple(np.asarray(a, dtype=np.float32) for a in arguments)
+            return run(arguments, out=out, threads=threads)
+
+        return call
+
+
+class _Ready(dict):
+    """Functions without options by name, each compiled when it is first asked for."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__()
+        self._system = system
+
+    def __missing__(self, name: str):
+        nominal = self._system._nominal
+        self[name] = self._system.function(name).quick(*(() if nominal is None else (nominal,)))
+        return self[name]
