@@ -53,9 +53,7 @@ def from_dh(
 
 def _system(mechanism: Mechanism, report: Report) -> System:
     for joint in weightless_joints(mechanism):
-        report.suspect(
-            f"joint {joint!r} moves nothing that has inertia: forward dynamics is not possible as it is"
-        )
+        report.suspect(f"joint {joint!r} moves nothing that has inertia: forward dynamics is not possible as it is")
     return System(mechanism, report)
 
 

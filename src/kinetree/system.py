@@ -72,7 +72,7 @@ class System:
         wrenches: bool = False,
         dtype: str | type = "float64",
     ) -> Function:
-        """Return a compiled function; `.gufunc` is the gufunc itself, `.program` its arithmetic, `.cost()` its count."""
+        """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` the count of it."""
         request = Request(name, frame, axes, wrenches, np.dtype(dtype).name)
         function = self._functions.get(request)
         if function is None:
@@ -93,7 +93,9 @@ class System:
 
     def inverse_inertia_matrix(self, q: ArrayLike, **options) -> Numbers:
         """Return the inverse of the inertia matrix, from its factors, shape [..., nv, nv]."""
-        return (self._with("inverse_inertia_matrix", **options) if options else self._plain["inverse_inertia_matrix"])(q)
+        return (self._with("inverse_inertia_matrix", **options) if options else self._plain["inverse_inertia_matrix"])(
+            q
+        )
 
     def convective_matrix(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
         """Return the matrix of convective inertia C (MCI), with dI/dt - 2 C skew, shape [..., nv, nv]."""
@@ -136,7 +138,7 @@ class System:
         return (self._with("twist_rates", **options) if options else self._plain["twist_rates"])(q, qd, qdd)
 
     def jacobian(self, q: ArrayLike, frame: str, **options) -> Numbers:
-        """Return J with t = J qd of a frame at its origin, in the ground's axes (axes="body": its own), [..., 6, nv]."""
+        """Return J with t = J qd of a frame at its origin, in the ground's axes or (axes="body") its own, [..., 6, nv]."""
         return self._with("jacobian", frame=frame, **options)(q)
 
     def jacobian_rate(self, q: ArrayLike, qd: ArrayLike, frame: str, **options) -> Numbers:
@@ -187,9 +189,7 @@ class System:
 
     def _joint_by_joint(self, what: str, *arguments) -> list[float]:
         return [
-            x
-            for joint in self._resolved_joints
-            for x in getattr(joint_kinds.kind(joint.kind), what)(joint, *arguments)
+            x for joint in self._resolved_joints for x in getattr(joint_kinds.kind(joint.kind), what)(joint, *arguments)
         ]
 
     @cached_property

@@ -32,7 +32,7 @@ HALF = 0.5
 class MassMatrix:
     """Mass m, first moment mc = m c and second moment J = sum m r r^T of a body, about its origin.
 
-    J stands for the inertia tensor, I = tr(J) 1 - J: it shifts and turns like a tensor without the trace. [Saha2013] (46)
+    J stands for the inertia tensor, I = tr(J) 1 - J, and shifts without a trace.            [Saha2013] (46)
     """
 
     m: Scalar = 0.0
@@ -85,10 +85,7 @@ class MassMatrix:
         """Return the mass matrix about an origin at -r."""
         h = add(self.mc, scale(self.m * HALF, r))
         J = tuple(
-            tuple(
-                self.J[i][j] + (TWICE * r[i] * h[i] if i == j else r[i] * h[j] + h[i] * r[j])
-                for j in range(3)
-            )
+            tuple(self.J[i][j] + (TWICE * r[i] * h[i] if i == j else r[i] * h[j] + h[i] * r[j]) for j in range(3))
             for i in range(3)
         )
         return MassMatrix(self.m, add(self.mc, scale(self.m, r)), symmetric(J))  # type: ignore[arg-type]
@@ -100,9 +97,7 @@ class MassMatrix:
     def articulated(self) -> ArticulatedMass:
         """Return the same matrix by blocks."""
         m = self.m
-        return ArticulatedMass(
-            self.inertia, skew(self.mc), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m))
-        )
+        return ArticulatedMass(self.inertia, skew(self.mc), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m)))
 
     def coriolis(self, w: Vector) -> Coriolis:
         """Return B of a body that turns with w: B t is its gyroscopic wrench, and dM/dt - 2 B is skew.
@@ -187,16 +182,11 @@ class ArticulatedMass:
 
         def block(m: Matrix, row: int, column: int) -> Matrix:
             return tuple(  # type: ignore[return-value]
-                tuple(
-                    0.0 if k in (row + i, column + j) else m[i][j] - a[row + i] * b[column + j]
-                    for j in range(3)
-                )
+                tuple(0.0 if k in (row + i, column + j) else m[i][j] - a[row + i] * b[column + j] for j in range(3))
                 for i in range(3)
             )
 
-        return ArticulatedMass(
-            symmetric(block(self.I, 0, 0)), block(self.H, 0, 3), symmetric(block(self.L, 3, 3))
-        )
+        return ArticulatedMass(symmetric(block(self.I, 0, 0)), block(self.H, 0, 3), symmetric(block(self.L, 3, 3)))
 
     def shifted(self, r: Vector) -> ArticulatedMass:
         """Return A^T M A for an origin at -r, A = [1 0; -r x 1].
@@ -206,13 +196,9 @@ class ArticulatedMass:
         G = cross_rows(scale(HALF, r), self.L)
         middle = madd(self.H, G)
         Z = cross_rows(r, transpose(middle))
-        inertia = tuple(
-            tuple(self.I[i][j] + (Z[i][j] + Z[j][i]) for j in range(3)) for i in range(3)
-        )
+        inertia = tuple(tuple(self.I[i][j] + (Z[i][j] + Z[j][i]) for j in range(3)) for i in range(3))
         return ArticulatedMass(symmetric(inertia), madd(middle, G), self.L)  # type: ignore[arg-type]
 
     def turned(self, R) -> ArticulatedMass:
         """Return the matrix in the frame that R turns to."""
-        return ArticulatedMass(
-            R.symmetric_congruence(self.I), R.congruence(self.H), R.symmetric_congruence(self.L)
-        )
+        return ArticulatedMass(R.symmetric_congruence(self.I), R.congruence(self.H), R.symmetric_congruence(self.L))

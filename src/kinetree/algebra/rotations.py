@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from .scalars import Scalar, cos, is_number, sin, snap
 from .vectors import IDENTITY, Matrix, Vector, matmul, symmetric, times, transpose
@@ -90,7 +91,7 @@ class Rotation:
         """The inverse."""
         return Rotation(tuple(f.inverse() for f in reversed(self.factors)))
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: Any) -> Any:
         """Turn a vector, or compose with a rotation."""
         if isinstance(other, Rotation):
             return Rotation(self.factors + other.factors)

@@ -132,7 +132,7 @@ class Motion:
         return _Projection(self)
 
     def bias(self, t: Twist, qd) -> TwistRate:
-        """Return the rates of a body that moves with t while its joint moves with qd, less P qdd and those of its parent.
+        """Return what the joint adds to the rates of a body that moves with t, but for P qdd.
 
         With the joint's own [w_r; v_r] = P qd: [w x w_r; (2 w - w_r) x v_r] + P' qd; the last product is the
         Coriolis term.                                                                        [Saha2013] (23)

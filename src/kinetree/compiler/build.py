@@ -54,7 +54,9 @@ def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...]
     """Return the inputs and the output of a request, with their shapes."""
     algorithm = ALGORITHMS[request.name]
     sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": len(mechanism.bodies)}
-    shapes = {name: ("nq" if name in ("q", "q2") else "nv",) for name in algorithm.inputs}
+    shapes: dict[str, tuple[str | int, ...]] = {
+        name: ("nq" if name in ("q", "q2") else "nv",) for name in algorithm.inputs
+    }
     if request.wrenches:
         shapes["wrenches"] = ("nb", 6)
     inputs = [Array(name, _sized(shape, sizes)) for name, shape in shapes.items()]

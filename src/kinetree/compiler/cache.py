@@ -1,4 +1,4 @@
-"""Object code on disk: found again by mechanism, function, source, processor and versions; damaged files are ignored."""
+"""Object code on disk, found again by mechanism, function, source, processor and version; damaged files are ignored."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def source_hash() -> str:
 
 def key(mechanism: Mechanism, request: Request, target: str) -> str:
     """Return the name under which object code is kept."""
-    text = "\n".join((mechanism.hash, repr(request), source_hash(), target))
+    text = "\n".join((mechanism.motion_hash, repr(request), source_hash(), target))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

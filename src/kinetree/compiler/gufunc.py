@@ -12,8 +12,6 @@ TYPES = {"float64": 12, "float32": 11}  # NPY_DOUBLE, NPY_FLOAT
 NAME_OFFSET, OBJECT_OFFSET = 56, 88  # fields `name` and `obj` of PyUFuncObject on 64-bit machines
 
 
-
-
 def register(address: int, counter: ctypes.c_int64, name: str, doc: str, signature: str, arity: tuple[int, int],
              dtype: str, keep: Any) -> np.ufunc:  # fmt: skip
     """Return a gufunc that runs the kernel at an address; `keep` stays alive as long as the gufunc does."""
@@ -49,7 +47,7 @@ _forever: list[Any] = []
 
 
 def _tie(ufunc: np.ufunc, name_address: int, kept: tuple) -> None:
-    """Let the ufunc own `kept`: its field `obj` is released with it. Where the layout is not as known, keep it forever."""
+    """Let the ufunc own `kept` by its field `obj`; where its layout is not as known, keep it forever."""
     base = id(ufunc)
     name = ctypes.c_void_p.from_address(base + NAME_OFFSET).value
     field = ctypes.c_void_p.from_address(base + OBJECT_OFFSET)

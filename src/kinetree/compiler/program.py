@@ -67,7 +67,9 @@ class Program:
 
     def cost(self) -> dict[str, int]:
         """Return the counts of multiplications, additions, divisions, square roots and sines, as run for one sample."""
-        count = dict.fromkeys(("multiplications", "additions", "divisions", "roots", "sines", "others"), 0)
+        count: dict[str, int] = dict.fromkeys(
+            ("multiplications", "additions", "divisions", "roots", "sines", "others"), 0
+        )
         label = {
             Op.MUL: "multiplications",
             Op.ADD: "additions",
@@ -110,8 +112,7 @@ class Program:
             *(a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, self.inputs, strict=True))
         )
         flat = [
-            np.broadcast_to(a, lead + i.shape).reshape(*lead, i.size)
-            for a, i in zip(arrays, self.inputs, strict=True)
+            np.broadcast_to(a, lead + i.shape).reshape(*lead, i.size) for a, i in zip(arrays, self.inputs, strict=True)
         ]
         values: list[Any] = []
         for op, *x in self.ops:

@@ -27,6 +27,9 @@ from ..model.topology import path
 class Record:
     """What is known of one body: data of the mechanism, inputs, and whatever the sweeps put here."""
 
+    q: tuple
+    qd: tuple
+
     def __init__(self, body, joint, axes: Matrix, parent: Record | Ground) -> None:
         """Hold a body and its joint, whose numbers are scalars already."""
         self.body, self.joint, self.kind = body, joint, joint_kinds.kind(joint.kind)

@@ -29,7 +29,9 @@ class Algorithm:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "inverse_dynamics": Algorithm(inverse.inverse_dynamics, ("q", "qd", "qdd"), "tau", ("nv",), wrenches=True, lumps=True),
+    "inverse_dynamics": Algorithm(
+        inverse.inverse_dynamics, ("q", "qd", "qdd"), "tau", ("nv",), wrenches=True, lumps=True
+    ),
     "bias_torque": Algorithm(inverse.inverse_dynamics, ("q", "qd"), "h", ("nv",), wrenches=True, lumps=True),
     "gravity_torque": Algorithm(inverse.inverse_dynamics, ("q",), "g", ("nv",), wrenches=True, lumps=True),
     "reactions": Algorithm(inverse.reactions, ("q", "qd", "qdd"), "w", ("nb", 6), wrenches=True),
@@ -37,7 +39,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         forward.forward_dynamics, ("q", "qd", "tau"), "qdd", ("nv",), wrenches=True, inverts=True, lumps=True
     ),
     "inertia_matrix": Algorithm(inertia.inertia_matrix, ("q",), "I", ("nv", "nv"), lumps=True),
-    "inverse_inertia_matrix": Algorithm(inertia.inverse_inertia_matrix, ("q",), "Iinv", ("nv", "nv"), inverts=True, lumps=True),
+    "inverse_inertia_matrix": Algorithm(
+        inertia.inverse_inertia_matrix, ("q",), "Iinv", ("nv", "nv"), inverts=True, lumps=True
+    ),
     "convective_matrix": Algorithm(convective.convective_matrix, ("q", "qd"), "C", ("nv", "nv"), lumps=True),
     "pose": Algorithm(kinematics.pose, ("q",), "T", (4, 4), frame=True),
     "poses": Algorithm(kinematics.poses, ("q",), "T", ("nb", 4, 4)),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..algebra.spatial import Wrench, power
 from ..algebra.mass import MassMatrix
+from ..algebra.spatial import Wrench, power
 from ..algebra.vectors import dot, scale
 from .kinematics import move
 

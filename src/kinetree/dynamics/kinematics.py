@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..algebra.poses import Pose
 from ..algebra.spatial import Twist, TwistRate
-from ..algebra.vectors import transpose, times
+from ..algebra.vectors import times, transpose
 
 
 def poses(tree):

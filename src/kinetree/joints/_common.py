@@ -16,12 +16,11 @@ SLIDE = (Twist(ZERO, X), Twist(ZERO, Y), Twist(ZERO, Z))
 
 def check_axis(axis: Vector, where: str, label: str = "axis") -> None:
     """Refuse an axis without direction."""
-    length = math.sqrt(sum(float(x) ** 2 for x in axis)) if len(axis) == 3 else 0.0
-    if not length > 1e-9:
+    if len(axis) != 3 or not 1e-9 < math.hypot(*map(float, axis)) < 1e9:
         raise ModelError(
             f"the {label} {tuple(axis)} has no direction",
             where=where,
-            remedy="give three numbers, such as (0, 0, 1)",
+            remedy="give three numbers of ordinary size, such as (0, 0, 1)",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..algebra.mass import MassMatrix
-from ..algebra.quaternions import exponential, logarithm, normalized, product, conjugate
+from ..algebra.quaternions import conjugate, exponential, logarithm, normalized, product
 from ..algebra.rotations import Full, Rotation, from_quaternion
 from ..algebra.spatial import Motion
 from ..algebra.vectors import IDENTITY, ZERO

@@ -8,7 +8,7 @@ from dataclasses import replace
 from .checks import check, unique_names
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
-from .parts import Body, Coupling, ForceElement, Frame, Joint, Loop
+from .parts import Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
 from .topology import depth_order
 
 
@@ -23,6 +23,7 @@ def assemble(
     forces: Iterable[ForceElement] = (),
     gravity: tuple[Number, Number, Number] = (0.0, 0.0, -9.81),
     parameters: Iterable[Parameter] = (),
+    scenery: Iterable[Shape] = (),
     source: str = "",
     description: str = "",
     lenient: bool = False,
@@ -41,6 +42,7 @@ def assemble(
         forces=tuple(forces),
         gravity=tuple(gravity),
         parameters=tuple(parameters),
+        scenery=tuple(scenery),
         source=source,
         description=description,
     )

@@ -69,8 +69,8 @@ def unique_names(mechanism: Mechanism) -> None:
 
 def references(mechanism: Mechanism) -> None:
     """Refuse frames, loops, couplings and forces that name bodies, joints or parameters which are not there."""
-    bodies = [*(b.name for b in mechanism.bodies), GROUND]
-    joints = [j.name for j in mechanism.joints]
+    bodies = dict.fromkeys([*(b.name for b in mechanism.bodies), GROUND])
+    joints = dict.fromkeys(j.name for j in mechanism.joints)
     named = [(f"frame {f.name!r}", f.body) for f in mechanism.frames]
     for what in (*mechanism.loops, *mechanism.forces):
         named += [(_where(what), what.body_a), (_where(what), what.body_b)]
@@ -81,22 +81,20 @@ def references(mechanism: Mechanism) -> None:
         for name in (coupling.joint, *(term[0] for term in coupling.terms)):
             if name not in joints:
                 raise unknown_name("joint", name, joints, where=_where(coupling))
-    parameters = [p.name for p in mechanism.parameters]
+    parameters = dict.fromkeys(p.name for p in mechanism.parameters)
     for part in (*_parts(mechanism), mechanism.gravity):
         for name in sorted(_expression_names(part)):
             if name not in parameters:
                 raise unknown_name("parameter", name, parameters, where=_where(part))
 
 
-def body(b: Body) -> None:
+def body(b: Any) -> None:
     """Refuse a negative mass and an inertia that no distribution of mass can have."""
     where = f"body {b.name!r}"
     if b.mass < 0:
         raise ModelError(f"the mass is {b.mass:g} kg", where=where, remedy="a mass is zero or more")
     if len(b.inertia) != 6:
-        raise ModelError(
-            f"the inertia has {len(b.inertia)} numbers", where=where, remedy="give xx, yy, zz, xy, yz, zx"
-        )
+        raise ModelError(f"the inertia has {len(b.inertia)} numbers", where=where, remedy="give xx, yy, zz, xy, yz, zx")
     excess, moments = inertia_excess(b.inertia)
     if excess > TRIANGLE:
         raise ModelError(
@@ -129,7 +127,7 @@ def inertia_excess(inertia: Iterable[float]) -> tuple[float, tuple[float, ...]]:
     return max(-a, c - a - b) / size, (a, b, c)
 
 
-def joint(j: Joint) -> None:
+def joint(j: Any) -> None:
     """Refuse an unknown kind, a zero axis, and numbers of the wrong count."""
     where = f"joint {j.name!r}"
     kind = joint_kinds.kind(j.kind, where=where)
@@ -155,7 +153,7 @@ def joint(j: Joint) -> None:
 def rotation(matrix, where: str) -> None:
     """Refuse a matrix that is not a rotation."""
     m = np.array(matrix, dtype=float)
-    error = float(np.abs(m.T @ m - np.eye(3)).max())
+    error = float(np.abs(m.T @ m - np.eye(3)).max()) if np.abs(m).max() < 10 else math.inf
     if error > ORTHONORMAL or np.linalg.det(m) < 0:
         fault = "is a reflection" if error <= ORTHONORMAL else f"is off by {error:.2g}"
         raise ModelError(
@@ -178,11 +176,11 @@ def _sorts(m: Mechanism):
 
 
 def _parts(m: Mechanism):
-    return (*m.parameters, *m.bodies, *m.joints, *m.frames, *m.loops, *m.couplings, *m.forces)
+    return (*m.parameters, *m.bodies, *m.joints, *m.frames, *m.loops, *m.couplings, *m.forces, *m.scenery)
 
 
 def _where(part: Any) -> str:
-    sort = {"ForceElement": "force"}.get(type(part).__name__, type(part).__name__.lower())
+    sort = {"ForceElement": "force", "Shape": "scenery"}.get(type(part).__name__, type(part).__name__.lower())
     return f"{sort} {part.name!r}" if hasattr(part, "name") else "gravity"
 
 

@@ -11,14 +11,15 @@ from typing import Any
 from .. import joints as joint_kinds
 from ..errors import unknown_name
 from .parameters import Expression, Parameter, resolve
-from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop
+from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
 
 
 @dataclass(frozen=True)
 class Mechanism:
     """Bodies on joints, one joint a body, parents first: joint i carries body i.
 
-    Build it with `assemble`, which orders and checks. q and qd list the joints' coordinates in this order.
+    Build it with `assemble`, which orders and checks. q and qd list the joints' coordinates in this order. `scenery` is
+    what is drawn with the ground.
     """
 
     name: str
@@ -30,14 +31,20 @@ class Mechanism:
     forces: tuple[ForceElement, ...] = ()
     gravity: tuple = (0.0, 0.0, -9.81)
     parameters: tuple[Parameter, ...] = ()
+    scenery: tuple[Shape, ...] = ()
     source: str = ""
     description: str = ""
 
     @cached_property
     def hash(self) -> str:
-        """A digest of everything that matters to the motion, the drawing and the names (not source and description)."""
-        plain = replace(self, source="", description="")
-        return hashlib.sha256(canonical(plain).encode()).hexdigest()
+        """A digest of the whole content but source and description."""
+        return _digest(replace(self, source="", description=""))
+
+    @cached_property
+    def motion_hash(self) -> str:
+        """A digest of what compiled functions depend on: the content without anything to draw."""
+        bodies = tuple(replace(b, shapes=()) for b in self.bodies)
+        return _digest(replace(self, bodies=bodies, scenery=(), source="", description=""))
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
@@ -88,6 +95,10 @@ class Mechanism:
     def frame_names(self) -> tuple[str, ...]:
         """The names that `frame` knows."""
         return tuple(dict.fromkeys([*(f.name for f in self.frames), *(b.name for b in self.bodies), GROUND]))
+
+
+def _digest(mechanism: Mechanism) -> str:
+    return hashlib.sha256(canonical(mechanism).encode()).hexdigest()
 
 
 def _named(what: str, name: str, items):

@@ -24,7 +24,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "deg": lambda x: x * (math.pi / 180),
 }
 CONSTANTS = {"pi": math.pi}
-MAX_LENGTH, MAX_DEPTH = 2000, 60
+MAX_LENGTH, MAX_DEPTH, MAX_TERMS = 20000, 60, 400
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,8 @@ class _Parser:
                 raise self.error(f"unexpected {text[position : position + 1]!r}")
             self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
             position = match.end()
+        if sum(kind == "op" for kind, _ in self.tokens) > 2 * MAX_TERMS:
+            raise self.error(f"more than {2 * MAX_TERMS} signs")
 
     def error(self, what: str) -> ModelError:
         return ModelError(

@@ -13,18 +13,20 @@ from . import llvm_math
 from .llvm_writer import Text
 
 
-def kernel(program, lanes, w, angles: list[int]) -> str:
+def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     """Return the assembly of `kernel(char **args, npy_intp *dims, npy_intp *steps, void *bad)`.
 
     `bad` points to a 64-bit count, raised whenever a block had an input that is not finite. `angles` are the places in
     the block of which only sine and cosine are taken: large ones are brought into one turn before the body runs.
+    `slots` tells for each entry of the outputs which vector of the body's output block it is.
     """
     arrays = [*program.inputs, *program.outputs]
     n_in = sum(a.size for a in program.inputs)
-    n_out = sum(a.size for a in program.outputs)
+    n_out = max(slots, default=0) + 1
     V, L, size = lanes.vector, lanes.count, lanes.bits // 8
     t = Text()
     t.put(
+        f"@slots = internal constant [{len(slots)} x i64] [{', '.join(f'i64 {j}' for j in slots)}]",
         "define void @kernel(ptr %args, ptr %dims, ptr %steps, ptr %bad) #0 {",
         "entry:",
         f"  %in = alloca {V}, i64 {max(n_in, 1)}, align 64",
@@ -72,11 +74,13 @@ def kernel(program, lanes, w, angles: list[int]) -> str:
     t.put("  br label %compute", "load_slow:")
     at = 0
     for k, a in enumerate(program.inputs):
-        _entry_by_entry(t, lanes, k, a.shape, cores[k], at, "in", store=False)
+        _entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=False)
         at += a.size
     t.put("  br label %compute", "compute:")
     _scan(t, lanes, n_in, angles)
-    t.put("  call void @body(ptr %in, ptr %out)", "  br i1 %is_fast, label %store_fast, label %store_slow", "store_fast:")
+    t.put(
+        "  call void @body(ptr %in, ptr %out)", "  br i1 %is_fast, label %store_fast, label %store_slow", "store_fast:"
+    )
     at = 0
     for j, a in enumerate(program.outputs):
         _store_rows(t, lanes, len(program.inputs) + j, a.size, at)
@@ -85,7 +89,7 @@ def kernel(program, lanes, w, angles: list[int]) -> str:
     at = 0
     for j, a in enumerate(program.outputs):
         k = len(program.inputs) + j
-        _entry_by_entry(t, lanes, k, a.shape, cores[k], at, "out", store=True)
+        _entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=True)
         at += a.size
     t.put("  br label %after", "after:", f"  %next = add i64 %i, {L}", "  br label %head", "done:", "  ret void", "}")
     w.used |= t.used
@@ -104,55 +108,79 @@ def _mask(count: int, used: int) -> str:
 
 def _load_rows(t, lanes, k: int, n: int, at: int) -> None:
     """Load whole rows of 8 (16) samples, piece by piece, and transpose each piece into vectors."""
-    V, L, S = lanes.vector, lanes.count, lanes.scalar
-    size = align = lanes.bits // 8
+    V, L, size = lanes.vector, lanes.count, lanes.bits // 8
     rows = [_row(t, lanes, k, lane) for lane in range(L)]
-    full = f"llvm.masked.load.v{L}f{lanes.bits}.p0"
-    for start in range(0, n, L):
-        used = min(L, n - start)
-        pieces = []
-        for row in rows:
-            p = t.new(f"getelementptr i8, ptr {row}, i64 {start * size}")
-            if used == 1:
-                x = t.new(f"load {S}, ptr {p}, align {align}")
-                pieces.append(t.new(f"insertelement {V} poison, {S} {x}, i32 0"))
-            elif used == L:
-                pieces.append(t.new(f"load {V}, ptr {p}, align {align}"))
-            else:
-                t.used.add(f"declare {V} @{full}(ptr, {lanes.mask}, {V})")
-                pieces.append(
-                    t.new(
-                        f"call {V} @{full}(ptr align {align} {p}, {lanes.mask} {_mask(L, used)}, {V} zeroinitializer)"
-                    )
-                )
+
+    def piece(start: str, used: int) -> None:
+        offset = t.new(f"mul i64 {start}, {size}")
+        pieces = [_load_piece(t, lanes, t.new(f"getelementptr i8, ptr {row}, i64 {offset}"), used) for row in rows]
+        first = t.new(f"add i64 {start}, {at}")
         for j, column in enumerate(_transposed(t, lanes, pieces)[:used]):
-            p = t.new(f"getelementptr {V}, ptr %in, i64 {at + start + j}")
+            p = t.new(f"getelementptr {V}, ptr %in, i64 {t.new(f'add i64 {first}, {j}')}")
             t.put(f"  store {V} {column}, ptr {p}, align 64")
+
+    _pieces(t, n, L, piece)
 
 
 def _store_rows(t, lanes, k: int, n: int, at: int) -> None:
     """Transpose pieces of the output back into rows and store them."""
-    V, L, S = lanes.vector, lanes.count, lanes.scalar
-    size = align = lanes.bits // 8
+    V, L, size = lanes.vector, lanes.count, lanes.bits // 8
     rows = [_row(t, lanes, k, lane) for lane in range(L)]
-    full = f"llvm.masked.store.v{L}f{lanes.bits}.p0"
-    for start in range(0, n, L):
-        used = min(L, n - start)
+
+    def piece(start: str, used: int) -> None:
+        first = t.new(f"add i64 {start}, {at}")
         columns = []
         for j in range(used):
-            p = t.new(f"getelementptr {V}, ptr %out, i64 {at + start + j}")
+            p = _output(t, lanes, t.new(f"add i64 {first}, {j}"))
             columns.append(t.new(f"load {V}, ptr {p}, align 64"))
         columns += ["zeroinitializer"] * (L - used)
-        for row, piece in zip(rows, _transposed(t, lanes, columns), strict=True):
-            p = t.new(f"getelementptr i8, ptr {row}, i64 {start * size}")
-            if used == 1:
-                x = t.new(f"extractelement {V} {piece}, i32 0")
-                t.put(f"  store {S} {x}, ptr {p}, align {align}")
-            elif used == L:
-                t.put(f"  store {V} {piece}, ptr {p}, align {align}")
-            else:
-                t.used.add(f"declare void @{full}({V}, ptr, {lanes.mask})")
-                t.put(f"  call void @{full}({V} {piece}, ptr align {align} {p}, {lanes.mask} {_mask(L, used)})")
+        offset = t.new(f"mul i64 {start}, {size}")
+        for row, values in zip(rows, _transposed(t, lanes, columns), strict=True):
+            _store_piece(t, lanes, t.new(f"getelementptr i8, ptr {row}, i64 {offset}"), values, used)
+
+    _pieces(t, n, L, piece)
+
+
+def _output(t, lanes, entry: str) -> str:
+    """Return a pointer to the vector of an entry of the outputs."""
+    slot = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr @slots, i64 {entry}')}")
+    return t.new(f"getelementptr {lanes.vector}, ptr %out, i64 {slot}")
+
+
+def _pieces(t, n: int, L: int, piece) -> None:
+    """Run `piece(start, used)` for the whole pieces of a row, in a loop where there are several, and for the rest."""
+    whole = n - n % L
+    if whole == L:
+        piece("0", L)
+    elif whole:
+        t.loop(whole, L, lambda start: piece(start, L))
+    if n % L:
+        piece(str(whole), n % L)
+
+
+def _load_piece(t, lanes, p: str, used: int) -> str:
+    """Return a vector with the first `used` entries from memory, which may end right behind them."""
+    V, L, S, size = lanes.vector, lanes.count, lanes.scalar, lanes.bits // 8
+    if used == 1:
+        return t.new(f"insertelement {V} poison, {S} {t.new(f'load {S}, ptr {p}, align {size}')}, i32 0")
+    if used == L:
+        return t.new(f"load {V}, ptr {p}, align {size}")
+    name = f"llvm.masked.load.v{L}f{lanes.bits}.p0"
+    t.used.add(f"declare {V} @{name}(ptr, {lanes.mask}, {V})")
+    return t.new(f"call {V} @{name}(ptr align {size} {p}, {lanes.mask} {_mask(L, used)}, {V} zeroinitializer)")
+
+
+def _store_piece(t, lanes, p: str, values: str, used: int) -> None:
+    """Store the first `used` entries of a vector and touch nothing behind them."""
+    V, L, S, size = lanes.vector, lanes.count, lanes.scalar, lanes.bits // 8
+    if used == 1:
+        t.put(f"  store {S} {t.new(f'extractelement {V} {values}, i32 0')}, ptr {p}, align {size}")
+    elif used == L:
+        t.put(f"  store {V} {values}, ptr {p}, align {size}")
+    else:
+        name = f"llvm.masked.store.v{L}f{lanes.bits}.p0"
+        t.used.add(f"declare void @{name}({V}, ptr, {lanes.mask})")
+        t.put(f"  call void @{name}({V} {values}, ptr align {size} {p}, {lanes.mask} {_mask(L, used)})")
 
 
 def _transposed(t, lanes, rows: list[str]) -> list[str]:
@@ -177,52 +205,40 @@ def _ints(indices: list[int]) -> str:
     return ", ".join(f"i32 {j}" for j in indices)
 
 
-def _entry_by_entry(t, lanes, k: int, shape, core: list[str], at: int, block: str, *, store: bool) -> None:
-    """Copy an array of any strides, in a loop over lanes; idle lanes read the last sample and write nothing."""
-    L = lanes.count
-    tag = t.tag()
+def _entry_by_entry(t, lanes, k: int, shape, core: list[str], at: int, *, store: bool) -> None:
+    """Copy an array of any strides, lane by lane; idle lanes read the last sample and write it once more."""
+    V, S, L, size = lanes.vector, lanes.scalar, lanes.count, lanes.bits // 8
     last = t.new("sub i64 %n, 1")
-    came = t.current_block()
-    t.put(
-        f"  br label %lane{tag}",
-        f"lane{tag}:",
-        f"  %l{tag} = phi i64 [ 0, %{came} ], [ %ln{tag}, %laneend{tag} ]",
-    )
-    index = t.new(f"add i64 %i, %l{tag}")
-    inside = t.new(f"icmp slt i64 {index}, %n")
-    if store:
-        t.put(f"  br i1 {inside}, label %copy{tag}, label %laneend{tag}", f"copy{tag}:")
-        sample = index
-    else:
-        sample = t.new(f"select i1 {inside}, i64 {index}, i64 {last}")
-    base = t.new(f"getelementptr i8, ptr %p{k}, i64 {t.new(f'mul i64 {sample}, %s{k}')}")
-    _core_loops(t, lanes, shape, core, base, at, block, tag, store=store)
-    t.put(
-        f"  br label %laneend{tag}",
-        f"laneend{tag}:",
-        f"  %ln{tag} = add i64 %l{tag}, 1",
-        f"  %lm{tag} = icmp slt i64 %ln{tag}, {L}",
-        f"  br i1 %lm{tag}, label %lane{tag}, label %end{tag}",
-        f"end{tag}:",
-    )
 
-
-def _core_loops(t, lanes, shape, core, base: str, at: int, block: str, tag: str, *, store: bool) -> None:
-    """Copy the core entries of one sample, unrolled: the offset of entry (a, b, ...) is a c_0 + b c_1 + ..."""
-    S, L, size = lanes.scalar, lanes.count, lanes.bits // 8
-    entries: list[tuple[int, ...]] = [()]
-    for n in shape:
-        entries = [e + (j,) for e in entries for j in range(n)]
-    for flat, entry in enumerate(entries):
-        p = base
-        for j, c in zip(entry, core, strict=True):
-            if j:
-                p = t.new(f"getelementptr i8, ptr {p}, i64 {t.new(f'mul i64 {c}, {j}')}")
-        place = t.new(f"add i64 %l{tag}, {(at + flat) * L}")
-        q = t.new(f"getelementptr {S}, ptr %{block}, i64 {place}")
+    def copy(p: str, flat: str) -> None:
+        entry = t.new(f"add i64 {flat}, {at}")
+        vector = _output(t, lanes, entry) if store else t.new(f"getelementptr {V}, ptr %in, i64 {entry}")
+        q = t.new(f"getelementptr {S}, ptr {vector}, i64 {lane[0]}")
         source, target = (q, p) if store else (p, q)
-        x = t.new(f"load {S}, ptr {source}, align {size}")
-        t.put(f"  store {S} {x}, ptr {target}, align {size}")
+        t.put(f"  store {S} {t.new(f'load {S}, ptr {source}, align {size}')}, ptr {target}, align {size}")
+
+    def entries(d: int, p: str, flat: str) -> None:
+        """Copy everything from core dimension d on; `flat` counts entries in row-major order."""
+        if d == len(shape):
+            return copy(p, flat)
+
+        def one(j: str) -> None:
+            step = t.new(f"getelementptr i8, ptr {p}, i64 {t.new(f'mul i64 {core[d]}, {j}')}")
+            entries(d + 1, step, t.new(f"add i64 {t.new(f'mul i64 {flat}, {shape[d]}')}, {j}"))
+
+        t.loop(shape[d], 1, one)
+
+    lane = [""]
+
+    def sample(j: str) -> None:
+        lane[0] = j
+        index = t.new(f"add i64 %i, {j}")
+        inside = t.new(f"icmp slt i64 {index}, %n")
+        row = t.new(f"select i1 {inside}, i64 {index}, i64 {last}")
+        base = t.new(f"getelementptr i8, ptr %p{k}, i64 {t.new(f'mul i64 {row}, %s{k}')}")
+        entries(0, base, "0")
+
+    t.loop(L, 1, sample)
 
 
 def _scan(t, lanes, n_in: int, angles: list[int]) -> None:
@@ -237,7 +253,8 @@ def _scan(t, lanes, n_in: int, angles: list[int]) -> None:
     maximum = f"llvm.umax.v{L}i{bits}"
     t.used.add(f"declare {ints} @{maximum}({ints}, {ints})")
     unsigned, limit, infinity = (
-        f"splat (i{bits} {n})" for n in (2 ** (bits - 1) - 1, lanes.pattern(llvm_math.LIMIT[bits]), lanes.pattern(math.inf))
+        f"splat (i{bits} {n})"
+        for n in (2 ** (bits - 1) - 1, lanes.pattern(llvm_math.LIMIT[bits]), lanes.pattern(math.inf))
     )
     t.put(
         "  br label %scan",

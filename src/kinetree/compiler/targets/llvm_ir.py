@@ -113,12 +113,23 @@ def emit(program: Program, dtype: str) -> str:
         *w.lines,
         "  ret void",
         "}",
-        kernel(program, lanes, w, [place for _, place in bare_angles(program)]),
+        kernel(program, lanes, w, [place for _, place in bare_angles(program)], _slots(program)),
         llvm_math.exact_functions(lanes, w),
         *sorted(w.used),
         f"attributes #0 = {{ {attributes} }}",
     ]
     return "\n".join(parts)
+
+
+def _slots(program: Program) -> list[int]:
+    """Return where in the body's output block each entry of the outputs stands."""
+    slot = {k: j for j, k in enumerate(distinct_results(program))}
+    return [slot[k] for entries in program.results for k in entries]
+
+
+def distinct_results(program: Program) -> list[int]:
+    """Return the operations that are results, each once: symmetric matrices and zeros repeat many."""
+    return list(dict.fromkeys(k for entries in program.results for k in entries))
 
 
 def bare_angles(program: Program) -> list[tuple[int, int]]:
@@ -176,9 +187,6 @@ def _arithmetic(program: Program, w: Writer) -> None:
         else:
             name = llvm_math.by_library(w, op.name.lower(), [names[k] for k in x])
         names.append(name)
-    at = 0
-    for entries in program.results:
-        for k in entries:
-            p = w.new(f"getelementptr {V}, ptr %out, i64 {at}")
-            w.do(f"store {V} {names[k]}, ptr {p}, align 64")
-            at += 1
+    for slot, k in enumerate(distinct_results(program)):
+        p = w.new(f"getelementptr {V}, ptr %out, i64 {slot}")
+        w.do(f"store {V} {names[k]}, ptr {p}, align 64")

@@ -95,7 +95,7 @@ def by_library(w, name: str, arguments: list[str]) -> str:
 
 def exact_functions(lanes, w) -> str:
     """Return the functions that `by_library` calls, and the declarations of the C library's."""
-    out = ["!0 = !{!\"branch_weights\", i32 1, i32 100000}"]
+    out = ['!0 = !{!"branch_weights", i32 1, i32 100000}']
     for note in sorted(n for n in w.used if n.startswith("; exact")):
         _, _, name, count = note.split()
         out.append(_exact(lanes, name, int(count)))

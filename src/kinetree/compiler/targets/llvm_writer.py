@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class Text:
     """Lines of one function."""
@@ -22,10 +24,21 @@ class Text:
         self.lines.append(f"  %x{self._next} = {text}")
         return f"%x{self._next}"
 
-    def tag(self) -> str:
-        """Return a fresh suffix for labels."""
+    def loop(self, stop: int, step: int, body: Callable[[str], object]) -> None:
+        """Write a loop over 0, step, ... below stop; `body` gets the counter's name and writes the rest."""
         self._next += 1
-        return str(self._next)
+        tag, before = str(self._next), self.current_block()
+        self.put(f"  br label %loop{tag}", f"loop{tag}:")
+        place = len(self.lines)
+        body(f"%k{tag}")
+        end = self.current_block()
+        self.lines.insert(place, f"  %k{tag} = phi i64 [ 0, %{before} ], [ %kn{tag}, %{end} ]")
+        self.put(
+            f"  %kn{tag} = add i64 %k{tag}, {step}",
+            f"  %km{tag} = icmp slt i64 %kn{tag}, {stop}",
+            f"  br i1 %km{tag}, label %loop{tag}, label %end{tag}",
+            f"end{tag}:",
+        )
 
     def current_block(self) -> str:
         """Return the label of the block that is being written."""
