@@ -1,0 +1,41 @@
+"""The outside world <-> Mechanism: one reader a format, chosen by the file's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import ModelError
+from ..model.mechanism import Mechanism
+from .report import Report
+
+
+def read(
+    path: str | Path,
+    *,
+    base: str = "fixed",
+    fixed: str = "merge",
+    roots: tuple[str | Path, ...] = (),
+) -> tuple[Mechanism, Report]:
+    """Read .toml (native), .urdf or .xml (URDF) or .csv (DH table); `base`, `fixed` and `roots` concern URDF."""
+    path = Path(path)
+    if not path.is_file():
+        kind = "is a folder" if path.is_dir() else "does not exist"
+        raise ModelError(f"{kind}", file=path, remedy="give the path of a .toml, .urdf, .xml or .csv file")
+    suffix = path.suffix.lower()
+    if suffix in (".urdf", ".xml"):
+        from .urdf import read_urdf
+
+        return read_urdf(path, base=base, fixed=fixed, roots=roots)
+    if base != "fixed" or fixed != "merge" or roots:
+        raise ModelError("base, fixed and roots are options of URDF files", file=path, remedy="leave them out")
+    if suffix == ".toml":
+        from .toml import read_toml
+
+        return read_toml(path)
+    if suffix == ".csv":
+        from .dh_csv import read_dh_csv
+
+        return read_dh_csv(path)
+    raise ModelError(
+        f"files that end with {suffix or 'nothing'!r} are not read", file=path, remedy="use .toml, .urdf, .xml or .csv"
+    )

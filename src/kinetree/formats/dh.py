@@ -1,0 +1,152 @@
+"""Denavit-Hartenberg tables -> Mechanism, in the standard and in the modified convention, serial or branched.
+
+Standard ([Saha1999] appendix A): frame i+1 stands in frame i at Rz(theta) Tz(b) Tx(a) Rx(alpha), and is fixed to the
+body that joint i carries. Modified (Khalil and Kleinfinger): frame i stands in that of its parent at
+Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta), and is the body's own. The joint moves about or along z_i; its
+coordinate adds to theta (revolute) or to b (prismatic).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..algebra.rotations import Full, Planar
+from ..algebra.scalars import Scalar, cos, is_number, sin, snap
+from ..algebra.vectors import Matrix, add, from_moments, matmul, times, to_moments
+from ..errors import ModelError, unknown_name
+from ..model import GROUND, Body, Frame, Joint, Mechanism, Number, Parameter, Placement, assemble
+from ..model.checks import MAX_NAME
+from .fields import inertia, known_keys, name, number, required, sort, vector
+from .toml_parts import LOSSES, limits, losses
+
+CONVENTIONS = ("standard", "modified")
+JOINTS = ("revolute", "prismatic")
+GEOMETRY = ("a", "alpha", "b", "theta")
+BRANCH = ("gamma", "epsilon")
+ROW = ("joint", *GEOMETRY, "mass", "com", "inertia", "parent", "name", "limits", *LOSSES)
+
+Parts = tuple[list[Body], list[Joint], list[Frame]]
+
+
+def mechanism_from_dh(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    convention: str = "standard",
+    degrees: bool = False,
+    gravity: Sequence[Number] = (0.0, 0.0, -9.81),
+    name: str = "dh",
+    parameters: Iterable[Parameter] = (),
+) -> Mechanism:
+    """Return the mechanism of a table of rows, one a moving body.
+
+    A row has `joint` ("revolute" or "prismatic"), `a`, `b` [m], `alpha`, `theta` [rad, or degrees], `mass` [kg],
+    `com` [m] and `inertia` about it [kg m^2] in frame i+1 (standard) or i (modified), `parent` (the number of a row
+    from 0, a name, or "ground"; the row before if not given), `name`, `limits`, `damping`, `friction`, `armature`;
+    modified rows may add `gamma` and `epsilon`. What is not given is zero. Standard rows also give the frames
+    "frame_2", "frame_3", ... of the paper, and "tool" at the last one.
+    """
+    bodies, joints, frames = parts_from_dh(list(rows), convention=convention, degrees=degrees)
+    return assemble(name, bodies, joints, frames=frames, gravity=vector(gravity, "gravity"), parameters=parameters)
+
+
+def parts_from_dh(
+    rows: Sequence[Any], *, convention: str = "standard", degrees: bool = False, bodies: Iterable[str] = ()
+) -> Parts:
+    """Return bodies, joints and frames of a table; parents may also be among the other `bodies` named."""
+    if name(convention, "dh, convention") not in CONVENTIONS:
+        raise unknown_name("convention", convention, CONVENTIONS, where="dh, convention")
+    standard = convention == "standard"
+    if not rows:
+        raise ModelError("the table has no rows", where="dh", remedy="give a row for each moving body")
+    for i, row in enumerate(rows):
+        known_keys(row, ROW if standard else (*ROW, *BRANCH), f"row {i + 1}")
+    names = [name(row.get("name", f"link{i + 1}"), f"row {i + 1}, name") for i, row in enumerate(rows)]
+    index = {label: i for i, label in enumerate(names)}
+    others = (*bodies, GROUND)
+    out: Parts = ([], [], [])
+    ends = [_end(row, degrees, f"row {i + 1}") if standard else Placement() for i, row in enumerate(rows)]
+    for i, row in enumerate(rows):
+        where = f"row {i + 1}"
+        parent = _parent(row, i, names, index, others)
+        if standard:
+            start = ends[index[parent]] if parent in index else Placement()
+        else:
+            start = _start(row, degrees, where)
+        out[0].append(_body(row, names[i], ends[i], where))
+        out[1].append(_joint(row, i, parent, names[i], start))
+        if standard:
+            out[2].append(Frame(f"frame_{i + 2}", names[i], ends[i]))
+    if standard and "tool" not in index and "tool" not in others:
+        out[2].append(Frame("tool", names[-1], ends[-1]))
+    return out
+
+
+def _end(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:
+    """Return frame i+1 on its body: Rz(theta) Tz(b) Tx(a) Rx(alpha)."""
+    a, alpha, b, theta = (number(row.get(key, 0.0), f"{where}, {key}") for key in GEOMETRY)
+    turn = _turn(2, theta, degrees)
+    return Placement(times(turn, (a, 0.0, b)), matmul(turn, _turn(0, alpha, degrees)))
+
+
+def _start(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:
+    """Return frame i in its parent's: Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta)."""
+    a, alpha, b, theta, gamma, epsilon = (number(row.get(key, 0.0), f"{where}, {key}") for key in (*GEOMETRY, *BRANCH))
+    turn = matmul(_turn(2, gamma, degrees), _turn(0, alpha, degrees))
+    return Placement(add((0.0, 0.0, epsilon), times(turn, (a, 0.0, b))), matmul(turn, _turn(2, theta, degrees)))
+
+
+def _turn(k: int, angle: Scalar, degrees: bool) -> Matrix:
+    """Return the turn about axis k, exact at right angles."""
+    if degrees and is_number(angle):
+        angle = math.remainder(angle, 360.0)
+        if angle % 90 == 0:
+            c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[int(angle // 90) % 4]
+            return Planar(k, c, s).matrix()
+    if degrees:
+        angle = angle * (math.pi / 180)
+    return Planar(k, snap(cos(angle)), snap(sin(angle))).matrix()
+
+
+def _body(row: Mapping[str, Any], label: str, end: Placement, where: str) -> Body:
+    """Return the body, with what the row gives in frame i+1 turned into the body's frame."""
+    com = vector(row.get("com", (0.0, 0.0, 0.0)), f"{where}, com")
+    moments = inertia(row.get("inertia", (0.0,) * 6), f"{where}, inertia")
+    return Body(
+        label,
+        number(row.get("mass", 0.0), f"{where}, mass"),
+        add(end.translation, times(end.rotation, com)),
+        to_moments(Full(end.rotation).congruence(from_moments(moments))),
+    )
+
+
+def _joint(row: Mapping[str, Any], i: int, parent: str, child: str, placement: Placement) -> Joint:
+    where = f"row {i + 1}"
+    kind = name(required(row, "joint", where), f"{where}, joint")
+    if kind not in JOINTS:
+        raise unknown_name("joint", kind, JOINTS, where=f"{where}, joint")
+    return Joint(
+        row.get("name", f"joint{i + 1}"),
+        kind,
+        parent,
+        child,
+        placement,
+        limits=limits(row.get("limits", {}), f"{where}, limits"),
+        **losses(row, where),
+    )
+
+
+def _parent(row: Mapping[str, Any], i: int, names: list[str], index: dict[str, int], others: tuple[str, ...]) -> str:
+    """Return the name of the body (or the ground) that a row stands on."""
+    where = f"row {i + 1}, parent"
+    parent = row.get("parent", names[i - 1] if i else GROUND)
+    if isinstance(parent, str):
+        if parent not in index and parent not in others:
+            raise unknown_name("row", parent[:MAX_NAME], [*names, *others], where=where)
+        return parent
+    if isinstance(parent, bool) or not hasattr(parent, "__index__"):
+        raise ModelError(f"{sort(parent)} where a row belongs", where=where, remedy="give a number from 0, or a name")
+    if not 0 <= int(parent) < len(names):
+        raise ModelError("there is no such row", where=where, remedy=f"rows count from 0 to {len(names) - 1}")
+    return names[int(parent)]

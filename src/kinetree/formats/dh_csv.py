@@ -1,0 +1,142 @@
+"""DH tables as CSV: a header line of the rows' keys, then a line for each row; lines after # are comments.
+
+`# convention: modified`, `# degrees: true`, `# gravity: 0 0 -9.81` and `# name: arm` set what the call leaves open.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ModelError, unknown_name
+from ..model import Mechanism, parse
+from ..model.checks import MAX_NAME
+from .dh import BRANCH, GEOMETRY, mechanism_from_dh
+from .numbers import shown, strict_float, strict_floats
+from .report import Report
+from .toml import file_text
+from .toml_parts import LIMITS, LOSSES
+
+COM = ("cx", "cy", "cz")
+INERTIA = ("ixx", "iyy", "izz", "ixy", "iyz", "izx")
+COLUMNS = ("joint", *GEOMETRY, *BRANCH, "mass", *COM, *INERTIA, "parent", "name", *LOSSES, *LIMITS)
+SETTINGS = ("convention", "degrees", "gravity", "name")
+
+_ROW = re.compile(r"row (\d+)")
+
+
+def read_dh_csv(
+    path: str | Path,
+    *,
+    convention: str | None = None,
+    degrees: bool | None = None,
+    gravity: Sequence[float] | None = None,
+    name: str | None = None,
+) -> tuple[Mechanism, Report]:
+    """Read a DH table; what is given here goes before what the file says."""
+    given = {"convention": convention, "degrees": degrees, "gravity": gravity, "name": name}
+    return read_dh_csv_text(
+        file_text(path), file=str(path), **{key: value for key, value in given.items() if value is not None}
+    )
+
+
+def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> tuple[Mechanism, Report]:
+    """Read a DH table from a text; `file` names it in messages."""
+    report = Report(file)
+    said: dict[str, Any] = {"name": "dh" if file == "<text>" else Path(file).stem or "dh"}
+    header: list[str] = []
+    rows: list[tuple[int, dict[str, Any]]] = []
+    for line, content in enumerate(source.splitlines(), 1):
+        if content.lstrip().startswith("#"):
+            said |= _setting(content.lstrip()[1:], report, line)
+        elif content.strip():
+            cells = _cells(content, file, line)
+            if header:
+                rows.append((line, _row(header, cells, file, line)))
+            else:
+                header = _header(cells, file, line)
+    if not header:
+        raise ModelError("there is no header", remedy="begin with a line such as joint,a,alpha,b,theta,mass", file=file)
+    try:
+        mechanism = mechanism_from_dh([row for _, row in rows], **(said | settings))
+    except ModelError as error:
+        place = _ROW.match(error.where)
+        raise error.located(file, rows[int(place[1]) - 1][0] if place else None) from None
+    report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom")
+    return mechanism, report
+
+
+def _setting(comment: str, report: Report, line: int) -> dict[str, Any]:
+    """Return what a comment sets: nothing, in most cases."""
+    key, colon, value = (part.strip() for part in comment.partition(":"))
+    if not colon or key not in SETTINGS:
+        close = difflib.get_close_matches(key, SETTINGS, n=1, cutoff=0.8) if colon and len(key) < 20 else []
+        if close:
+            report.suspect(f"the comment {shown(key)} looks like the setting {close[0]!r} and was not used", line)
+        return {}
+    if key == "degrees":
+        if value not in ("true", "false"):
+            raise ModelError(f"degrees is {shown(value)}", remedy="write true or false", file=report.file, line=line)
+        return {key: value == "true"}
+    if key == "gravity":
+        return {key: strict_floats(value, 3, where=key, file=report.file, line=line)}
+    return {key: value}
+
+
+def _cells(content: str, file: str, line: int) -> list[str]:
+    try:
+        (cells,) = csv.reader([content], strict=True, skipinitialspace=True)
+    except (csv.Error, ValueError) as error:
+        raise ModelError(
+            f"not a line of CSV ({error})", remedy="separate cells by commas", file=file, line=line
+        ) from None
+    return [cell.strip() for cell in cells]
+
+
+def _header(cells: list[str], file: str, line: int) -> list[str]:
+    for i, cell in enumerate(cells):
+        if cell not in COLUMNS:
+            raise unknown_name("column", cell[:MAX_NAME], COLUMNS, file=file, line=line)
+        if cell in cells[:i]:
+            raise ModelError(f"two columns are called {cell!r}", remedy="keep one of them", file=file, line=line)
+    return cells
+
+
+def _row(header: list[str], cells: list[str], file: str, line: int) -> dict[str, Any]:
+    """Return a line as a row of `mechanism_from_dh`; an empty cell is one that is not given."""
+    if len(cells) > len(header):
+        raise ModelError(
+            f"{len(cells)} cells under {len(header)} columns",
+            remedy="add a column or drop a cell",
+            file=file,
+            line=line,
+        )
+    filled = {key: cell for key, cell in zip(header, cells, strict=False) if cell}
+    row: dict[str, Any] = {key: filled.pop(key) for key in ("joint", "name", "parent") if key in filled}
+    if re.fullmatch(r"[0-9]{1,9}", row.get("parent", "")):
+        row["parent"] = int(row["parent"])
+    values = {key: _number(cell, key, file, line) for key, cell in filled.items()}
+    for key, columns in (("com", COM), ("inertia", INERTIA)):
+        if any(column in values for column in columns):
+            row[key] = tuple(values.pop(column, 0.0) for column in columns)
+    bounds = {key: values.pop(key) for key in LIMITS if key in values}
+    return row | values | ({"limits": bounds} if bounds else {})
+
+
+def _number(cell: str, key: str, file: str, line: int) -> float:
+    """Return a decimal, or a formula without names such as -pi/2."""
+    try:
+        return strict_float(cell, where=key, file=file, line=line)
+    except ModelError:
+        try:
+            value = parse(cell)
+        except (ModelError, RecursionError):
+            value = math.nan
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        raise

@@ -1,0 +1,213 @@
+"""Typed values out of loose data (TOML tables, DH rows): each check names its place and a remedy."""
+
+from __future__ import annotations
+
+import math
+import numbers as abstract
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..algebra.rotations import from_axis_angle, from_euler, from_quaternion, from_rpy
+from ..algebra.scalars import Scalar, is_number, sqrt
+from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_moments
+from ..errors import ModelError, unknown_name
+from ..model import Expression, Number, Placement, parse
+from ..model.checks import MAX_NAME
+
+ROTATIONS = ("rotation", "rpy", "quaternion", "euler", "axis_angle")
+PLACEMENT = ("translation", *ROTATIONS)
+UNIT = 1e-6
+"""How far a quaternion's length may be from 1: files print some six digits."""
+
+
+def known_keys(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any]:
+    """Return the table, or refuse what is no table or has a key that nothing reads."""
+    if not isinstance(table, Mapping):
+        raise ModelError(f"{sort(table)} where a table belongs", where=where, remedy="give keys and values")
+    names = list(known)
+    for key in table:
+        if key not in names:
+            raise unknown_name("key", str(key)[:MAX_NAME], names, where=where)
+    return table
+
+
+def required(table: Mapping[str, Any], key: str, where: str) -> Any:
+    """Return the value of a key that must be there."""
+    if key not in table:
+        raise ModelError(f"{key!r} is missing", where=where, remedy=f"add {key} = ...")
+    return table[key]
+
+
+def text(x: Any, where: str) -> str:
+    """Return a text."""
+    if not isinstance(x, str):
+        raise ModelError(f"{sort(x)} where a text belongs", where=where, remedy="put it in quotes")
+    return x
+
+
+def name(x: Any, where: str) -> str:
+    """Return a name of 1 to MAX_NAME characters."""
+    if not 0 < len(text(x, where)) <= MAX_NAME:
+        raise ModelError(f"a name of {len(x)} characters", where=where, remedy=f"give 1 to {MAX_NAME} characters")
+    return x
+
+
+def truth(x: Any, where: str) -> bool:
+    """Return true or false."""
+    if not isinstance(x, bool):
+        raise ModelError(f"{sort(x)} where true or false belongs", where=where, remedy="write true or false")
+    return x
+
+
+def number(x: Any, where: str, *, infinite: bool = False) -> Scalar:
+    """Return a number or an expression; a text is read as a formula. Infinities pass only where they are asked for."""
+    if isinstance(x, Expression):
+        return x
+    if isinstance(x, str):
+        value = _formula(x, where)
+        if isinstance(value, Expression):
+            return value
+    elif isinstance(x, bool) or not isinstance(x, abstract.Real):
+        raise ModelError(
+            f"{sort(x)} where a number belongs",
+            where=where,
+            remedy='give a number such as 0.25, or a formula in quotes such as "l1/2"',
+        )
+    else:
+        try:
+            value = float(x)
+        except OverflowError:
+            value = math.inf
+    if math.isnan(value) or (math.isinf(value) and not infinite):
+        raise ModelError(f"the number is {value}", where=where, remedy="give a finite number")
+    return value
+
+
+def _formula(formula: str, where: str) -> Number:
+    try:
+        return parse(formula)
+    except ModelError as error:
+        raise ModelError(error.what, where=where, remedy=error.remedy) from None
+    except RecursionError:
+        raise ModelError(
+            "a formula of too many terms", where=where, remedy="split it, with a parameter for each part"
+        ) from None
+
+
+def constant(x: Any, where: str) -> float:
+    """Return a number that names no parameter."""
+    value = number(x, where)
+    if isinstance(value, Expression):
+        raise ModelError(f"{value} names a parameter", where=where, remedy="give a plain number here")
+    return value
+
+
+def sequence(x: Any, where: str) -> list[Any]:
+    """Return a list out of a list, a tuple or an array."""
+    if hasattr(x, "tolist"):
+        x = x.tolist()
+    if not isinstance(x, list | tuple):
+        raise ModelError(f"{sort(x)} where a list belongs", where=where, remedy="give numbers in brackets")
+    return list(x)
+
+
+def numbers(x: Any, where: str, count: int | None = None) -> tuple[Scalar, ...]:
+    """Return a list of numbers, of a given count if one is given."""
+    items = sequence(x, where)
+    if count is not None and len(items) != count:
+        raise ModelError(f"{len(items)} numbers", where=where, remedy=f"give {count}")
+    return tuple(number(item, where) for item in items)
+
+
+def vector(x: Any, where: str) -> Vector:
+    """Return three numbers."""
+    return numbers(x, where, 3)  # type: ignore[return-value]
+
+
+def one_or_more(x: Any, where: str, *, infinite: bool = False) -> tuple[Scalar, ...]:
+    """Return the numbers of a list, or one number as a list of one."""
+    items = sequence(x, where) if isinstance(x, list | tuple) or getattr(x, "ndim", 0) else [x]
+    return tuple(number(item, where, infinite=infinite) for item in items)
+
+
+def matrix(x: Any, where: str) -> Matrix:
+    """Return a 3x3 matrix, by rows."""
+    rows = sequence(x, where)
+    if len(rows) != 3:
+        raise ModelError(f"a matrix of {len(rows)} rows", where=where, remedy="give three rows of three numbers")
+    return vector(rows[0], where), vector(rows[1], where), vector(rows[2], where)
+
+
+def inertia(x: Any, where: str) -> tuple[Scalar, ...]:
+    """Return (xx, yy, zz, xy, yz, zx) out of these six numbers or a symmetric 3x3 matrix."""
+    items = sequence(x, where)
+    if len(items) == 6:
+        return numbers(items, where)
+    if len(items) != 3:
+        raise ModelError(
+            f"an inertia of {len(items)} numbers", where=where, remedy="give xx, yy, zz, xy, yz, zx, or a 3x3 matrix"
+        )
+    m = matrix(items, where)
+    for a, b in ((m[i][j], m[j][i]) for i in range(3) for j in range(i)):
+        alike = a == b or (is_number(a) and is_number(b) and math.isclose(a, b, rel_tol=1e-9))
+        if not alike:
+            raise ModelError(f"the inertia is not symmetric: {a} against {b}", where=where, remedy="make them equal")
+    return to_moments(m)
+
+
+def placement(table: Mapping[str, Any], where: str) -> Placement:
+    """Return the placement that a table gives by `translation` and one of the rotations."""
+    given = [key for key in ROTATIONS if key in table]
+    if len(given) > 1:
+        raise ModelError(
+            f"both {given[0]} and {given[1]} are given", where=f"{where}, {given[1]}", remedy="keep one of them"
+        )
+    shift = vector(table["translation"], f"{where}, translation") if "translation" in table else ZERO
+    turn = _ROTATION[given[0]](table[given[0]], f"{where}, {given[0]}") if given else IDENTITY
+    return Placement(shift, turn)
+
+
+def _rpy(x: Any, where: str):
+    return from_rpy(*vector(x, where))
+
+
+def _quaternion(x: Any, where: str):
+    q = numbers(x, where, 4)
+    if all(map(is_number, q)):
+        length = math.hypot(*q)
+        if abs(length - 1) > UNIT:
+            raise ModelError(
+                f"the quaternion has the length {length:.9g}", where=where, remedy="give x, y, z, w of length 1"
+            )
+        q = tuple(c / length for c in q)
+    return from_quaternion(q)
+
+
+def _euler(x: Any, where: str):
+    table = known_keys(x, ("sequence", "angles"), where)
+    letters = text(required(table, "sequence", where), where)
+    if not 1 <= len(letters) <= 3 or set(letters) - set("xyz"):
+        raise ModelError(
+            f"{letters[:20]!r} is no sequence of axes", where=where, remedy='give one to three of x, y, z, as in "zxz"'
+        )
+    return from_euler(letters, numbers(required(table, "angles", where), where, len(letters)))
+
+
+def _axis_angle(x: Any, where: str):
+    table = known_keys(x, ("axis", "angle"), where)
+    axis = vector(required(table, "axis", where), where)
+    length = sqrt(dot(axis, axis))
+    if is_number(length) and not 1e-9 < length < math.inf:
+        raise ModelError("the axis has no direction", where=where, remedy="give three numbers, such as [0, 0, 1]")
+    return from_axis_angle(scale(1.0 / length, axis), number(required(table, "angle", where), where))
+
+
+_ROTATION = {"rotation": matrix, "rpy": _rpy, "quaternion": _quaternion, "euler": _euler, "axis_angle": _axis_angle}
+
+
+def sort(x: Any) -> str:
+    """Return what a value is, in words for a message."""
+    words = {bool: "true or false", str: "a text", int: "a number", float: "a number", list: "a list", tuple: "a list"}
+    if isinstance(x, Mapping):
+        return "a table"
+    return words.get(type(x), "nothing" if x is None else f"a {type(x).__name__}")

@@ -1,0 +1,148 @@
+"""Fixed joints merged away: the bodies they weld become one, and every name stays findable as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..algebra.rotations import snapped
+from ..algebra.vectors import (
+    ZERO,
+    ZERO_MATRIX,
+    Matrix,
+    Vector,
+    add,
+    from_moments,
+    madd,
+    matmul,
+    scale,
+    sub,
+    symmetric,
+    times,
+    to_moments,
+    transpose,
+)
+from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape
+
+
+@dataclass(frozen=True)
+class Weld:
+    """One body that went into another (or into the ground), and the fixed joint that held it, if one did."""
+
+    body: str
+    carrier: str
+    joint: str
+    mass: float
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A tree without fixed joints, and what became of the rest.
+
+    `hidden` names fixed joints for which there is no frame, because something else has their name; `ground_shapes`
+    belong to bodies that are welded to the ground, which has none of its own.
+    """
+
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+    frames: tuple[Frame, ...]
+    welds: tuple[Weld, ...]
+    hidden: tuple[str, ...]
+    ground_shapes: tuple[Shape, ...]
+
+
+def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
+    """Return the tree with all fixed joints merged away; a body that no joint carries stands on the ground.
+
+    Bodies and joints must form trees, with plain numbers; they keep their order.
+    """
+    where = _carriers(bodies, joints)
+    by_child = {j.child: j for j in joints}
+    members: dict[str, list[tuple[Placement, Body]]] = {}
+    for body in sorted(bodies, key=lambda b: where[b.name][0] != b.name):  # the carrier comes first
+        carrier, placement = where[body.name]
+        members.setdefault(carrier, []).append((placement, body))
+    fixed = [b for b in bodies if where[b.name][0] != b.name]
+    welds = [Weld(b.name, where[b.name][0], _joint_name(by_child, b.name), float(b.mass)) for b in fixed]  # type: ignore[arg-type]
+    frames = [Frame(b.name, *where[b.name]) for b in fixed]
+    taken = {GROUND, *(b.name for b in bodies)}
+    held = [w for w in welds if w.joint]
+    frames += [Frame(w.joint, *where[w.body]) for w in held if w.joint not in taken]
+    return Merged(
+        bodies=tuple(combined(members[b.name]) for b in bodies if where[b.name][0] == b.name),
+        joints=tuple(_moved(j, *where[j.parent]) for j in joints if j.kind != "fixed"),
+        frames=tuple(frames),
+        welds=tuple(welds),
+        hidden=tuple(w.joint for w in held if w.joint in taken),
+        ground_shapes=_shapes(members.get(GROUND, [])),
+    )
+
+
+def combined(members: Sequence[tuple[Placement, Body]]) -> Body:
+    """Return the first body with the mass and shapes of all, each given with its placement in the first's frame."""
+    masses = [float(b.mass) for _, b in members]  # type: ignore[arg-type]
+    centres = [add(p.translation, times(p.rotation, b.com)) for p, b in members]
+    heavy = [(m, c) for m, c in zip(masses, centres, strict=True) if m != 0]
+    mass = sum(masses)
+    com = _centre(heavy, mass) if heavy else centres[0]
+    inertia = ZERO_MATRIX
+    for p, b in members:
+        central = matmul(matmul(p.rotation, from_moments(b.inertia)), transpose(p.rotation))
+        inertia = madd(inertia, symmetric(central))
+    for m, c in heavy:
+        inertia = madd(inertia, _of_point(m, sub(c, com)))
+    return replace(members[0][1], mass=mass, com=com, inertia=to_moments(symmetric(inertia)), shapes=_shapes(members))
+
+
+def composed(a: Placement, b: Placement) -> Placement:
+    """Return the placement of a frame at b in a frame at a."""
+    return Placement(add(a.translation, times(a.rotation, b.translation)), snapped(matmul(a.rotation, b.rotation)))
+
+
+def _carriers(bodies: Sequence[Body], joints: Sequence[Joint]) -> dict[str, tuple[str, Placement]]:
+    """Return, for each body, the moving body (or ground) that carries it, and its placement there."""
+    children: dict[str, list[Joint]] = {}
+    for joint in joints:
+        children.setdefault(joint.parent, []).append(joint)
+    carried = {j.child for j in joints}
+    where = {GROUND: (GROUND, Placement())}
+    where |= {b.name: (GROUND, Placement()) for b in bodies if b.name not in carried}
+    stack = list(where)
+    while stack:
+        parent = stack.pop()
+        carrier, placement = where[parent]
+        for joint in children.get(parent, ()):
+            welded = joint.kind == "fixed"
+            where[joint.child] = (
+                (carrier, composed(placement, joint.placement)) if welded else (joint.child, Placement())
+            )
+            stack.append(joint.child)
+    return where
+
+
+def _moved(joint: Joint, carrier: str, placement: Placement) -> Joint:
+    return replace(joint, parent=carrier, placement=composed(placement, joint.placement))
+
+
+def _joint_name(by_child: dict[str, Joint], body: str) -> str:
+    return by_child[body].name if body in by_child else ""
+
+
+def _shapes(members: Sequence[tuple[Placement, Body]]) -> tuple[Shape, ...]:
+    return tuple(replace(s, placement=composed(p, s.placement)) for p, b in members for s in b.shapes)
+
+
+def _centre(heavy: Sequence[tuple[float, Vector]], mass: float) -> Vector:
+    if len(heavy) == 1:
+        return heavy[0][1]  # to the bit
+    moment = ZERO
+    for m, c in heavy:
+        moment = add(moment, scale(m, c))
+    return (moment[0] / mass, moment[1] / mass, moment[2] / mass)
+
+
+def _of_point(m: float, r: Vector) -> Matrix:
+    """Return m (r.r 1 - r r^T), the inertia of a point."""
+    xx, yy, zz = (m * x * x for x in r)
+    xy, yz, zx = (-m * r[i] * r[(i + 1) % 3] for i in range(3))
+    return ((yy + zz, xy, zx), (xy, zz + xx, yz), (zx, yz, xx + yy))

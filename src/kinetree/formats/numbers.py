@@ -1,0 +1,61 @@
+"""Strict numbers: plain ASCII decimals, finite, and nothing that only Python would take for a number."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+from ..errors import ModelError
+
+MAX_DIGITS = 400
+"""The longest text that is read as one number: no printer of doubles writes more."""
+SPACE = " \t\r\n"
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def strict_float(text: str, *, where: str = "", file: str | Path | None = None, line: int | None = None) -> float:
+    """Return the finite number that `text` spells in ASCII decimals, such as `-1.5e-3`, or raise ModelError."""
+    word = text.strip(SPACE)
+    if not word:
+        raise ModelError("a number is missing", where=where, remedy="give a decimal such as 0.25", file=file, line=line)
+    if len(word) > MAX_DIGITS or not _DECIMAL.fullmatch(word):
+        raise ModelError(
+            f"{shown(word)} is not a number",
+            where=where,
+            remedy="give a decimal such as -1.5e-3, with digits 0 to 9, a point and no unit",
+            file=file,
+            line=line,
+        )
+    value = float(word)
+    if not math.isfinite(value):
+        raise ModelError(
+            f"{shown(word)} is too large for a double",
+            where=where,
+            remedy="give less than 1.8e308",
+            file=file,
+            line=line,
+        )
+    return value
+
+
+def strict_floats(
+    text: str, count: int, *, where: str = "", file: str | Path | None = None, line: int | None = None
+) -> tuple[float, ...]:
+    """Return `count` finite numbers out of a text that separates them by blanks, or raise ModelError."""
+    words = re.split(f"[{SPACE}]+", text.strip(SPACE), maxsplit=count + 1) if text.strip(SPACE) else []
+    if len(words) != count:
+        raise ModelError(
+            f"{len(words) if len(words) <= count else f'more than {count}'} numbers in {shown(text)}",
+            where=where,
+            remedy=f"give {count} decimals with blanks between them",
+            file=file,
+            line=line,
+        )
+    return tuple(strict_float(word, where=where, file=file, line=line) for word in words)
+
+
+def shown(text: str, limit: int = 60) -> str:
+    """Return a text as it can stand in a message: quoted, ASCII, and not too long."""
+    return ascii(text if len(text) <= limit else text[: limit - 3] + "...")

@@ -1,0 +1,63 @@
+"""The import report: what was read, changed and dropped, and what looks wrong, each with file and line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SORTS = ("read", "changed", "dropped", "suspect")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the report."""
+
+    sort: str
+    text: str
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        """Return `file:line: text`."""
+        place = self.file + (f":{self.line}" if self.line is not None else "")
+        return f"{place}: {self.text}" if place else self.text
+
+
+@dataclass
+class Report:
+    """Collects entries while a file is read; nothing is lost without an entry."""
+
+    file: str = ""
+    entries: list[Entry] = field(default_factory=list)
+
+    def read(self, text: str, line: int | None = None) -> None:
+        """Note something that was understood and kept."""
+        self._add("read", text, line)
+
+    def changed(self, text: str, line: int | None = None) -> None:
+        """Note something that was merged, snapped or repaired."""
+        self._add("changed", text, line)
+
+    def dropped(self, text: str, line: int | None = None) -> None:
+        """Note something that was in the file and is not in the mechanism."""
+        self._add("dropped", text, line)
+
+    def suspect(self, text: str, line: int | None = None) -> None:
+        """Note something that was kept as it is and looks wrong."""
+        self._add("suspect", text, line)
+
+    def of(self, sort: str) -> list[Entry]:
+        """Return the entries of one sort: read, changed, dropped or suspect."""
+        return [e for e in self.entries if e.sort == sort]
+
+    def _add(self, sort: str, text: str, line: int | None) -> None:
+        self.entries.append(Entry(sort, text, self.file, line))
+
+    def __str__(self) -> str:
+        """Return the report as text, a heading for each sort that has entries."""
+        lines = []
+        for sort in SORTS:
+            entries = self.of(sort)
+            if entries:
+                lines.append(f"{sort} ({len(entries)})")
+                lines += [f"  {e}" for e in entries]
+        return "\n".join(lines) or "nothing to report"

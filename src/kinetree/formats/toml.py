@@ -1,0 +1,180 @@
+"""Native TOML -> Mechanism.
+
+A file has `[mechanism]` (name, gravity, source, description, and lenient = true to let impossible inertias pass),
+`[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]` and `[[force]]`; bodies
+and joints may also come as a table of Denavit-Hartenberg rows, `[dh]`. Any number may be a formula of parameters, in
+quotes.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ..errors import ModelError, unknown_name
+from ..model import Mechanism, assemble
+from ..model.checks import MAX_NAME, impossible_inertias
+from . import toml_parts
+from .dh import CONVENTIONS, parts_from_dh
+from .fields import known_keys, required, sequence, text, truth, vector
+from .report import Report
+from .toml_lines import Places
+
+MAX_BYTES = 64 * 2**20
+MAX_DOTS = 100
+"""The most dots in a key: the standard reader needs the square of it in time."""
+SECTIONS = {
+    "body": toml_parts.body,
+    "joint": toml_parts.joint,
+    "frame": toml_parts.frame,
+    "loop": toml_parts.loop,
+    "coupling": toml_parts.coupling,
+    "force": toml_parts.force,
+    "scenery": toml_parts.shape,
+}
+TABLES = ("mechanism", "parameters", *SECTIONS, "dh")
+MECHANISM = ("name", "gravity", "source", "description", "lenient")
+
+_WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_WORD}(?:[ \t]*\.[ \t]*{_WORD}){{{MAX_DOTS}}}")
+_AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+def read_toml(path: str | Path) -> tuple[Mechanism, Report]:
+    """Read a native TOML file."""
+    return read_toml_text(file_text(path), file=str(path))
+
+
+def read_toml_text(source: str, *, file: str = "<text>") -> tuple[Mechanism, Report]:
+    """Read a native TOML text; `file` names it in messages."""
+    places, report = Places(source), Report(file)
+    try:
+        mechanism = _mechanism(_parsed(source), places, "" if file == "<text>" else Path(file).stem)
+        report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom")
+        for body, message in impossible_inertias(mechanism):
+            place = places.locate(ModelError(message, where=f"body {body!r}"), file)
+            report.suspect(f"{place.where}: {message}", place.line)
+    except RecursionError:
+        raise ModelError("the nesting is too deep", remedy="write flat tables and short formulas", file=file) from None
+    except OverflowError:
+        raise ModelError("a number is too large to compute with", remedy="use SI units", file=file) from None
+    except ModelError as error:
+        raise places.locate(error, file) from None
+    return mechanism, report
+
+
+def file_text(path: str | Path) -> str:
+    """Return the text of a UTF-8 file of bounded size, or raise ModelError."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ModelError(f"the file cannot be read ({reason})", remedy="check the path", file=path) from None
+    if len(data) > MAX_BYTES:
+        raise ModelError(
+            f"the file has more than {MAX_BYTES // 2**20} MiB", remedy="describe fewer or simpler parts", file=path
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            f"byte {data[error.start]:#04x} is not UTF-8",
+            remedy="save the file as UTF-8",
+            file=path,
+            line=data.count(b"\n", 0, error.start) + 1,
+        ) from None
+
+
+def _parsed(source: str) -> dict[str, Any]:
+    if len(source) > MAX_BYTES:
+        raise ModelError(f"a text of {len(source)} characters", remedy=f"at most {MAX_BYTES} are read")
+    long_key = _LONG_KEY.search(source)
+    if long_key:
+        raise ModelError(
+            f"a key of more than {MAX_DOTS} dots",
+            remedy="write flat tables",
+            line=source.count("\n", 0, long_key.start()) + 1,
+        )
+    try:
+        return tomllib.loads(source)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        at = _AT.search(message)
+        line = int(at[1]) if at and at[1] else source.count("\n") + 1
+        raise ModelError(
+            f"not TOML: {_AT.sub('', message)}",
+            remedy="write key = value lines under [table] headers, with texts in quotes",
+            line=line,
+        ) from None
+    except ValueError:  # integers of thousands of digits
+        raise ModelError("not TOML: a number has too many digits", remedy="write it as a decimal") from None
+
+
+def _mechanism(data: dict[str, Any], places: Places, stem: str) -> Mechanism:
+    for key in data:
+        if key not in TABLES:
+            raise unknown_name("table", key[:MAX_NAME], TABLES, line=places.line(key[:MAX_NAME], 0))
+    places.add("gravity", "mechanism", 0, "gravity")
+    where = places.add("mechanism", "mechanism")
+    head = known_keys(data.get("mechanism", {}), MECHANISM, where)
+    parameters = data.get("parameters", {})
+    known_keys(parameters, parameters, places.add("parameters", "parameters"))
+    found = {sort: _section(data, sort, places) for sort in SECTIONS}
+    if "dh" in data:
+        dh = _dh(data["dh"], places, [b.name for b in found["body"]])
+        for sort, parts in zip(("body", "joint", "frame"), dh, strict=True):
+            found[sort] += parts
+    return assemble(
+        text(head.get("name", stem or "mechanism"), f"{where}, name"),
+        found["body"],
+        found["joint"],
+        frames=found["frame"],
+        loops=found["loop"],
+        couplings=found["coupling"],
+        forces=found["force"],
+        scenery=found["scenery"],
+        gravity=vector(head.get("gravity", (0.0, 0.0, -9.81)), f"{where}, gravity"),
+        parameters=[
+            toml_parts.parameter(key, table, places.add(f"parameter {key[:80]!r}", "parameters", 0, key[:80]))
+            for key, table in parameters.items()
+        ],
+        source=text(head.get("source", ""), f"{where}, source"),
+        description=text(head.get("description", ""), f"{where}, description"),
+        lenient=truth(head.get("lenient", False), f"{where}, lenient"),
+    )
+
+
+def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:
+    tables, out = data.get(sort, []), []
+    where = places.add(sort, sort)
+    if not isinstance(tables, list):
+        raise ModelError("not a list of tables", where=where, remedy=f"write [[{sort}]], with its keys below")
+    for i, table in enumerate(tables):
+        out.append(SECTIONS[sort](table, places.add(_label(sort, i, table), sort, i)))
+    return out
+
+
+def _label(sort: str, i: int, table: Any) -> str:
+    """Return the name that errors use: that of the part, or else its number."""
+    name = table.get("name") if isinstance(table, dict) else None
+    return f"{sort} {name!r}" if isinstance(name, str) and 0 < len(name) <= 80 else f"{sort} {i + 1}"
+
+
+def _dh(table: Any, places: Places, bodies: list[str]):
+    where = places.add("dh", "dh")
+    known_keys(table, ("convention", "degrees", "row"), where)
+    rows = sequence(required(table, "row", where), f"{where}, row")
+    for i, row in enumerate(rows):
+        places.add(f"row {i + 1}", "dh.row", i)
+        name = row.get("name") if isinstance(row, dict) else None
+        for sort, default in (("body", f"link{i + 1}"), ("joint", f"joint{i + 1}")):
+            places.add(f"{sort} {name if isinstance(name, str) else default!r}", "dh.row", i)
+    return parts_from_dh(
+        rows,
+        convention=text(table.get("convention", CONVENTIONS[0]), f"{where}, convention"),
+        degrees=truth(table.get("degrees", False), f"{where}, degrees"),
+        bodies=bodies,
+    )

@@ -1,0 +1,175 @@
+"""Tables of a native TOML file -> parts of a mechanism, one function a sort of table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ModelError
+from ..model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Parameter, Placement, Shape
+from .fields import (
+    PLACEMENT,
+    constant,
+    inertia,
+    known_keys,
+    name,
+    number,
+    numbers,
+    one_or_more,
+    placement,
+    required,
+    sequence,
+    text,
+    truth,
+    vector,
+)
+
+BODY = ("name", "mass", "com", "inertia", "shape")
+SHAPE = ("kind", "size", "role", "file", "color", "name", *PLACEMENT)
+LIMITS = ("lower", "upper", "velocity", "effort")
+LOSSES = ("damping", "friction", "armature")
+JOINT = ("name", "kind", "parent", "child", *PLACEMENT, "axis", "axis2", "pitch", "sequence", "limits", *LOSSES)
+FRAME = ("name", "body", *PLACEMENT)
+LOOP = ("name", "kind", "body_a", "body_b", "placement_a", "placement_b", "axis", "length")
+COUPLING = ("name", "joint", "terms", "offset")
+FORCE = ("name", "kind", "body_a", "body_b", "point_a", "point_b", "coefficients")
+PARAMETER = ("value", "free", "unit", "note")
+
+
+def parameter(label: str, table: Any, where: str) -> Parameter:
+    """Return a parameter: a number, or a table of value, free, unit and note."""
+    if not isinstance(table, Mapping):
+        return Parameter(name(label, where), constant(table, where))
+    known_keys(table, PARAMETER, where)
+    return Parameter(
+        name(label, where),
+        constant(required(table, "value", where), where),
+        free=truth(table.get("free", False), where),
+        unit=text(table.get("unit", ""), where),
+        note=text(table.get("note", ""), where),
+    )
+
+
+def body(table: Any, where: str) -> Body:
+    """Return a body with its shapes."""
+    known_keys(table, BODY, where)
+    return Body(
+        name(required(table, "name", where), f"{where}, name"),
+        number(table.get("mass", 0.0), f"{where}, mass"),
+        vector(table.get("com", (0.0, 0.0, 0.0)), f"{where}, com"),
+        inertia(table.get("inertia", (0.0,) * 6), f"{where}, inertia"),
+        tuple(
+            shape(item, f"{where}, shape {i}")
+            for i, item in enumerate(sequence(table.get("shape", ()), f"{where}, shape"), 1)
+        ),
+    )
+
+
+def shape(table: Any, where: str) -> Shape:
+    """Return something to draw."""
+    known_keys(table, SHAPE, where)
+    color = numbers(table["color"], f"{where}, color", 4) if "color" in table else None
+    return Shape(
+        text(required(table, "kind", where), f"{where}, kind"),
+        numbers(table.get("size", ()), f"{where}, size"),  # type: ignore[arg-type]
+        placement(table, where),
+        role=text(table.get("role", "visual"), where),
+        file=text(table.get("file", ""), where),
+        color=color,  # type: ignore[arg-type]
+        name=text(table.get("name", ""), where),
+    )
+
+
+def joint(table: Any, where: str) -> Joint:
+    """Return a joint."""
+    known_keys(table, JOINT, where)
+    return Joint(
+        name(required(table, "name", where), f"{where}, name"),
+        name(required(table, "kind", where), f"{where}, kind"),
+        name(required(table, "parent", where), f"{where}, parent"),
+        name(required(table, "child", where), f"{where}, child"),
+        placement(table, where),
+        axis=vector(table.get("axis", (0.0, 0.0, 1.0)), f"{where}, axis"),
+        axis2=vector(table["axis2"], f"{where}, axis2") if "axis2" in table else None,
+        pitch=number(table.get("pitch", 0.0), f"{where}, pitch"),
+        sequence=text(table.get("sequence", "zyx"), f"{where}, sequence"),
+        limits=limits(table.get("limits", {}), f"{where}, limits"),
+        **losses(table, where),
+    )
+
+
+def limits(table: Any, where: str) -> Limits:
+    """Return limits; a single number stands for a list of one. They alone may be infinite."""
+    known_keys(table, LIMITS, where)
+    return Limits(**{key: one_or_more(table[key], where, infinite=True) for key in table})  # type: ignore[arg-type]
+
+
+def losses(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return damping, friction and armature, where given."""
+    return {key: one_or_more(table[key], f"{where}, {key}") for key in LOSSES if key in table}
+
+
+def frame(table: Any, where: str) -> Frame:
+    """Return a frame."""
+    known_keys(table, FRAME, where)
+    return Frame(
+        name(required(table, "name", where), f"{where}, name"),
+        name(required(table, "body", where), f"{where}, body"),
+        placement(table, where),
+    )
+
+
+def loop(table: Any, where: str) -> Loop:
+    """Return a cut joint."""
+    known_keys(table, LOOP, where)
+    return Loop(
+        name(required(table, "name", where), f"{where}, name"),
+        name(required(table, "kind", where), f"{where}, kind"),
+        name(required(table, "body_a", where), f"{where}, body_a"),
+        name(required(table, "body_b", where), f"{where}, body_b"),
+        _side(table, "placement_a", where),
+        _side(table, "placement_b", where),
+        axis=vector(table.get("axis", (0.0, 0.0, 1.0)), f"{where}, axis"),
+        length=number(table.get("length", 0.0), f"{where}, length"),
+    )
+
+
+def _side(table: Mapping[str, Any], key: str, where: str) -> Placement:
+    return placement(known_keys(table.get(key, {}), PLACEMENT, f"{where}, {key}"), f"{where}, {key}")
+
+
+def coupling(table: Any, where: str) -> Coupling:
+    """Return a coupling; its terms are a table, or a list of pairs."""
+    known_keys(table, COUPLING, where)
+    return Coupling(
+        name(required(table, "name", where), f"{where}, name"),
+        name(required(table, "joint", where), f"{where}, joint"),
+        _pairs(required(table, "terms", where), f"{where}, terms"),
+        number(table.get("offset", 0.0), f"{where}, offset"),
+    )
+
+
+def force(table: Any, where: str) -> ForceElement:
+    """Return a force element; its coefficients are a table, or a list of pairs."""
+    known_keys(table, FORCE, where)
+    return ForceElement(
+        name(required(table, "name", where), f"{where}, name"),
+        name(required(table, "kind", where), f"{where}, kind"),
+        name(required(table, "body_a", where), f"{where}, body_a"),
+        name(required(table, "body_b", where), f"{where}, body_b"),
+        vector(table.get("point_a", (0.0, 0.0, 0.0)), f"{where}, point_a"),
+        vector(table.get("point_b", (0.0, 0.0, 0.0)), f"{where}, point_b"),
+        _pairs(table.get("coefficients", {}), f"{where}, coefficients"),
+    )
+
+
+def _pairs(x: Any, where: str) -> tuple[tuple[str, Any], ...]:
+    if isinstance(x, Mapping):
+        return tuple((name(key, where), number(value, where)) for key, value in x.items())
+    out = []
+    for item in sequence(x, where):
+        pair = sequence(item, where)
+        if len(pair) != 2:
+            raise ModelError(f"{len(pair)} values where a pair belongs", where=where, remedy='give ["name", number]')
+        out.append((name(pair[0], where), number(pair[1], where)))
+    return tuple(out)

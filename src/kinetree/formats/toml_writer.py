@@ -1,0 +1,155 @@
+"""Mechanism -> native TOML, such that reading it again gives the same hash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from ..algebra.vectors import IDENTITY, ZERO
+from ..errors import ModelError
+from ..model import Body, Expression, Joint, Limits, Mechanism, Parameter, Placement, Shape, parse
+from ..model.checks import impossible_inertias
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+Pairs = list[tuple[str, str]]
+
+
+def write_toml(mechanism: Mechanism) -> str:
+    """Return the mechanism as text of the native format.
+
+    Raises ModelError for what no TOML file can hold: a formula longer or deeper than the reader takes, one whose
+    names it does not read, and names that are not Unicode.
+    """
+    blocks = [_block("[mechanism]", _head(mechanism))]
+    if mechanism.parameters:
+        blocks.append(_block("[parameters]", [(_key(p.name), _parameter(p)) for p in mechanism.parameters]))
+    for body in mechanism.bodies:
+        blocks.append(_block("[[body]]", _body(body)))
+        blocks += [_block("[[body.shape]]", _shape(shape)) for shape in body.shapes]
+    blocks += [_block("[[joint]]", _joint(joint)) for joint in mechanism.joints]
+    blocks += [_block("[[scenery]]", _shape(shape)) for shape in mechanism.scenery]
+    for frame in mechanism.frames:
+        blocks.append(_block("[[frame]]", [*_texts(frame, "name", "body"), *_placement(frame.placement)]))
+    for loop in mechanism.loops:
+        sides = [(key, _table(_placement(getattr(loop, key)))) for key in ("placement_a", "placement_b")]
+        pairs = [*_texts(loop, "name", "kind", "body_a", "body_b"), *(side for side in sides if side[1] != "{}")]
+        blocks.append(_block("[[loop]]", [*pairs, *_unlike(loop, axis=(0.0, 0.0, 1.0), length=0.0)]))
+    for coupling in mechanism.couplings:
+        pairs = [*_texts(coupling, "name", "joint"), ("terms", _map(coupling.terms)), *_unlike(coupling, offset=0.0)]
+        blocks.append(_block("[[coupling]]", pairs))
+    for force in mechanism.forces:
+        pairs = [*_texts(force, "name", "kind", "body_a", "body_b"), *_unlike(force, point_a=ZERO, point_b=ZERO)]
+        if force.coefficients:
+            pairs.append(("coefficients", _map(force.coefficients)))
+        blocks.append(_block("[[force]]", pairs))
+    return "\n".join(blocks)
+
+
+def _head(mechanism: Mechanism) -> Pairs:
+    pairs = [("name", _value(mechanism.name)), ("gravity", _value(mechanism.gravity))]
+    lenient = [("lenient", "true")] if impossible_inertias(mechanism) else []
+    return pairs + _unlike(mechanism, source="", description="") + lenient
+
+
+def _parameter(p: Parameter) -> str:
+    rest = _unlike(p, free=False, unit="", note="")
+    return _table([("value", _value(p.value)), *rest]) if rest else _value(p.value)
+
+
+def _body(body: Body) -> Pairs:
+    return [("name", _value(body.name)), *_unlike(body, mass=0.0, com=ZERO, inertia=(0.0,) * 6)]
+
+
+def _shape(shape: Shape) -> Pairs:
+    return [
+        ("kind", _value(shape.kind)),
+        *_unlike(shape, size=(), role="visual", file="", color=None, name=""),
+        *_placement(shape.placement),
+    ]
+
+
+def _joint(joint: Joint) -> Pairs:
+    pairs = [*_texts(joint, "name", "kind", "parent", "child"), *_placement(joint.placement)]
+    pairs += _unlike(joint, axis=(0.0, 0.0, 1.0), axis2=None, pitch=0.0, sequence="zyx")
+    bounds = [(f.name, _one_or_more(getattr(joint.limits, f.name))) for f in fields(Limits)]
+    bounds = [pair for pair in bounds if pair[1] != "[]"]
+    if bounds:
+        pairs.append(("limits", _table(bounds)))
+    for key in ("damping", "friction", "armature"):
+        if getattr(joint, key):
+            pairs.append((key, _one_or_more(getattr(joint, key))))
+    return pairs
+
+
+def _placement(placement: Placement) -> Pairs:
+    return _unlike(placement, translation=ZERO, rotation=IDENTITY)
+
+
+def _texts(part: Any, *keys: str) -> Pairs:
+    return [(key, _value(getattr(part, key))) for key in keys]
+
+
+def _unlike(part: Any, **defaults: Any) -> Pairs:
+    """Return the keys whose values are not the reader's defaults."""
+    return [(key, _value(getattr(part, key))) for key, default in defaults.items() if getattr(part, key) != default]
+
+
+def _block(header: str, pairs: Pairs) -> str:
+    return "\n".join([header, *(f"{key} = {value}" for key, value in pairs)]) + "\n"
+
+
+def _table(pairs: Iterable[tuple[str, str]]) -> str:
+    inner = ", ".join(f"{key} = {value}" for key, value in pairs)
+    return f"{{ {inner} }}" if inner else "{}"
+
+
+def _map(items: tuple[tuple[str, Any], ...]) -> str:
+    """Return named numbers as a table, or as a list of pairs where a name stands twice."""
+    if len({key for key, _ in items}) < len(items):
+        return _value(items)
+    return _table((_key(key), _value(value)) for key, value in items)
+
+
+def _one_or_more(values: tuple) -> str:
+    return _value(values[0]) if len(values) == 1 else _value(values)
+
+
+def _value(x: Any) -> str:
+    if isinstance(x, bool):
+        return "true" if x else "false"
+    if isinstance(x, str):
+        return _quoted(x)
+    if isinstance(x, Expression):
+        return _quoted(_formula(x))
+    if isinstance(x, tuple | list):
+        return "[" + ", ".join(map(_value, x)) + "]"
+    return repr(float(x) + 0.0)  # never -0.0, which is the same number
+
+
+def _formula(x: Expression) -> str:
+    """Return a formula that the reader turns into the same expression."""
+    text = str(x)
+    try:
+        same = str(parse(text)) == text or not x.names()
+    except (ModelError, RecursionError):
+        same = False
+    if not same:
+        raise ModelError(
+            f"the expression {text[:80]!r} cannot be written as a formula",
+            remedy="make it shorter, with parameters for its parts, and use names of letters, digits and _",
+        )
+    return text
+
+
+def _key(text: str) -> str:
+    return text if _BARE.fullmatch(text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise ModelError(f"{text[:80]!a} is not Unicode", remedy="rename it")
+    return '"' + "".join(_ESCAPES.get(c) or (c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}") for c in text) + '"'

@@ -1,0 +1,227 @@
+"""URDF -> Mechanism: `read_urdf` for files, `read_urdf_text` for text; a report says what became of every element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import InputError, ModelError, unknown_name
+from ..model.assembly import assemble
+from ..model.checks import MAX_NAME, impossible_inertias
+from ..model.mechanism import Mechanism
+from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Shape
+from .elements import EXPAND, Source
+from .merging import merge_fixed
+from .numbers import shown
+from .report import Report
+from .urdf_parts import read_couplings, read_joint, read_link
+from .urdf_shapes import read_materials
+from .xml import Element, parse_xml, read_bytes
+
+BASES = ("fixed", "free")
+FIXED = ("merge", "keep")
+MAX_LINKS = 5_000
+MAX_SHAPES = 10_000
+"""No robot has more; so any bytes are read or refused in a second or two."""
+
+
+def read_urdf(
+    path: str | Path, *, base: str = "fixed", fixed: str = "merge", roots: Sequence[str | Path] = ()
+) -> tuple[Mechanism, Report]:
+    """Return the mechanism of a URDF file and the report of the import, or raise ModelError.
+
+    Args:
+        path: the file.
+        base: "fixed" stands the root link on the ground, "free" lets it float on a free joint called "root".
+        fixed: "merge" makes one body of links that fixed joints weld, and frames of their names; "keep" keeps them.
+        roots: folders to look for meshes in, besides that of the file: packages, or folders that hold them.
+    """
+    data = read_bytes(path)
+    return read_urdf_text(data, file=str(path), base=base, fixed=fixed, roots=(Path(path).parent, *roots))
+
+
+def read_urdf_text(
+    text: str | bytes,
+    *,
+    file: str = "<text>",
+    base: str = "fixed",
+    fixed: str = "merge",
+    roots: Sequence[str | Path] = (),
+) -> tuple[Mechanism, Report]:
+    """Return the mechanism of a URDF in memory and the report of the import; `file` is its name in messages."""
+    for label, value, known in (("base", base, BASES), ("fixed", fixed, FIXED)):
+        if value not in known:
+            raise InputError(f"{label} must be one of {', '.join(known)}, not {value!r}")
+    source = Source(file, Report(file))
+    robot = parse_xml(text, file=file)
+    try:
+        parts = _read_parts(source, robot, [Path(r) for r in roots])
+        parts = _tree(source, parts, base, fixed)
+        mechanism = assemble(
+            _robot_name(source, robot),
+            parts.bodies,
+            parts.joints,
+            frames=parts.frames,
+            couplings=parts.couplings,
+            scenery=parts.scenery,
+            source=file,
+            lenient=True,
+        )
+    except ModelError as error:
+        raise error.located(file) from None
+    _remarks(source, parts, mechanism)
+    return mechanism, source.report
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of a mechanism on their way, and the elements that links and joints come from."""
+
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+    links: dict[str, Element]
+    elements: dict[str, Element]
+    couplings: tuple[Coupling, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    scenery: tuple[Shape, ...] = ()
+
+
+def _read_parts(source: Source, robot: Element, roots: Sequence[Path]) -> _Parts:
+    if robot.tag != "robot":
+        raise source.error(robot, "the root element is not <robot>", "give a URDF file")
+    source.rest(robot, ("name",), ("link", "joint", "material"))
+    for what, count, most in (
+        ("links", len(robot.all("link")), MAX_LINKS),
+        ("joints", len(robot.all("joint")), MAX_LINKS),
+        ("shapes", sum(len(link.children) for link in robot.all("link")), MAX_SHAPES + MAX_LINKS),
+    ):
+        if count > most:
+            raise source.error(robot, f"has {count} {what}", f"at most {most} are read; split the model")
+    colors = read_materials(source, robot)
+    links, elements = _by_name(source, robot.all("link")), _by_name(source, robot.all("joint"))
+    if not links:
+        raise source.error(robot, "has no <link>", f"add one; {EXPAND}, if it is a template")
+    bodies = [read_link(source, e, colors, roots) for e in links.values()]
+    joints, mimics = [], []
+    for element in elements.values():
+        joint, mimic = read_joint(source, element)
+        joints.append(joint)
+        mimics += [mimic] if mimic else []
+    parts = _Parts(tuple(bodies), tuple(joints), links, elements)
+    for name, message in impossible_inertias(Mechanism("", tuple(replace(b, shapes=()) for b in bodies))):
+        source.report.suspect(f"link {name!r}: {message}; the numbers are kept", links[name].line)
+    couplings = read_couplings(source, mimics, {j.name: j for j in joints})
+    return _without_ground(source, replace(parts, couplings=couplings))
+
+
+def _robot_name(source: Source, robot: Element) -> str:
+    name = robot.attributes.get("name", "")
+    if not name:
+        source.report.suspect("the robot has no name: it is called 'robot'", robot.line)
+    if len(name) > MAX_NAME:
+        raise source.error(robot, f"its name has {len(name)} characters", f"give at most {MAX_NAME}")
+    return name or "robot"
+
+
+def _by_name(source: Source, elements: Sequence[Element]) -> dict[str, Element]:
+    out: dict[str, Element] = {}
+    for element in elements:
+        name = source.name(element)
+        if name in out:
+            raise source.error(element, f"line {out[name].line} has one of this name", "rename one of them")
+        out[name] = element
+    return out
+
+
+def _without_ground(source: Source, parts: _Parts) -> _Parts:
+    """Rename a link that has the name of the fixed world."""
+    if GROUND not in parts.links:
+        return parts
+    new = f"{GROUND}_link"
+    while new in parts.links:
+        new += "_"
+    line = parts.links[GROUND].line
+    source.report.changed(f"link {GROUND!r} is renamed {new!r}: {GROUND!r} is the name of the fixed world", line)
+
+    def renamed(name: str) -> str:
+        return new if name == GROUND else name
+
+    return replace(
+        parts,
+        bodies=tuple(replace(b, name=renamed(b.name)) for b in parts.bodies),
+        joints=tuple(replace(j, parent=renamed(j.parent), child=renamed(j.child)) for j in parts.joints),
+        links={renamed(name): element for name, element in parts.links.items()},
+    )
+
+
+def _tree(source: Source, parts: _Parts, base: str, fixed: str) -> _Parts:
+    """Return the parts as a tree that stands on the ground."""
+    root = _root(source, parts)
+    joints = parts.joints
+    if base == "free" or fixed == "keep":
+        name = "root" if "root" not in parts.elements else "root_joint"
+        while name in parts.elements:
+            name += "_"
+        joints = (Joint(name, "free" if base == "free" else "fixed", GROUND, root), *joints)
+    if fixed == "keep":
+        return replace(parts, joints=joints)
+    merged = merge_fixed(parts.bodies, joints)
+    for weld in merged.welds:
+        by, name = f" (fixed joint {weld.joint!r})" if weld.joint else "", weld.body
+        text = f"link {name!r} is merged into {weld.carrier!r}{by} and stays a frame"
+        if weld.carrier == GROUND:
+            weight = f"; its {weld.mass:g} kg do not move" if weld.mass else ""
+            text = f"link {name!r} stands on the ground{by} as a frame{weight}"
+        source.report.changed(text, parts.links[name].line)
+    for name in merged.hidden:
+        source.report.dropped(f"no frame {name!r} for the fixed joint: a link has its name", parts.elements[name].line)
+    return replace(
+        parts, bodies=merged.bodies, joints=merged.joints, frames=merged.frames, scenery=merged.ground_shapes
+    )
+
+
+def _root(source: Source, parts: _Parts) -> str:
+    """Return the only link that no joint carries; raise ModelError unless the joints make a tree of all links."""
+    carried: dict[str, Joint] = {}
+    for joint in parts.joints:
+        element = parts.elements[joint.name]
+        for role in ("parent", "child"):
+            if (name := getattr(joint, role)) not in parts.links:
+                place = {"file": source.file, "line": element.line, "where": f"joint {joint.name!r}, {role}"}
+                raise unknown_name("link", name, parts.links, **place)
+        if joint.child in carried:
+            raise source.error(
+                element,
+                f"its child {joint.child!r} is the child of joint {carried[joint.child].name!r} too",
+                "a link has one parent in URDF; remove one of the joints",
+            )
+        carried[joint.child] = joint
+    loose = [name for name in parts.links if name not in carried]
+    known = set(loose)
+    for name in parts.links:
+        chain = []
+        while name not in known:
+            known.add(name)
+            chain.append(name)
+            name = carried[name].parent
+        if name in chain:
+            circle = " -> ".join([name, *reversed(chain[chain.index(name) :][:20])])
+            element = parts.elements[carried[name].name]
+            raise source.error(element, f"the links run in a circle: {circle}", "remove one joint of the circle")
+    if len(loose) > 1:
+        listed = ", ".join(shown(name) for name in loose[:10]) + (", ..." if len(loose) > 10 else "")
+        raise source.error(
+            parts.links[loose[1]],
+            f"{len(loose)} links are children of no joint: {listed}",
+            "a URDF has one root: connect the others by joints",
+        )
+    return loose[0]
+
+
+def _remarks(source: Source, parts: _Parts, mechanism: Mechanism) -> None:
+    """Report what was read, in numbers."""
+    source.report.read(
+        f"{len(parts.links)} links and {len(parts.elements)} joints: {len(mechanism.bodies)} bodies, "
+        f"{mechanism.nv} degrees of freedom, {len(mechanism.frames)} frames, {len(mechanism.couplings)} couplings"
+    )

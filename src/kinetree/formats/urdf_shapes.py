@@ -1,0 +1,173 @@
+"""What a URDF draws: origins, geometry, materials and the paths of meshes, which are looked up and never opened."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ..algebra.rotations import from_quaternion, from_rpy
+from ..model.parts import Placement, Shape
+from .elements import Source, described
+from .numbers import shown
+from .xml import Element
+
+Color = tuple[float, float, float, float]
+UNIT = 1e-6
+"""How far a length may be from 1 before bringing it there is reported: files print some six digits."""
+
+SIZES = {
+    "box": (("size", 3),),
+    "sphere": (("radius", 1),),
+    "cylinder": (("radius", 1), ("length", 1)),
+    "capsule": (("radius", 1), ("length", 1)),
+}
+
+
+def read_origin(source: Source, element: Element) -> Placement:
+    """Return the placement that the <origin> of an element gives; none means the identity."""
+    origin = source.one(element, "origin")
+    if origin is None:
+        return Placement()
+    source.rest(origin, ("xyz", "rpy", "quat_xyzw"))
+    xyz = source.numbers(origin, "xyz", 3, (0.0, 0.0, 0.0))
+    if "quat_xyzw" in origin.attributes:
+        if "rpy" in origin.attributes:
+            raise source.error(origin, "has both rpy and quat_xyzw", "keep one of them")
+        rotation = from_quaternion(unit(source, origin, source.numbers(origin, "quat_xyzw", 4)))
+    else:
+        rotation = from_rpy(*source.numbers(origin, "rpy", 3, (0.0, 0.0, 0.0)))
+    return Placement(xyz, rotation)  # type: ignore[arg-type]
+
+
+def unit(source: Source, element: Element, numbers: tuple[float, ...]) -> tuple[float, ...]:
+    """Return numbers divided by their length; reported where the length is not 1, refused where it is 0."""
+    length = math.hypot(*numbers)
+    if not 1e-9 < length < math.inf:
+        raise source.error(element, f"{numbers} has no direction", "give numbers such as 0 0 1")
+    if abs(length - 1.0) > UNIT:
+        source.report.changed(f"{described(element)}: brought from length {length:.9g} to 1", element.line)
+    return tuple(x / length for x in numbers)
+
+
+def read_materials(source: Source, robot: Element) -> dict[str, Color]:
+    """Return the colours of all named materials: those of the robot first, then those that links define."""
+    colors: dict[str, Color] = {}
+    for material in robot.all("material"):
+        color = _own_color(source, material)
+        name = material.attributes.get("name", "")
+        if name in colors and color != colors[name]:
+            source.report.suspect(f"{described(material)} is defined before; the first is kept", material.line)
+        if color is not None:
+            colors.setdefault(name, color)
+    for link in robot.all("link"):
+        for visual in link.all("visual"):
+            for material in visual.all("material")[:1]:
+                name, colored = material.attributes.get("name", ""), material.all("color")
+                if name and colored and name not in colors:
+                    colors[name] = _rgba(source, colored[0])
+    return colors
+
+
+def read_shapes(source: Source, link: Element, colors: dict[str, Color], roots: Sequence[Path]) -> tuple[Shape, ...]:
+    """Return the visuals and collisions of a link, in the order of the file."""
+    out = []
+    for element in link.children:
+        if element.tag in ("visual", "collision"):
+            shape = _shape(source, element, colors, roots)
+            if shape is not None:
+                out.append(shape)
+    return tuple(out)
+
+
+def _shape(source: Source, element: Element, colors: dict[str, Color], roots: Sequence[Path]) -> Shape | None:
+    role = element.tag
+    source.rest(element, ("name",), ("origin", "geometry", *(("material",) if role == "visual" else ())))
+    placement = read_origin(source, element)
+    color = _color(source, element, colors) if role == "visual" else None
+    geometry = source.one(element, "geometry")
+    if geometry is None or not geometry.children:
+        source.report.dropped(f"{described(element)}: it has no geometry", element.line)
+        return None
+    solid = geometry.children[0]
+    source.rest(geometry, (), (solid.tag,))
+    for extra in geometry.all(solid.tag)[1:]:
+        source.unread(extra, geometry)
+    name = element.attributes.get("name", "")
+    if solid.tag == "mesh":
+        source.rest(solid, ("filename", "scale"))
+        scale = source.numbers(solid, "scale", 3, (1.0, 1.0, 1.0))
+        return Shape("mesh", scale, placement, role, _mesh(source, solid, roots), color, name)
+    if solid.tag not in SIZES:
+        known = ", ".join([*SIZES, "mesh"])
+        source.report.dropped(f"{described(solid)} of {described(element)}: known shapes are {known}", solid.line)
+        return None
+    source.rest(solid, [attribute for attribute, _ in SIZES[solid.tag]])
+    size = tuple(x for attribute, count in SIZES[solid.tag] for x in source.numbers(solid, attribute, count))
+    if min(size) < 0:
+        source.report.suspect(f"{described(solid)} has a negative size", solid.line)
+    return Shape(solid.tag, size, placement, role, "", color, name)
+
+
+def _color(source: Source, visual: Element, colors: dict[str, Color]) -> Color | None:
+    material = source.one(visual, "material")
+    if material is None:
+        return None
+    color, name = _own_color(source, material), material.attributes.get("name", "")
+    if color is None and name and name not in colors and source.one(material, "texture") is None:
+        source.report.suspect(f"{described(material)} has no colour and is defined nowhere", material.line)
+    return color or colors.get(name)
+
+
+def _own_color(source: Source, material: Element) -> Color | None:
+    source.rest(material, ("name",), ("color",))
+    color = source.one(material, "color")
+    if color is None:
+        return None
+    source.rest(color, ("rgba",))
+    return _rgba(source, color)
+
+
+def _rgba(source: Source, color: Element) -> Color:
+    return source.numbers(color, "rgba", 4)  # type: ignore[return-value]
+
+
+def _mesh(source: Source, mesh: Element, roots: Sequence[Path]) -> str:
+    text = source.text(mesh, "filename")
+    found = find_mesh(text, roots)
+    if found is None:
+        source.report.suspect(
+            f"mesh {shown(text, 200)} is not found inside the folders given; its path is kept as it is", mesh.line
+        )
+    return text if found is None else str(found)
+
+
+def find_mesh(text: str, roots: Iterable[Path]) -> Path | None:
+    """Return the file that a mesh's path names, only if it lies inside one of the folders; nothing is opened.
+
+    `package://name/rest` and `model://name/rest` mean rest in a folder called name, in a root or a root itself;
+    `file://` paths may be absolute; others are relative to the roots. Links and `..` must not lead out.
+    """
+    scheme, _, rest = text.rpartition("://")
+    if len(text) > 4096 or scheme not in ("", "package", "model", "file"):
+        return None
+    for root in roots:
+        try:
+            folder = root.resolve()
+            for candidate in _candidates(scheme, rest, folder):
+                real = candidate.resolve()
+                if real.is_relative_to(folder) and real.is_file():
+                    return real
+        except (OSError, ValueError, RuntimeError):  # names no system takes, links in a circle
+            continue
+    return None
+
+
+def _candidates(scheme: str, rest: str, folder: Path) -> list[Path]:
+    if scheme == "file":
+        return [folder / rest]
+    if Path(rest).is_absolute():
+        return []
+    package, _, inner = rest.partition("/")
+    inside = [folder / inner] if scheme and package == folder.name and not inner.startswith("/") else []
+    return [folder / rest, *inside]

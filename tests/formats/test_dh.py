@@ -1,0 +1,195 @@
+"""Denavit-Hartenberg tables."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetree.errors import ModelError
+from kinetree.formats.dh import mechanism_from_dh
+from kinetree.model import Parameter
+from kinetree.model.mechanism import resolved
+from poses import about, poses, shift
+from tolerance import assert_close
+
+X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+ANGLE, LENGTH = st.floats(-7, 7), st.floats(-2, 2)
+
+
+@st.composite
+def tables(draw, branches: bool = False):
+    """Draw rows with awkward geometry, on any earlier row or the ground, and coordinates for them."""
+    rows = []
+    for i in range(draw(st.integers(1, 5))):
+        row = {"joint": draw(st.sampled_from(["revolute", "prismatic"])), "mass": draw(st.floats(0, 5))}
+        row |= {key: draw(LENGTH) for key in ("a", "b")} | {key: draw(ANGLE) for key in ("alpha", "theta")}
+        if branches:
+            row |= {"gamma": draw(ANGLE), "epsilon": draw(LENGTH)}
+        row["com"] = [draw(LENGTH) for _ in range(3)]
+        row["parent"] = draw(st.sampled_from(["ground", *range(i)]))
+        rows.append(row)
+    return rows, [draw(ANGLE) for _ in rows]
+
+
+def moved(row, q):
+    """Return theta and b of a row at the coordinate q."""
+    theta, b = row["theta"], row["b"]
+    return (theta + q, b) if row["joint"] == "revolute" else (theta, b + q)
+
+
+def in_row_order(mechanism, q):
+    """Return the coordinates in the mechanism's order; body link{k} is that of row k-1."""
+    return [q[int(body.name[4:]) - 1] for body in mechanism.bodies]
+
+
+@given(tables())
+def test_standard_frames_are_products_of_dh_matrices(table):
+    """Find frame i+1 of every row at Rz(theta) Tz(b) Tx(a) Rx(alpha) of its parent's, in any tree."""
+    rows, q = table
+    mechanism = mechanism_from_dh(rows)
+    found = poses(mechanism, in_row_order(mechanism, q))
+    expected = {"ground": np.eye(4)}
+    for i, row in enumerate(rows):
+        theta, b = moved(row, q[i])
+        step = about(Z, theta) @ shift(0, 0, b) @ shift(row["a"], 0, 0) @ about(X, row["alpha"])
+        expected[i] = expected[row["parent"]] @ step
+        assert_close(found[f"frame_{i + 2}"], expected[i], 1e-13, "pose")
+        com = found[f"link{i + 1}"] @ [*mechanism.body(f"link{i + 1}").com, 1.0]
+        assert_close(com, expected[i] @ [*row["com"], 1.0], 1e-13, "mass centre")
+    assert_close(found["tool"], expected[len(rows) - 1], 1e-13, "tool")
+
+
+@given(tables(branches=True))
+def test_modified_frames_are_products_of_dh_matrices(table):
+    """Find every body at Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Rz(theta) Tz(b) of its parent, in any tree."""
+    rows, q = table
+    mechanism = mechanism_from_dh(rows, convention="modified")
+    found = poses(mechanism, in_row_order(mechanism, q))
+    expected = {"ground": np.eye(4)}
+    for i, row in enumerate(rows):
+        theta, b = moved(row, q[i])
+        branch = about(Z, row["gamma"]) @ shift(0, 0, row["epsilon"])
+        step = branch @ about(X, row["alpha"]) @ shift(row["a"], 0, 0) @ about(Z, theta) @ shift(0, 0, b)
+        expected[i] = expected[row["parent"]] @ step
+        assert_close(found[f"link{i + 1}"], expected[i], 1e-13, "pose")
+        assert mechanism.body(f"link{i + 1}").com == tuple(row["com"])
+
+
+@given(ANGLE, ANGLE, st.tuples(*[st.floats(0.1, 1)] * 3), st.tuples(*[st.floats(-0.03, 0.03)] * 3))
+def test_standard_inertia_is_turned_into_the_body(theta, alpha, second_moments, products):
+    """Turn the inertia of frame i+1 into that of the body: R I R^T."""
+    a, b, c = second_moments
+    moments = (b + c, c + a, a + b, *products)
+    matrix = np.array([[b + c, products[0], products[2]], [products[0], c + a, products[1]], [*products[:0:-1], a + b]])
+    rows = [{"joint": "revolute", "theta": theta, "alpha": alpha, "mass": 1.0, "inertia": moments}]
+    R = (about(Z, theta) @ about(X, alpha))[:3, :3]
+    xx, yy, zz, xy, yz, zx = mechanism_from_dh(rows).bodies[0].inertia
+    assert_close([[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]], R @ matrix @ R.T, 1e-14, "inertia")
+    assert mechanism_from_dh([rows[0] | {"inertia": matrix}]).bodies[0].inertia == (xx, yy, zz, xy, yz, zx)
+
+
+@pytest.mark.parametrize("degrees", [True, False])
+def test_right_angles_are_exact(degrees):
+    """Keep zeros and ones of right angles exact, in degrees and in radians."""
+    for quarter in range(-9, 10):
+        angle = 90 * quarter if degrees else quarter * math.pi / 2
+        rows = [{"joint": "revolute", "alpha": angle, "theta": -angle, "inertia": (0.3, 0.2, 0.1, 0, 0, 0)}]
+        mechanism = mechanism_from_dh(rows, degrees=degrees)
+        assert {abs(x) for row in mechanism.frame("tool").placement.rotation for x in row} == {0.0, 1.0}
+        assert sorted(mechanism.bodies[0].inertia) == [0, 0, 0, 0.1, 0.2, 0.3]
+
+
+def test_degrees_are_radians():
+    """Read the same mechanism from degrees as from radians."""
+    row = {"joint": "revolute", "a": 0.3, "theta": 12.5, "alpha": -33.0, "com": (0.1, 0.2, 0.3), "mass": 2.0}
+    plain = row | {key: math.radians(row[key]) for key in ("theta", "alpha")}
+    assert_close(
+        mechanism_from_dh([row], degrees=True).bodies[0].com, mechanism_from_dh([plain]).bodies[0].com, 1e-15, "com"
+    )
+
+
+@pytest.mark.parametrize("convention", ["standard", "modified"])
+def test_numbers_may_be_formulas(convention):
+    """Read formulas of parameters, and get what their values would have given."""
+    formulas = {"a": "l/2", "b": "-l", "alpha": "turn", "theta": "2*turn", "mass": "l^2", "com": ["l", 0, 0.1]}
+    values = {"a": 0.15, "b": -0.3, "alpha": 40.0, "theta": 80.0, "mass": 0.09, "com": [0.3, 0, 0.1]}
+    rows = [{"joint": "revolute", **formulas}] * 2
+    parameters = (Parameter("l", 0.3), Parameter("turn", 40.0, free=True))
+    symbolic = mechanism_from_dh(rows, convention=convention, degrees=True, parameters=parameters)
+    plain = mechanism_from_dh([{"joint": "revolute", **values}] * 2, convention=convention, degrees=True)
+    for a, b in zip(poses(symbolic, [0.1, 0.2]).values(), poses(plain, [0.1, 0.2]).values(), strict=True):
+        assert_close(a, b, 1e-15, "pose")
+    bodies = resolved(symbolic.bodies, symbolic.values())
+    for a, b in zip(bodies, plain.bodies, strict=True):
+        assert_close([a.mass, *a.com], [b.mass, *b.com], 1e-15, "body")
+
+
+def test_rows_carry_the_rest():
+    """Keep names, limits, damping, friction and armature, and arrays as numbers."""
+    rows = [
+        {"joint": "revolute", "name": "upper", "a": np.float32(0.5), "com": np.array([1, 2, 3])},
+        {"joint": "prismatic", "parent": "upper", "limits": {"lower": 0, "effort": [9]}, "damping": 1, "armature": [2]},
+    ]
+    mechanism = mechanism_from_dh(rows, gravity=(0, -9.81, 0), name="arm")
+    assert (mechanism.name, mechanism.gravity) == ("arm", (0.0, -9.81, 0.0))
+    assert [(j.name, j.kind, j.parent, j.child) for j in mechanism.joints] == [
+        ("upper", "revolute", "ground", "upper"),
+        ("joint2", "prismatic", "upper", "link2"),
+    ]
+    joint = mechanism.joint("joint2")
+    assert (joint.limits.lower, joint.limits.upper, joint.limits.effort) == ((0.0,), (), (9.0,))
+    assert (joint.damping, joint.friction, joint.armature) == ((1.0,), (), (2.0,))
+    assert mechanism.body("upper").com == (1.5, 2.0, 3.0)
+    assert [f.name for f in mechanism.frames] == ["frame_2", "frame_3", "tool"]
+
+
+def test_a_body_may_be_called_tool():
+    """Leave the frame "tool" out where a body has the name."""
+    mechanism = mechanism_from_dh([{"joint": "revolute", "name": "tool"}])
+    assert [f.name for f in mechanism.frames] == ["frame_2"]
+
+
+GOOD = {"joint": "revolute"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "dh: the table has no rows; give a row for each moving body"),
+        ([GOOD, {"a": 1}], "row 2: 'joint' is missing; add joint = ..."),
+        ([GOOD, 7], "row 2: a number where a table belongs"),
+        ([{"joint": "revolut"}], "row 1, joint: no joint 'revolut'; did you mean 'revolute'?"),
+        ([{"joint": 3}], "row 1, joint: a number where a text belongs"),
+        ([GOOD | {"alfa": 1}], "row 1: no key 'alfa'; did you mean 'alpha'?"),
+        ([GOOD | {"gamma": 1}], "row 1: no key 'gamma'"),
+        ([GOOD | {"a": math.nan}], "row 1, a: the number is nan; give a finite number"),
+        ([GOOD | {"b": True}], "row 1, b: true or false where a number belongs"),
+        ([GOOD | {"theta": "2 +"}], "row 1, theta: something is missing at the end in the expression '2 +'"),
+        ([GOOD | {"com": (1, 2)}], "row 1, com: 2 numbers; give 3"),
+        ([GOOD | {"inertia": (1, 2)}], "row 1, inertia: an inertia of 2 numbers; give xx, yy, zz, xy, yz, zx"),
+        ([GOOD | {"inertia": [[1, 2, 0], [3, 1, 0], [0, 0, 1]]}], "row 1, inertia: the inertia is not symmetric"),
+        ([GOOD | {"parent": 1}], "row 1, parent: there is no such row; rows count from 0 to 0"),
+        ([GOOD | {"parent": -1}], "row 1, parent: there is no such row"),
+        ([GOOD | {"parent": 0.5}], "row 1, parent: a number where a row belongs; give a number from 0, or a name"),
+        ([GOOD | {"parent": "lnk2"}, GOOD], "row 1, parent: no row 'lnk2'; did you mean 'link2'?"),
+        ([GOOD | {"parent": 1}, GOOD], "the joints run in a circle"),
+        ([GOOD | {"mass": -1}], "body 'link1': the mass is -1 kg"),
+        ([GOOD | {"name": "x"}, GOOD | {"name": "x"}], "two of the body names are 'x'; rename one of them"),
+        ([GOOD | {"name": ""}], "row 1, name: a name of 0 characters"),
+    ],
+)
+def test_faults_name_the_row(rows, message):
+    """Say which row is wrong, how, and what to do."""
+    with pytest.raises(ModelError) as caught:
+        mechanism_from_dh(rows)
+    assert str(caught.value).startswith(message)
+
+
+def test_unknown_conventions_are_refused():
+    """Name the conventions that are known."""
+    with pytest.raises(ModelError, match=r"no convention 'modifed'; did you mean 'modified'\? available: standard"):
+        mechanism_from_dh([GOOD], convention="modifed")

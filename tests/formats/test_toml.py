@@ -1,0 +1,436 @@
+"""Reading the native TOML format."""
+
+from __future__ import annotations
+
+import math
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinetree import library
+from kinetree.errors import ModelError, UnknownNameError
+from kinetree.formats.dh import mechanism_from_dh
+from kinetree.formats.toml import read_toml, read_toml_text
+from kinetree.model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Mechanism, Parameter, parse
+from tolerance import assert_close
+
+EVERYTHING = """\
+[mechanism]
+name = "sample"
+gravity = [0, "-g", 0]
+source = "made up"
+description = "has one of each"
+
+[parameters]
+l1 = 0.3
+g = { value = 9.81, free = true, unit = "m/s^2", note = "gravity" }
+right = "deg(90)"
+
+[[body]]
+name = "arm"
+mass = 0.5
+com = ["l1/2", 0, 0]
+inertia = [[0.2, 0.01, 0.03], [0.01, 0.3, 0.02], [0.03, 0.02, 0.4]]
+
+[[body.shape]]
+kind = "box"
+size = [0.3, 0.1, 0.1]
+color = [1, 0, 0, 0.5]
+translation = [0.15, 0, 0]
+
+[[body.shape]]
+kind = "mesh"
+file = "arm.stl"
+role = "collision"
+name = "hull"
+
+[[body]]
+name = "slide"
+mass = 1
+inertia = [1, 1, 1, 0, 0, 0]
+
+[[joint]]
+name = "hinge"
+kind = "revolute"
+parent = "ground"
+child = "arm"
+axis = [0, 1, 0]
+limits = { lower = -1, upper = inf, velocity = [2], effort = 3 }
+damping = 0.1
+friction = [0.2]
+armature = "l1^2"
+
+[[joint]]
+name = "screw"
+kind = "helical"
+parent = "arm"
+child = "slide"
+pitch = 0.01
+translation = ["l1", 0, 0]
+rpy = [0, "right", 0]
+
+[[frame]]
+name = "tool"
+body = "slide"
+translation = [0, 0, 0.1]
+
+[[loop]]
+name = "cut"
+kind = "spherical"
+body_a = "slide"
+body_b = "ground"
+placement_a = { translation = [0, 0, 0.2] }
+axis = [1, 0, 0]
+length = 0.5
+
+[[coupling]]
+name = "gear"
+joint = "screw"
+terms = { hinge = 2 }
+offset = 0.1
+
+[[force]]
+name = "spring"
+kind = "spring"
+body_a = "arm"
+body_b = "slide"
+point_a = [0, 0, 1]
+coefficients = { stiffness = 100, length = "l1" }
+"""
+
+
+def test_one_of_each():
+    """Read every sort of table into its part."""
+    mechanism, report = read_toml_text(EVERYTHING, file="sample.toml")
+    assert (mechanism.name, mechanism.source, mechanism.description) == ("sample", "made up", "has one of each")
+    assert mechanism.gravity == (0.0, parse("-g"), 0.0)
+    assert mechanism.parameters == (
+        Parameter("l1", 0.3),
+        Parameter("g", 9.81, free=True, unit="m/s^2", note="gravity"),
+        Parameter("right", math.pi / 2),
+    )
+    arm = mechanism.body("arm")
+    assert (arm.mass, arm.com, arm.inertia) == (0.5, (parse("l1/2"), 0.0, 0.0), (0.2, 0.3, 0.4, 0.01, 0.02, 0.03))
+    box, mesh = arm.shapes
+    assert (box.kind, box.size, box.color) == ("box", (0.3, 0.1, 0.1), (1.0, 0.0, 0.0, 0.5))
+    assert box.placement.translation == (0.15, 0.0, 0.0)
+    assert (mesh.file, mesh.role, mesh.name, mesh.color) == ("arm.stl", "collision", "hull", None)
+    assert mechanism.body("slide") == Body("slide", 1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+    assert mechanism.joint("hinge") == Joint(
+        "hinge",
+        "revolute",
+        "ground",
+        "arm",
+        axis=(0.0, 1.0, 0.0),
+        limits=Limits((-1.0,), (math.inf,), (2.0,), (3.0,)),
+        damping=(0.1,),
+        friction=(0.2,),
+        armature=(parse("l1^2"),),
+    )
+    screw = mechanism.joint("screw")
+    assert (screw.pitch, screw.placement.translation) == (0.01, (parse("l1"), 0.0, 0.0))
+    assert isinstance(mechanism.frame("tool"), Frame)
+    (loop,), (coupling,), (force,) = mechanism.loops, mechanism.couplings, mechanism.forces
+    assert (loop.length, loop.axis, loop.placement_a.translation) == (0.5, (1.0, 0.0, 0.0), (0.0, 0.0, 0.2))
+    assert isinstance(loop, Loop)
+    assert coupling == Coupling("gear", "screw", (("hinge", 2.0),), 0.1)
+    assert force == ForceElement(
+        "spring",
+        "spring",
+        "arm",
+        "slide",
+        (0.0, 0.0, 1.0),
+        coefficients=(("stiffness", 100.0), ("length", parse("l1"))),
+    )
+    assert str(report) == "read (1)\n  sample.toml: 2 bodies, 2 degrees of freedom"
+
+
+ONE = """\
+[[body]]
+name = "b"
+[[joint]]
+name = "j"
+kind = "fixed"
+parent = "ground"
+child = "b"
+"""
+
+
+@pytest.mark.parametrize(
+    "rotation",
+    [
+        "rotation = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]",
+        'rpy = [0, 0, "pi/2"]',
+        "quaternion = [0, 0, 0.70710678, 0.70710678]",
+        'euler = { sequence = "zxz", angles = ["pi/2", 0, 0] }',
+        'euler = { sequence = "z", angles = ["deg(90)"] }',
+        'axis_angle = { axis = [0, 0, 2], angle = "pi/2" }',
+    ],
+)
+def test_rotations(rotation):
+    """Read one quarter turn about z from every way to write it."""
+    mechanism, _ = read_toml_text(ONE + rotation)
+    assert_close(
+        mechanism.joints[0].placement.rotation, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], 4e-16, "rotation"
+    )  # measured: 2.2e-16 (quaternion)
+
+
+@pytest.mark.parametrize(
+    "rotation",
+    [
+        'rpy = ["t", 0.2, "2*t"]',
+        'quaternion = [0, 0, "sin(t/2)", "cos(t/2)"]',
+        'euler = { sequence = "zyx", angles = [0.1, "t", 0.2] }',
+        'axis_angle = { axis = ["t", 1, 0.5], angle = "t" }',
+    ],
+)
+def test_rotations_of_parameters(rotation):
+    """Read rotations of formulas, and get what the parameter's value would have given."""
+    mechanism, _ = read_toml_text("parameters = { t = 0.7 }\n" + ONE + rotation)
+    plain = rotation.replace('"t"', "0.7").replace('"2*t"', "1.4")
+    plain = plain.replace('"sin(t/2)"', repr(math.sin(0.35))).replace('"cos(t/2)"', repr(math.cos(0.35)))
+    expected, _ = read_toml_text(ONE + plain)
+    values = mechanism.values()
+    found = [[x if isinstance(x, float) else x.value(values) for x in row] for row in _rotation(mechanism)]
+    assert_close(found, _rotation(expected), 1e-15, "rotation")
+
+
+def _rotation(mechanism):
+    return mechanism.joints[0].placement.rotation
+
+
+def test_dh_beside_bodies():
+    """Put DH rows on a body of the file, with frames and the rest beside them."""
+    text = """\
+[[body]]
+name = "base"
+mass = 1
+inertia = [1, 1, 1, 0, 0, 0]
+[[joint]]
+name = "base"
+kind = "free"
+parent = "ground"
+child = "base"
+[dh]
+convention = "modified"
+degrees = true
+[[dh.row]]
+joint = "revolute"
+parent = "base"
+a = 0.5
+[[dh.row]]
+joint = "revolute"
+alpha = 90
+[[frame]]
+name = "tip"
+body = "link2"
+"""
+    mechanism, _ = read_toml_text(text)
+    rows = [{"joint": "revolute", "a": 0.5}, {"joint": "revolute", "alpha": 90}]
+    expected = mechanism_from_dh(rows, convention="modified", degrees=True)
+    assert [j.parent for j in mechanism.joints] == ["ground", "base", "link1"]
+    assert mechanism.bodies[1:] == expected.bodies
+    assert [j.placement for j in mechanism.joints[1:]] == [j.placement for j in expected.joints]
+    assert mechanism.frame("tip").body == "link2"
+
+
+def test_the_name_is_that_of_the_file(tmp_path):
+    """Call a mechanism without a name like its file, and accept a byte order mark."""
+    (tmp_path / "box.toml").write_bytes(b"\xef\xbb\xbf" + ONE.encode())
+    assert read_toml(tmp_path / "box.toml")[0].name == "box"
+    assert read_toml_text(ONE)[0].name == "mechanism"
+
+
+def test_lenient_files_keep_impossible_inertias():
+    """Refuse an inertia that no body can have, unless the file is lenient; then report it as suspect."""
+    text = ONE.replace('name = "b"', 'name = "b"\ninertia = [1, 1, 3, 0, 0, 0]')
+    with pytest.raises(ModelError, match=r"^f\.toml:1: body 'b': no body can have this inertia"):
+        read_toml_text(text, file="f.toml")
+    mechanism, report = read_toml_text("mechanism = { lenient = true }\n" + text, file="f.toml")
+    assert mechanism.body("b").inertia == (1, 1, 3, 0, 0, 0)
+    assert str(report.of("suspect")[0]).startswith("f.toml:2: body 'b': no body can have this inertia")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = ", "f.toml:1: not TOML: Invalid value; write key = value lines"),
+        ('[mechanism]\nname = "x', "f.toml:2: not TOML: Unterminated string"),
+        ("[mechanism]\nname = x\n", "f.toml:2: not TOML: Invalid value"),
+        ("[mechanism\n", "f.toml:1: not TOML: Expected ']' at the end of a table declaration"),
+        ("\n[[bodys]]\n", "f.toml:2: no table 'bodys'; did you mean 'body'?"),
+        ("[mechanism]\n\ngravty = [0, 0, 0]\n", "f.toml:3: mechanism: no key 'gravty'; did you mean 'gravity'?"),
+        ("[mechanism]\nname = 3\n", "f.toml:2: mechanism, name: a number where a text belongs; put it in quotes"),
+        ("[mechanism]\ngravity = [0, nan, 0]\n", "f.toml:2: mechanism, gravity: the number is nan"),
+        ("[mechanism]\ngravity = [0, inf, 0]\n", "f.toml:2: mechanism, gravity: the number is inf"),
+        ("[mechanism]\ngravity = [0, true, 0]\n", "f.toml:2: mechanism, gravity: true or false where a number"),
+        ("[mechanism]\ngravity = [0, 0]\n", "f.toml:2: mechanism, gravity: 2 numbers; give 3"),
+        ('[mechanism]\ngravity = [0, 0, "-q"]\n', "f.toml:2: gravity: no parameter 'q'"),
+        ('[parameters]\na = 1\nb = "a"\n', "f.toml:3: parameter 'b': a names a parameter; give a plain number here"),
+        ("[parameters]\na = { free = true }\n", "f.toml:2: parameter 'a': 'value' is missing"),
+        (
+            "[parameters]\na = { value = 1, free = 1 }\n",
+            "f.toml:2: parameter 'a': a number where true or false belongs",
+        ),
+        ("body = 3\n", "f.toml:1: body: not a list of tables; write [[body]], with its keys below"),
+        ("[body]\n", "f.toml:1: body: not a list of tables"),
+        ("[[body]]\nmass = 1\n", "f.toml:1: body 1: 'name' is missing; add name = ..."),
+        ('[[body]]\nname = ""\n', "f.toml:2: body 1, name: a name of 0 characters; give 1 to 1000"),
+        ('[[body]]\nname = "b"\nmass = [1]\n', "f.toml:3: body 'b', mass: a list where a number belongs"),
+        ('[[body]]\nname = "b"\nmass = "2*"\n', "f.toml:3: body 'b', mass: something is missing at the end"),
+        ('[[body]]\nname = "b"\nmass = "2*m"\n' + ONE[20:], "f.toml:1: body 'b': no parameter 'm'; available: none"),
+        ('[[body]]\nname = "b"\n[[body.shape]]\nsize = [1]\n', "f.toml:1: body 'b', shape 1: 'kind' is missing"),
+        ('[[body]]\nname = "b"\n', "f.toml:2: body 'b' is carried by no joint; connect it to its parent"),
+        (ONE + "lower = 1\n", "f.toml:8: joint 'j': no key 'lower'"),
+        (ONE + "limits = { lwer = 1 }\n", "f.toml:8: joint 'j', limits: no key 'lwer'; did you mean 'lower'?"),
+        (ONE + "limits = { lower = nan }\n", "f.toml:8: joint 'j', limits: the number is nan"),
+        (ONE + "rpy = [0, 0]\n", "f.toml:8: joint 'j', rpy: 2 numbers; give 3"),
+        (ONE + "rpy = [0, 0, 0]\nquaternion = [0, 0, 0, 1]\n", "f.toml:9: joint 'j', quaternion: both rpy and quat"),
+        (ONE + "quaternion = [0, 0, 0, 2]\n", "f.toml:8: joint 'j', quaternion: the quaternion has the length 2;"),
+        (
+            ONE + "rotation = [[2, 0, 0], [0, 1, 0], [0, 0, 1]]\n",
+            "f.toml:3: joint 'j': the rotation is not orthonormal",
+        ),
+        (
+            ONE + 'euler = { sequence = "abc", angles = [] }\n',
+            "f.toml:8: joint 'j', euler: 'abc' is no sequence of axes",
+        ),
+        (
+            ONE + "axis_angle = { axis = [0, 0, 0], angle = 1 }\n",
+            "f.toml:8: joint 'j', axis_angle: the axis has no dir",
+        ),
+        (ONE.replace("fixed", "fxed"), "f.toml:3: joint 'j': no joint kind 'fxed'; did you mean 'fixed'?"),
+        (ONE.replace("ground", "grund"), "f.toml:6: joint 'j', parent: no body 'grund'; did you mean 'ground'?"),
+        (ONE.replace('child = "b"', 'child = "c"'), "f.toml:7: joint 'j', child: no body 'c'"),
+        (ONE + ONE[:20], "f.toml:9: two of the body names are 'b'; rename one of them"),
+        (ONE + '[[frame]]\nname = "f"\nbody = "c"\n', "f.toml:8: frame 'f': no body 'c'; available: b, ground"),
+        (ONE + '[[frame]]\nname = "b"\nbody = "b"\n', "f.toml:9: the frame 'b' has the name of a body"),
+        (ONE + '[[coupling]]\nname = "c"\njoint = "j"\nterms = [["j"]]\n', "f.toml:11: coupling 'c', terms: 1 values"),
+        ('[dh]\nconvention = "mdh"\nrow = [{}]\n', "f.toml:2: dh, convention: no convention 'mdh'"),
+        ("[dh]\n", "f.toml:1: dh: 'row' is missing"),
+        ('[dh]\n[[dh.row]]\njoint = "revolute"\n[[dh.row]]\nb = 1\n', "f.toml:4: row 2: 'joint' is missing"),
+        ('[dh]\nrow = [\n{joint="revolute"},\n{joint="prism"},\n]\n', "f.toml:4: row 2, joint: no joint 'prism'"),
+        ('[[dh.row]]\njoint = "revolute"\nmass = -1\n', "f.toml:1: body 'link1': the mass is -1 kg"),
+    ],
+)
+def test_faults_name_file_and_line(text, message):
+    """Say where a file is wrong, how, and what to do."""
+    with pytest.raises(ModelError) as caught:
+        read_toml_text(text, file="f.toml")
+    assert str(caught.value).startswith(message)
+    assert caught.value.remedy
+
+
+def test_unknown_keys_are_key_errors():
+    """Let a wrong key be caught as the KeyError it is, its message in plain text."""
+    with pytest.raises(UnknownNameError, match="^<text>:1: no table 'joints'; did you mean 'joint'"):
+        read_toml_text("[[joints]]")
+
+
+def test_files_that_cannot_be_read(tmp_path, monkeypatch):
+    """Turn a missing file, bytes that are no UTF-8 and a huge file into ModelErrors."""
+    with pytest.raises(ModelError, match=r"none\.toml: the file cannot be read \(No such file or directory\)"):
+        read_toml(tmp_path / "none.toml")
+    with pytest.raises(ModelError, match=r"the file cannot be read \(.*null"):
+        read_toml("a\0b")
+    (tmp_path / "bad.toml").write_bytes(b"# one\n# \xff\n")
+    with pytest.raises(ModelError, match=r"bad\.toml:2: byte 0xff is not UTF-8; save the file as UTF-8"):
+        read_toml(tmp_path / "bad.toml")
+    monkeypatch.setattr("kinetree.formats.toml.MAX_BYTES", 2**20)
+    (tmp_path / "big.toml").write_bytes(b"#" * (2**20 + 1))
+    with pytest.raises(ModelError, match=r"big\.toml: the file has more than 1 MiB"):
+        read_toml(tmp_path / "big.toml")
+
+
+HOSTILE = {
+    "nested lists": "a = " + "[" * 50_000,
+    "nested tables": "a = " + "{a=" * 50_000,
+    "dotted key": "a." * 50_000 + "a = 1",
+    "quoted dotted key": '"a b".' * 50_000 + "a = 1",
+    "dotted header": "[" + "a." * 50_000 + "a]",
+    "digits": "[mechanism]\ngravity = [0, 0, " + "9" * 5000 + "]",
+    "hexadecimal digits": "[mechanism]\ngravity = [0, 0, 0x" + "f" * 5000 + "]",
+    "huge parent": '[[dh.row]]\njoint = "revolute"\nparent = 0x' + "f" * 5000,
+    "long name": '[[body]]\nname = "' + "a" * 1_000_000 + '"',
+    "long key": "a" * 1_000_000 + " = 1",
+    "long kind": ONE.replace("fixed", "f" * 1_000_000),
+    "long formula": ONE.replace('"b"\n', '"b"\nmass = "' + "+".join(["m"] * 900) + '"\n', 1),
+    "many tables": "[[body]]\n" * 20_000,
+    "large axis": ONE.replace("fixed", "revolute") + "axis = [1e308, 1e308, 0]",
+    "quotes": '"' * 100_000,
+    "null": "\0",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_texts_are_refused(text):
+    """Refuse what is made to be deep, long or slow (minutes, if it were read) with a short ModelError."""
+    with pytest.raises(ModelError) as caught:
+        read_toml_text(text, file="f.toml")
+    assert len(str(caught.value)) < 2000
+    assert caught.value.remedy
+
+
+GOOD = [EVERYTHING, *(library.path(name).read_text() for name in ("puma560", "spatial_pendulum", "biped"))]
+NASTY = [
+    "nan",
+    "-inf",
+    "1e400",
+    "1_000",
+    "\u0661",
+    "9" * 5000,
+    "true",
+    '"l1"',
+    '"l1*"',
+    "[",
+    "]]",
+    "{",
+    "}",
+    '"',
+    "'''",
+]
+NASTY += ["\0", "\n", "#", "=", ".", '"ground"', "[]", "{}", "0", "-1", "1e308", "1979-05-27", "[[joint]]\n", "\\u0000"]
+
+
+@pytest.mark.parametrize("good", GOOD, ids=["everything", "puma560", "spatial_pendulum", "biped"])
+@settings(max_examples=400)
+@given(data=st.data())
+def test_mutations_give_a_mechanism_or_an_error(good, data):
+    """Cut, double and replace pieces of a good file: nothing but a Mechanism or a ModelError comes out."""
+    text = good
+    for _ in range(data.draw(st.integers(1, 4))):
+        i = data.draw(st.integers(0, len(text)))
+        j = data.draw(st.integers(i, min(len(text), i + 40)))
+        piece = data.draw(st.sampled_from(["", text[i:j] * 2, *NASTY]) | st.text(string.printable, max_size=5))
+        text = text[:i] + piece + text[j:]
+    check_outcome(text)
+
+
+@pytest.mark.parametrize("good", GOOD, ids=["everything", "puma560", "spatial_pendulum", "biped"])
+@settings(max_examples=400)
+@given(data=st.data())
+def test_swapped_values_give_a_mechanism_or_an_error(good, data):
+    """Replace whole values by others of the wrong type or size: a Mechanism or a ModelError comes out."""
+    lines = good.splitlines()
+    for _ in range(data.draw(st.integers(1, 3))):
+        i = data.draw(st.integers(0, len(lines) - 1))
+        key, equals, _ = lines[i].partition(" = ")
+        if equals:
+            lines[i] = f"{key} = {data.draw(st.sampled_from(NASTY + [line.partition(' = ')[2] for line in lines]))}"
+        else:
+            lines[i] = data.draw(st.sampled_from(lines))
+    check_outcome("\n".join(lines))
+
+
+def check_outcome(text):
+    """Read a text and see that nothing else than a Mechanism or a ModelError with a file and a remedy comes out."""
+    try:
+        mechanism, _ = read_toml_text(text, file="f.toml")
+    except ModelError as error:
+        assert error.file == "f.toml"
+        assert error.remedy
+    else:
+        assert isinstance(mechanism, Mechanism)
+        assert mechanism.hash

@@ -1,0 +1,227 @@
+"""Writing the native TOML format: what is read again is the same mechanism."""
+
+from __future__ import annotations
+
+import functools
+import math
+import tomllib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinetree.algebra.rotations import from_quaternion
+from kinetree.errors import ModelError
+from kinetree.formats.toml import read_toml_text
+from kinetree.formats.toml_writer import write_toml
+from kinetree.joints import KINDS
+from kinetree.joints.euler import SEQUENCES
+from kinetree.model import (
+    GROUND,
+    Body,
+    Coupling,
+    Expression,
+    ForceElement,
+    Frame,
+    Joint,
+    Limits,
+    Loop,
+    Parameter,
+    Placement,
+    Shape,
+    assemble,
+    parse,
+)
+
+PLAIN = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 5e-324, 1e-300, 0.1 + 0.2, 1 / 3, 1e22, 3])
+FORMULA = st.sampled_from(
+    ["p", "-p", "p/2 + 0.1", "2*p - q*(p + 1e-5)", "sin(p)*cos(q)^2 - deg(p)", "sqrt(q)/3", "q^-2", "-(-p) - -1", "0*p"]
+).map(parse)
+NUMBER = PLAIN | FORMULA
+VECTOR = st.tuples(NUMBER, NUMBER, NUMBER)
+NAME = st.text(min_size=1, max_size=12) | st.sampled_from(['a "quoted" \\ name', "a.b", "tab\tline\nreturn\r\x7f\x00"])
+BOUND = st.floats(allow_nan=False)
+
+
+@st.composite
+def rotations(draw):
+    """Draw a rotation of awkward numbers, or one of a parameter."""
+    if draw(st.booleans()):
+        c, s = parse("cos(p)"), parse("sin(p)")
+        return ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
+    q = np.array(draw(st.tuples(*[st.floats(-1, 1)] * 4)))
+    length = float(np.linalg.norm(q))
+    return from_quaternion(tuple(map(float, q / length)) if length > 1e-3 else (0.0, 0.0, 0.0, 1.0))
+
+
+PLACEMENT = st.builds(Placement, VECTOR, rotations()) | st.just(Placement())
+SHAPE = st.builds(
+    Shape,
+    st.sampled_from(["box", "mesh", "sphere"]),
+    st.lists(PLAIN, max_size=3).map(tuple),
+    PLACEMENT,
+    role=st.sampled_from(["visual", "collision"]),
+    file=st.text(max_size=5),
+    color=st.none() | st.tuples(*[st.floats(0, 1)] * 4),
+    name=st.text(max_size=5),
+)
+COORDINATE_AXES = st.permutations([(1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 3.0)])
+
+
+@st.composite
+def joints(draw, name, parent, child):
+    """Draw a joint of any kind with all that a joint can have."""
+    kind = draw(st.sampled_from(list(KINDS)))
+    nq, nv = KINDS[kind].NQ, KINDS[kind].NV
+    axis, axis2, _ = draw(COORDINATE_AXES)
+    bounds = [st.just(()) | st.tuples(*[BOUND] * n) for n in (nq, nq, nv, nv)]
+    losses = st.just(()) | st.tuples(*[st.floats(0, 1e3) | st.just(parse("p^2"))] * nv)
+    return Joint(
+        name,
+        kind,
+        parent,
+        child,
+        draw(PLACEMENT),
+        axis=axis,
+        axis2=axis2 if draw(st.booleans()) else None,
+        pitch=draw(NUMBER),
+        sequence=draw(st.sampled_from(SEQUENCES)),
+        limits=Limits(*(draw(b) for b in bounds)),
+        damping=draw(losses),
+        friction=draw(losses),
+        armature=draw(losses),
+    )
+
+
+@st.composite
+def inertias(draw):
+    """Draw the inertia of a few point masses, which some body can have, or one of a parameter."""
+    if draw(st.booleans()):
+        return (parse("p^2"), parse("p^2"), parse("p*p"), 0.0, 0.0, 0.0)
+    x = np.array(draw(st.lists(st.tuples(*[st.floats(-2, 2)] * 3), min_size=1, max_size=4)))
+    moments = float((x * x).sum()) * np.eye(3) - x.T @ x
+    return tuple(float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0)))
+
+
+@st.composite
+def mechanisms(draw):
+    """Draw a mechanism with one of each, or none."""
+    names = draw(st.lists(NAME.filter(lambda s: s != GROUND), max_size=4, unique=True))
+    labels = draw(st.lists(NAME, min_size=len(names), max_size=len(names), unique=True))
+    bodies, carried = [], []
+    for i, name in enumerate(names):
+        mass = draw(st.floats(0, 1e3) | st.just(parse("p^2")))
+        shapes = tuple(draw(st.lists(SHAPE, max_size=2)))
+        bodies.append(Body(name, mass, draw(VECTOR), draw(inertias()), shapes))
+        carried.append(draw(joints(labels[i], draw(st.sampled_from([GROUND, *names[:i]])), name)))
+    ends = st.sampled_from([GROUND, *names])
+    pairs = st.lists(st.tuples(NAME, NUMBER), max_size=3).map(tuple)
+    frames = draw(st.lists(NAME.filter(lambda s: s not in (GROUND, *names)), max_size=2, unique=True))
+    parameters = [
+        Parameter(
+            "p", draw(st.floats(0.1, 2)), draw(st.booleans()), draw(st.text(max_size=3)), draw(st.text(max_size=9))
+        ),
+        Parameter("q", 0.7),
+        Parameter(draw(NAME.filter(lambda s: s not in ("p", "q"))), draw(PLAIN)),
+    ]
+    couplings = []
+    if labels:
+        terms = st.lists(st.tuples(st.sampled_from(labels), NUMBER), max_size=3).map(tuple)
+        couplings = draw(st.lists(st.builds(Coupling, NAME, st.sampled_from(labels), terms, NUMBER), max_size=1))
+    loops = st.builds(Loop, NAME, NAME, ends, ends, PLACEMENT, PLACEMENT, VECTOR, NUMBER)
+    return assemble(
+        draw(st.text(max_size=9)),
+        bodies,
+        carried,
+        frames=[Frame(name, draw(ends), draw(PLACEMENT)) for name in frames],
+        loops=draw(st.lists(loops, max_size=1)),
+        couplings=couplings,
+        forces=draw(st.lists(st.builds(ForceElement, NAME, NAME, ends, ends, VECTOR, VECTOR, pairs), max_size=1)),
+        scenery=draw(st.lists(SHAPE, max_size=1)),
+        gravity=draw(VECTOR),
+        parameters=parameters,
+        source=draw(st.text(max_size=30)),
+        description=draw(st.text(max_size=30)),
+    )
+
+
+@settings(max_examples=300)
+@given(mechanisms())
+def test_what_is_written_is_read(mechanism):
+    """Write any mechanism and read it again: same hash, same parts, same texts."""
+    text = write_toml(mechanism)
+    again, report = read_toml_text(text)
+    assert again.hash == mechanism.hash
+    assert (again.source, again.description) == (mechanism.source, mechanism.description)
+    assert write_toml(again) == text
+    assert report.of("suspect") == []
+
+
+def one_body(**given):
+    """Return a mechanism of one body on a fixed joint."""
+    return assemble("one", [Body("b", **given)], [Joint("j", "fixed", GROUND, "b")], lenient=True)
+
+
+def test_the_text_is_short():
+    """Write nothing that the reader assumes anyway."""
+    assert write_toml(one_body(mass=2)) == (
+        '[mechanism]\nname = "one"\ngravity = [0.0, 0.0, -9.81]\n\n[[body]]\nname = "b"\nmass = 2.0\n\n'
+        '[[joint]]\nname = "j"\nkind = "fixed"\nparent = "ground"\nchild = "b"\n'
+    )
+
+
+def test_impossible_inertias_make_a_lenient_file():
+    """Write a mechanism of a foreign file with an impossible inertia such that it can be read again."""
+    mechanism = one_body(inertia=(1.0, 1.0, 3.0, 0.0, 0.0, 0.0))
+    again, report = read_toml_text(write_toml(mechanism))
+    assert again.hash == mechanism.hash
+    assert len(report.of("suspect")) == 1
+
+
+def test_terms_named_twice_are_kept():
+    """Write a coupling that names a joint twice as pairs, which a table could not hold."""
+    coupling = Coupling("c", "j", (("j", 1.0), ("j", 2.0)))
+    mechanism = assemble("m", [Body("b")], [Joint("j", "fixed", GROUND, "b")], couplings=[coupling])
+    assert 'terms = [["j", 1.0], ["j", 2.0]]' in write_toml(mechanism)
+    assert read_toml_text(write_toml(mechanism))[0].couplings == (coupling,)
+
+
+def test_infinite_limits_are_toml():
+    """Write infinities as TOML spells them, one number plain and several as a list."""
+    limits = Limits((-math.inf,), (math.inf,))
+    mechanism = assemble("m", [Body("b")], [Joint("j", "revolute", GROUND, "b", limits=limits)])
+    assert tomllib.loads(write_toml(mechanism))["joint"][0]["limits"] == {"lower": -math.inf, "upper": math.inf}
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (
+            Expression("name", ("two words",)),
+            r"the expression 'two words' cannot be written as a formula; make it short",
+        ),
+        (
+            functools.reduce(lambda e, _: e * e, range(9), Expression("name", ("p",))),
+            r"the expression '\(+p \* p\) .* cannot be written as a formula",
+        ),
+    ],
+    ids=["name", "length"],
+)
+def test_formulas_that_cannot_be_read_are_not_written(number, message):
+    """Refuse to write a formula that would not be read again."""
+    mechanism = one_body()
+    bodies = (Body("b", mass=number),)
+    with pytest.raises(ModelError, match=message):
+        write_toml(
+            type(mechanism)(
+                "m", bodies, mechanism.joints, parameters=(Parameter("p", 1.0), Parameter("two words", 1.0))
+            )
+        )
+
+
+def test_names_that_are_not_unicode_are_not_written():
+    """Refuse to write half of a surrogate pair, which no UTF-8 file can hold."""
+    mechanism = assemble("m", [Body("b\ud800")], [Joint("j", "fixed", GROUND, "b\ud800")])
+    with pytest.raises(ModelError, match=r"'b\\ud800' is not Unicode; rename it"):
+        write_toml(mechanism)

@@ -1,0 +1,202 @@
+"""Mutations of good URDF files: a Mechanism or a ModelError, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kinetree.errors import ModelError
+from kinetree.formats.urdf import read_urdf_text
+from kinetree.model import Mechanism
+
+GOOD = {
+    "pendulum": """<robot name="pendulum"><link name="base"/>
+<joint name="swing" type="continuous"><parent link="base"/><child link="bob"/><axis xyz="0 1 0"/></joint>
+<link name="bob"><inertial><origin xyz="0 0 -1"/><mass value="1"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link></robot>""",
+    "gripper": """<?xml version="1.0" encoding="utf-8"?><robot name="gripper"><link name="palm"><inertial>
+<mass value="2"/><origin xyz="0 0 0.1" rpy="0.1 0.2 0.3"/><inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001"/>
+</inertial></link>
+<joint name="left" type="prismatic"><parent link="palm"/><child link="finger_l"/><origin xyz="0 0.1 0" rpy="0 0 1"/>
+<axis xyz="0 0.6 0.8"/><limit lower="0" upper="0.05" effort="10" velocity="0.1"/></joint>
+<joint name="right" type="prismatic"><parent link="palm"/><child link="finger_r"/><mimic joint="left" multiplier="-1"/>
+<limit lower="-0.05" upper="0" effort="10" velocity="0.1"/><dynamics damping="3" friction="0.5"/></joint>
+<link name="finger_l"/><link name="finger_r"/></robot>""",
+    "rover": """<robot name="rover" version="1.0"><link name="world"/><joint name="f" type="floating">
+<parent link="world"/><child link="hull"/></joint><link name="hull"><inertial><mass value="9"/>
+<inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<joint name="p" type="planar"><parent link="hull"/><child link="plate"/><axis xyz="0 0 1"/></joint>
+<link name="plate"/><gazebo reference="hull"><kp>1e6</kp></gazebo><transmission name="t"/></robot>""",
+    "welded": """<robot name="welded"><link name="a"/><joint name="ab" type="fixed"><parent link="a"/><child link="b"/>
+<origin xyz="1 2 3" rpy="0.4 0.5 0.6"/></joint><link name="b"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<joint name="bc" type="revolute"><parent link="b"/><child link="c"/><limit lower="-1" upper="1"/></joint>
+<link name="c"/><joint name="cd" type="fixed"><parent link="c"/><child link="d"/></joint><link name="d"><inertial>
+<mass value="2"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link></robot>""",
+    "drawn": """<robot name="drawn" xmlns:xacro="http://x"><material name="red"><color rgba="1 0 0 1"/></material>
+<link name="a"><visual name="v"><origin xyz="0 0 1"/><geometry><mesh filename="package://p/m.stl" scale="1 1 1"/>
+</geometry><material name="red"/></visual><collision><geometry><box size="1 2 3"/></geometry></collision><visual>
+<geometry><cylinder radius="1" length="2"/></geometry><material name=""><color rgba="0 0 1 1"/></material></visual>
+</link></robot>""",
+}
+
+AWKWARD = [
+    "",
+    " ",
+    "nan",
+    "inf",
+    "-1",
+    "0 0 0",
+    "1e400",
+    "1e308 1e308 1e308",
+    "1e-320",
+    "1_000",
+    "\u0661\u0662\u0663",
+    "0x10",
+    "1 2",
+    "${pi/2}",
+    "ground",
+    "root",
+    "a" * 2000,
+    "package://../../etc/passwd",
+    "file:///etc/passwd",
+    "model://\x7f",
+    "fixed",
+    "floating",
+    "&lt;&#65;",
+    "&undefined;",
+]
+BOMB = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>'
+
+
+def truncate(text: str, a: int, b: int) -> str:
+    """Cut the text off."""
+    return text[: a % (len(text) + 1)]
+
+
+def remove(text: str, a: int, b: int) -> str:
+    """Cut a piece out."""
+    start = a % (len(text) + 1)
+    return text[:start] + text[start + b % 60 :]
+
+
+def repeat(text: str, a: int, b: int) -> str:
+    """Repeat a piece."""
+    start = a % (len(text) + 1)
+    return text[: start + b % 200] + text[start:]
+
+
+def repeat_element(text: str, a: int, b: int) -> str:
+    """Repeat an element without children."""
+    found = list(re.finditer(r"<[^<>]*/>", text))
+    return text if not found else text[: (m := found[a % len(found)]).end()] + m.group() + text[m.end() :]
+
+
+def awkward_value(text: str, a: int, b: int) -> str:
+    """Replace the value of an attribute."""
+    found = list(re.finditer(r'="([^"]*)"', text))
+    return (
+        text
+        if not found
+        else text[: (m := found[a % len(found)]).start(1)] + AWKWARD[b % len(AWKWARD)] + text[m.end(1) :]
+    )
+
+
+def swap_values(text: str, a: int, b: int) -> str:
+    """Give one attribute the value of another: unknown parents, cycles, words for numbers."""
+    found = list(re.finditer(r'="([^"]*)"', text))
+    if not found:
+        return text
+    m, other = found[a % len(found)], found[b % len(found)]
+    return text[: m.start(1)] + other.group(1) + text[m.end(1) :]
+
+
+def rename_tag(text: str, a: int, b: int) -> str:
+    """Give one tag the name of another."""
+    found = list(re.finditer(r"<([a-z]+)", text))
+    if not found:
+        return text
+    m, other = found[a % len(found)], found[b % len(found)]
+    return text[: m.start(1)] + other.group(1) + text[m.end(1) :]
+
+
+def nest(text: str, a: int, b: int) -> str:
+    """Nest elements deeply somewhere."""
+    start, depth = a % (len(text) + 1), b % 400
+    return text[:start] + "<link>" * depth + "</link>" * depth + text[start:]
+
+
+def bomb(text: str, a: int, b: int) -> str:
+    """Declare entities."""
+    return BOMB + text.replace("</robot>", "&c;</robot>")
+
+
+def insert(text: str, a: int, b: int) -> str:
+    """Insert any character."""
+    start = a % (len(text) + 1)
+    return text[:start] + chr(b % 0x11000) + text[start:]
+
+
+MUTATIONS = [truncate, remove, repeat, repeat_element, awkward_value, swap_values, rename_tag, nest, bomb, insert]
+NUMBER = st.integers(0, 10**6)
+STEPS = st.lists(st.tuples(st.sampled_from(MUTATIONS), NUMBER, NUMBER), min_size=1, max_size=4)
+
+
+def read(text: str | bytes, **options) -> None:
+    """Assert that a text gives a mechanism or a ModelError with file, remedy and a short message."""
+    try:
+        mechanism, report = read_urdf_text(text, file="m.urdf", **options)
+        assert isinstance(mechanism, Mechanism)
+        assert mechanism.hash
+        assert str(report)
+    except ModelError as error:
+        assert error.remedy
+        assert error.file == "m.urdf"
+        assert len(str(error)) < 5000
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_the_good_ones_are_good(name):
+    """Read the files that the mutations start from."""
+    for base in ("fixed", "free"):
+        for fixed in ("merge", "keep"):
+            assert read_urdf_text(GOOD[name], base=base, fixed=fixed)[0].name == name
+
+
+@pytest.mark.parametrize("name", GOOD)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=STEPS, base=st.sampled_from(["fixed", "free"]), fixed=st.sampled_from(["merge", "keep"]))
+def test_mutations_give_a_mechanism_or_a_model_error(name, steps, base, fixed):
+    """Answer each mutation with a Mechanism or a ModelError only."""
+    text = GOOD[name]
+    for mutation, a, b in steps:
+        text = mutation(text, a, b)
+    read(text.encode("utf-8", "surrogatepass"), base=base, fixed=fixed, roots=("/tmp",))
+
+
+@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("value", AWKWARD)
+def test_every_attribute_with_every_awkward_value(name, value):
+    """Answer an awkward value in each attribute of each file."""
+    text = GOOD[name]
+    for match in re.finditer(r'="([^"]*)"', text):
+        read(text[: match.start(1)] + value + text[match.end(1) :])
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_enormous_names(name):
+    """Refuse names of ten megabytes at once, and with a short message."""
+    for match in list(re.finditer(r'="([^"]*)"', GOOD[name]))[:4]:
+        text = GOOD[name][: match.start(1)] + "x" * 10_000_000 + GOOD[name][match.end(1) :]
+        with pytest.raises(ModelError, match="a tag or comment is longer than"):
+            read_urdf_text(text)
+        read(GOOD[name].replace(match.group(), f'="{"x" * 900_000}"'))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_in_a_robot(data):
+    """Answer any bytes inside a robot."""
+    read(b'<robot name="r"><link name="a"/>' + data + b"</robot>")
