@@ -1,0 +1,226 @@
+"""The built-in mechanisms against their sources."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from kinetree import library
+from kinetree.errors import UnknownNameError
+from kinetree.formats.toml import read_toml, read_toml_text
+from kinetree.formats.toml_writer import write_toml
+from kinetree.model.checks import inertia_excess
+from kinetree.model.mechanism import resolved
+from poses import about, poses, shift
+from tolerance import assert_close
+
+SIZES = {
+    "biped": (7, 13, 12, 9.4),
+    "chain_20": (20, 20, 20, 1.0),
+    "charmie": (26, 23, 23, 62.4),
+    "gripper": (4, 4, 4, 1.0),
+    "kuka_lwr4": (7, 7, 7, 15.5),
+    "planar_2r": (2, 2, 2, 0.9),
+    "planar_3r": (3, 3, 3, 1.2),
+    "puma560": (6, 6, 6, 23.45),
+    "quadruped": (13, 19, 18, 12.0),
+    "space_robot_3r": (4, 10, 9, 530.0),
+    "space_robot_dual_arm": (7, 13, 12, 560.0),
+    "spatial_biped": (12, 12, 12, 9.2),
+    "spatial_pendulum": (1, 3, 3, 2.512),
+    "stanford": (6, 6, 6, 21.1),
+}
+"""Bodies, coordinates, degrees of freedom and mass [kg] of each."""
+
+X, Y, Z = np.eye(3)
+
+
+def load(name):
+    """Return a built-in mechanism with its parameters put in."""
+    mechanism = read_toml(library.path(name))[0]
+    return resolved(mechanism, mechanism.values())
+
+
+def test_names_are_known():
+    """List every built-in mechanism, and name the closest for one that is not there."""
+    assert set(library.names()) >= set(SIZES)
+    assert all(re.fullmatch("[a-z][a-z0-9_]*", name) for name in library.names())
+    with pytest.raises(UnknownNameError, match="no built-in mechanism 'standford'; did you mean 'stanford'"):
+        library.path("standford")
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_entries_are_sound(name):
+    """Load an entry, find its source, and write and read it again to the same hash."""
+    mechanism, report = read_toml(library.path(name))
+    assert mechanism.name == name
+    assert len(mechanism.source) > 20
+    assert len(mechanism.description) > 40
+    assert report.of("suspect") == []
+    again, _ = read_toml_text(write_toml(mechanism))
+    assert again.hash == mechanism.hash == read_toml(library.path(name))[0].hash
+    assert len({read_toml(library.path(other))[0].hash for other in library.names()}) == len(library.names())
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes(name):
+    """Count bodies, coordinates and degrees of freedom, and weigh the whole."""
+    mechanism = load(name)
+    bodies, nq, nv, mass = SIZES[name]
+    assert (len(mechanism.bodies), mechanism.nq, mechanism.nv) == (bodies, nq, nv)
+    assert_close(sum(b.mass for b in mechanism.bodies), mass, 1e-13 * mass, "mass")
+
+
+def test_planar_3r():
+    """Lay the arm of [Saha1999] 6.1 along x: links of 0.3, 0.25 and 0.22 m in the plane that gravity is in."""
+    mechanism = load("planar_3r")
+    found = poses(mechanism, [0.0, 0.0, 0.0])
+    assert [found[f"link{i}"][0, 3] for i in (1, 2, 3)] == [0.0, 0.3, 0.55]
+    assert_close(found["tool"][:3, 3], (0.77, 0, 0), 1e-15, "tool")
+    assert [b.mass for b in mechanism.bodies] == [0.5, 0.4, 0.3]
+    assert_close([b.inertia[2] for b in mechanism.bodies], [0.5 * 0.09 / 12, 0.4 / 192, 0.3 * 0.22**2 / 12], 1e-17)
+    assert mechanism.gravity == (0, -9.81, 0)
+
+
+STANFORD = [(0.2, -90, "revolute"), (0.1, -90, "revolute"), (0.0, 0, "prismatic")]
+STANFORD += [(0.6, 90, "revolute"), (0.0, -90, "revolute"), (0.0, 0, "revolute")]
+
+
+def test_stanford_is_table_3():
+    """Stand the frames of the Stanford arm where table 3 of [Saha1999] puts them, for awkward coordinates."""
+    mechanism = load("stanford")
+    q = [0.3, 1.4, 0.25, -0.7, 0.9, 2.1]
+    found, pose = poses(mechanism, q), np.eye(4)
+    for i, (b, alpha, kind) in enumerate(STANFORD):
+        theta, b = (q[i], b) if kind == "revolute" else (0.0, b + q[i])
+        pose = pose @ about(Z, theta) @ shift(0, 0, b) @ about(X, math.radians(alpha))
+        assert_close(found[f"frame_{i + 2}"], pose, 1e-15, "frame")
+    assert [b.mass for b in mechanism.bodies] == [9, 6, 4, 1, 0.6, 0.5]
+    assert mechanism.gravity == (0, 0, -9.81)
+
+
+def test_stanford_mass_centres_are_on_the_links():
+    """Find the mass centres of links 1 and 4 between their joints, as the corrected signs have it."""
+    mechanism = load("stanford")
+    assert_close(mechanism.body("link1").com, (0, 0, 0.1), 1e-16, "half way up the post of 0.2 m")
+    assert_close(mechanism.body("link4").com, (0, 0, 0.5), 1e-16, "0.1 m before the wrist at 0.6 m")
+    assert sorted(mechanism.body("link1").inertia[:3]) == [0.01, 0.01, 0.02]
+    assert mechanism.body("link1").inertia[2] == 0.02  # yy of frame 2 is along the post
+
+
+def test_kuka_stands_along_y():
+    """Stand the KUKA LWR 4+ upright against gravity at q = 0, and let every joint turn by its own coordinate."""
+    mechanism = load("kuka_lwr4")
+    found = poses(mechanism, np.zeros(7))
+    heights = [0, 0.3105, 0.5105, 0.7105, 0.9055, 1.1005, 1.1005]
+    for i, height in enumerate(heights):
+        assert_close(found[f"link{i + 1}"][:3, 3], (0, height, 0), 1e-15, "joint")
+    assert mechanism.gravity == (0, -9.81, 0)
+    still = poses(mechanism, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.0])
+    turned = poses(mechanism, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    assert_close(turned["link6"], still["link6"], 0, "link 6")
+    assert_close(turned["link7"], still["link7"] @ about(Z, 0.7), 1e-15, "link 7")
+    assert [b.mass for b in mechanism.bodies] == [3, 3, 3, 2.5, 2.5, 1, 0.5]
+
+
+def test_spatial_pendulum_is_a_rod():
+    """Give the rod of [Gupta2013], whose inertia is about its tip, the same about the tip by Steiner's theorem."""
+    (rod,) = load("spatial_pendulum").bodies
+    m, a, d = 2.512, 1.0, 0.02
+    assert (rod.mass, rod.com) == (m, (0.5, 0, 0))
+    about_tip = [rod.inertia[0], rod.inertia[1] + m * 0.25, rod.inertia[2] + m * 0.25]
+    assert_close(about_tip, [m * d**2 / 8, *[m * d**2 / 16 + m * a**2 / 3] * 2], 1e-15, "inertia about the tip")
+    joint = load("spatial_pendulum").joints[0]
+    assert (joint.kind, joint.sequence) == ("euler", "zyz")
+
+
+PUMA = [(0, 0, 0), (0, -90, 0.2435), (0.4318, 0, -0.0934), (-0.0203, 90, 0.4331), (0, -90, 0), (0, 90, 0)]
+
+
+def test_puma560_is_modified_dh():
+    """Stand the bodies of the PUMA 560 where its modified DH table puts them, with G^2 Jm as armature."""
+    mechanism = load("puma560")
+    q = [0.1, -0.4, 0.7, 1.2, -0.3, 0.5]
+    found, pose = poses(mechanism, q), np.eye(4)
+    for i, (a, alpha, d) in enumerate(PUMA):
+        pose = pose @ about(X, math.radians(alpha)) @ shift(a, 0, 0) @ about(Z, q[i]) @ shift(0, 0, d)
+        assert_close(found[f"link{i + 1}"], pose, 1e-15, "body")
+    gears = [(-62.6111, 0.000291), (107.815, 0.000409), (-53.7063, 0.000299)]
+    gears += [(76.0364, 3.5e-05), (71.923, 3.5e-05), (76.686, 3.5e-05)]
+    assert_close([j.armature[0] for j in mechanism.joints], [g * g * j for g, j in gears], 1e-15, "armature")
+    upright = poses(mechanism, np.zeros(6))
+    assert_close(upright["link4"][:3, 3], (0.4115, 0.1501, 0.4331), 1e-15, "wrist")
+
+
+def test_charmie_stands_on_its_base():
+    """Stack the bodies of CHARMIE as tables 1 and 2 of [Goncalves2023] do, d_4 down and the arms at the shoulders."""
+    mechanism = load("charmie")
+    q = np.zeros(23)
+    q[0], q[1], q[3] = 0.2, -0.1, 0.05  # d_1, d_2, d_4
+    found = poses(mechanism, q)
+    assert_close(found["body_4"][:3, 3], (0.2, -0.1, 0.29 - 0.05), 1e-15, "body 4")
+    assert_close(found["body_5"][:3, 3], (0.2, -0.1, 0.29 + 0.438 - 0.05), 1e-15, "body 5")
+    for name, place in (("6a", (-0.2, -0.002, 0.46)), ("6b", (0.2, -0.002, 0.46)), ("6c", (0, 0, 0.495))):
+        assert_close((np.linalg.inv(found["body_5"]) @ found[f"body_{name}"])[:3, 3], place, 1e-15, name)
+    arm = np.array([0.03, 0.0615, 0.145, 0.145, 0.14, 0.14, 0.1023])
+    for side, direction in (("a", -X), ("b", X)):
+        along = (np.linalg.inv(found[f"body_6{side}"]) @ found[f"claw_{side}"])[:3, 3]
+        assert_close(along, (0, 0, arm.sum()), 1e-15, "claw")
+        assert_close(found[f"body_6{side}"][:3, 2], direction, 1e-15, "arms point outwards")
+
+
+def test_charmie_rotations_are_zxz():
+    """Turn the shoulders by (2) and (3), intrinsic ZXZ."""
+    mechanism = load("charmie")
+    for side, (z1, x2, z3) in (("a", (90, -90, 180)), ("b", (90, 90, 0))):
+        expected = about(Z, math.radians(z1)) @ about(X, math.radians(x2)) @ about(Z, math.radians(z3))
+        assert_close(mechanism.joint(f"joint_6{side}").placement.rotation, expected[:3, :3], 4e-16, side)
+
+
+@pytest.mark.parametrize(
+    ("printed", "corrected"),
+    [
+        ((1.3, 1.5, 1.8, 1.4e-4, -5.3, 4.7e-3), "body_3"),
+        ((8.5e-3, 7.2e-4, 4.9e-3, 3.2e-5, -2.2e-4, 1.4e-4), "body_8c"),
+    ],
+)
+def test_charmie_corrections_were_needed(printed, corrected):
+    """Find the printed inertia impossible, and the corrected one possible and different in one entry."""
+    assert inertia_excess(printed)[0] > 0.1
+    taken = load("charmie").body(corrected).inertia
+    assert inertia_excess(taken)[0] < 0
+    assert sum(not math.isclose(a, b, rel_tol=1e-12) for a, b in zip(printed, taken, strict=True)) == 1
+
+
+def test_biped_trunk_is_a_box():
+    """Give the biped's trunk the inertia of a flat box of 5 kg, 0.5 m by 0.1 m, in place of an impossible one."""
+    base = load("biped").body("base")
+    expected = [5 * 0.01 / 12, 5 * 0.26 / 12, 5 * 0.25 / 12]
+    assert_close(base.inertia[:3], expected, 1e-16, "inertia")
+    assert inertia_excess((0.01 / 12, *base.inertia[1:]))[0] > 0.01  # what the source has
+
+
+def test_trees_branch_where_their_sources_do():
+    """Compare parents of the branched systems with those of their sources."""
+    parents = {
+        "gripper": (-1, 0, 1, 0),
+        "biped": (-1, 0, 1, 2, 0, 4, 5),
+        "space_robot_dual_arm": (-1, 0, 1, 2, 0, 4, 5),
+        "quadruped": (-1, 0, 1, 2, 0, 4, 5, 0, 7, 8, 0, 10, 11),
+        "spatial_biped": tuple(range(-1, 11)),
+    }
+    assert {name: load(name).parents for name in parents} == parents
+
+
+def test_spatial_biped_is_modified_dh():
+    """Stand the swinging foot of the spatial biped where the product of its modified DH matrices has it."""
+    alpha = np.radians([0, 90, -90, 0, 90, 90, 180, 90, 90, 0, -90, 90])
+    a = [0, 0, 0.5, 0.5, 0, 0, -0.1, 0, 0, 0.5, 0.5, 0]
+    q = np.linspace(-1.0, 1.3, 12)
+    pose = np.eye(4)
+    for i in range(12):
+        pose = pose @ about(X, alpha[i]) @ shift(a[i], 0, 0) @ about(Z, q[i])
+    assert_close(poses(load("spatial_biped"), q)["link12"], pose, 1e-14, "foot")
