@@ -1,0 +1,46 @@
+"""What every test gets: a cache of its own session, hypothesis without deadlines, and residuals on request."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import hypothesis
+import pytest
+
+import tolerance
+
+hypothesis.settings.register_profile(
+    "kinetree",
+    deadline=None,  # the first example of a mechanism compiles
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("kinetree")
+
+CACHE = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Point the cache of compiled code to a temporary folder, shared by the workers of one session."""
+    os.environ["MPLBACKEND"] = "Agg"
+    if not hasattr(config, "workerinput"):
+        config.stash[CACHE] = os.environ["KINETREE_CACHE_DIR"] = tempfile.mkdtemp(prefix="kinetree-cache-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the temporary folder."""
+    if CACHE in config.stash:
+        shutil.rmtree(config.stash[CACHE], ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):
+    """Where bounds are scaled to zero, fail each test that compares numbers, with all its residuals."""
+    tolerance.residuals.clear()
+    result = yield
+    if tolerance.SCALE == 0 and tolerance.residuals:
+        lines = [tolerance.line(label, *pair) for label, pair in tolerance.residuals.items()]
+        pytest.fail("KINETREE_TOL_SCALE=0\n" + "\n".join(lines), pytrace=False)
+    return result

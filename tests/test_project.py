@@ -1,0 +1,174 @@
+"""Promises of the project as a whole: sources, citations, imports, documentation and the dev script."""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tolerance
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md"))]
+HEAVY = ("casadi", "matplotlib", "viser", "llvmlite", "typer", "rich", "scipy")
+KEY = re.compile(r"\[([A-Z][a-z]+\d{4})\]")
+
+
+def load_dev():
+    """Return the dev script as a module."""
+    loader = importlib.machinery.SourceFileLoader("dev", str(ROOT / "dev"))
+    spec = importlib.util.spec_from_loader("dev", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def run_dev(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the dev script as a user does."""
+    return subprocess.run([sys.executable, str(ROOT / "dev"), *arguments], capture_output=True, text=True, check=False)
+
+
+def test_citations_are_known():
+    """Find every cited key in the bibliography."""
+    known = set(re.findall(r"@\w+\{(\w+),", (ROOT / "docs" / "references.bib").read_text()))
+    cited = {(key, f.relative_to(ROOT)) for f in [*SOURCES, *PAGES] for key in KEY.findall(f.read_text())}
+    assert {key for key, _ in cited} >= {"Saha1999", "Saha2013"}
+    assert [f"{file}: [{key}]" for key, file in sorted(cited) if key not in known] == []
+
+
+def test_texts_have_no_faults():
+    """Find no text that is not ASCII, has stray white space, or names the host of a package registry."""
+    assert load_dev().text_faults(ROOT) == []
+
+
+def test_text_faults_are_found(tmp_path):
+    """See each sort of fault in a file that has them all."""
+    host = ".".join(("pypi", "org"))
+    text = f"caf\u00e9\na\tb\r\nend \n<<<<<<< mine\nsee {host}\n"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "bad.py").write_bytes(text.encode())
+    (tmp_path / "good.md").write_text("fine\n")
+    assert load_dev().text_faults(tmp_path) == [
+        "src/bad.py:1: not ASCII",
+        "src/bad.py:2: a tab",
+        "src/bad.py:2: a carriage return",
+        "src/bad.py:3: spaces at the end",
+        "src/bad.py:4: a merge conflict",
+        "src/bad.py:5: the host of a package registry",
+    ]
+
+
+def test_import_pulls_in_nothing_heavy():
+    """Import kinetree in a fresh process and find no heavy package loaded."""
+    code = f"import sys, kinetree; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda f: str(f.relative_to(ROOT / "src")))
+def test_modules_have_docstrings(file):
+    """Find a docstring at the head of every module."""
+    assert ast.get_docstring(ast.parse(file.read_text())), f"{file} does not say what it is about"
+
+
+def test_tests_have_docstrings():
+    """Find one sentence in every test function that says what it shows."""
+    bare = []
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node):
+                bare.append(f"{file.relative_to(ROOT)}::{node.name}")
+    assert bare == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md"])
+def test_examples_run(name, tmp_path, monkeypatch):
+    """Run the Python blocks of a page one after the other, as a reader would."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE)
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {"__name__": "__example__"}
+    for block in blocks:
+        exec(compile(block, name, "exec"), scope)
+
+
+def test_dev_help_lists_the_verbs():
+    """Ask dev for help and read every verb with a line of its own."""
+    done = run_dev("--help")
+    assert done.returncode == 0
+    for verb in ("demo", "test", "lint", "format", "bench", "docs", "shell", "help"):
+        assert f"./dev {verb}" in done.stdout
+
+
+def test_dev_refuses_an_unknown_verb():
+    """Mistype a verb and read which ones there are."""
+    done = run_dev("tset")
+    assert done.returncode == 2
+    assert "no verb 'tset'; did you mean 'test'? available: demo, test, lint, format, bench" in done.stderr
+
+
+def test_dev_installs_only_what_is_missing():
+    """Install nothing when the stamp covers the extras, and all extras of before when it does not."""
+    dev = load_dev()
+    stamp = {"digest": "a", "extras": ["dev", "test"]}
+    assert dev.missing(stamp, "a", ["test"]) is None
+    assert dev.missing(stamp, "a", ["docs"]) == ["dev", "docs", "test"]
+    assert dev.missing(stamp, "b", ["test"]) == ["dev", "test"]
+    assert dev.missing({}, "a", []) == []
+
+
+def test_dev_says_what_to_do_without_venv(tmp_path, monkeypatch):
+    """Fail to make a virtual environment and read which package is missing."""
+    dev = load_dev()
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.setattr(dev, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(dev, "PYTHON", tmp_path / ".venv" / "python")
+    monkeypatch.setattr(dev.subprocess, "call", lambda *_, **__: 1)
+    with pytest.raises(dev.Failure, match="cannot make a virtual environment; .* apt install python3-venv"):
+        dev.make_venv()
+
+
+def test_dev_says_what_to_do_when_pip_fails(monkeypatch, capsys):
+    """Let pip fail and read its exit code, the remedy, and no stamp of success."""
+    dev = load_dev()
+    monkeypatch.setattr(dev, "call", lambda *_: 7)
+    with pytest.raises(dev.Failure, match="pip ended with code 7; .* delete .*venv and run this again"):
+        dev.install(["test"])
+    assert "installing .[test]" in capsys.readouterr().out
+
+
+def test_dev_turns_away_an_old_python(monkeypatch, capsys):
+    """Pretend that a newer Python is needed and read which one to run."""
+    dev = load_dev()
+    monkeypatch.setattr(dev, "OLDEST", (99, 0))
+    assert dev.main(["test"]) == 2
+    assert "is too old; run this with Python 3.11 or newer" in capsys.readouterr().err
+
+
+def test_dev_fingerprint_follows_dependencies_alone():
+    """Change the digest with a dependency, not with an option of a linter."""
+    fingerprint = load_dev().fingerprint
+    base = fingerprint('[project]\ndependencies = ["numpy"]\n')
+    assert fingerprint('[project]\ndependencies = ["numpy"]\n[tool.ruff]\nline-length = 99\n') == base
+    assert fingerprint('[project]\ndependencies = ["numpy>=2"]\n') != base
+
+
+def test_assert_close_prints_residual_and_bound(monkeypatch):
+    """Fail by a known residual and read it beside the bound."""
+    monkeypatch.setattr(tolerance, "SCALE", 1.0)
+    monkeypatch.setattr(tolerance, "residuals", {})
+    tolerance.assert_close([1.0, 2.0], [1.0, 2.0 + 1e-3], 1e-2, "near")
+    with pytest.raises(AssertionError, match=r"far: residual 0\.5, bound 0\.01, 50 of it; entry \[1\] is .*2\.0"):
+        tolerance.assert_close([1.0, 2.0], [1.0, 2.5], 1e-2, "far")
+    with pytest.raises(AssertionError, match="not finite"):
+        tolerance.assert_close([float("nan")], [1.0], 1.0)
+    with pytest.raises(AssertionError, match=r"shape \(1,\), expected \(2,\)"):
+        tolerance.assert_close([1.0], [1.0, 1.0], 1.0)
