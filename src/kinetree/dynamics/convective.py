@@ -11,7 +11,7 @@ def convective_matrix(tree):
 
     B collects M dA/dt + W M A of the bodies behind a joint, as M~ collects their mass: (28). Three wrenches of each
     column travel inward: F1 = M~ p' + B p gives the column C_ij of the joints before it, F2 = M~ p and F3 = B^T p
-    its row C_ji.  Differs from the paper: W M stands for dM/dt of [Saha1999], whose C is not skew in this sense.
+    its row C_ji. What [Saha1999] (8) calls the mass rate is W M, not the true rate of M: hence the skewness.
     """
     entries = {}
 

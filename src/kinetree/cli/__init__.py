@@ -1,0 +1,95 @@
+"""The command line: parsing here, printing in the modules beside; no mathematics."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import KinetreeError
+
+app = typer.Typer(
+    name="kinetree",
+    help="Dynamics of rigid multibody systems by the DeNOC method.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; errors are one line on stderr, with exit status 2."""
+    from .console import clean
+
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal's alphabet lacks stops nothing
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="kinetree")
+    except KinetreeError as error:
+        print(f"kinetree: {clean(str(error))}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from .. import __version__
+
+        print(f"kinetree {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+@app.command("list")
+def list_library() -> None:
+    """List the built-in mechanisms, with their sources."""
+    from .. import library
+    from ..formats import read
+    from .console import make_console
+    from .listing import print_library
+
+    print_library(make_console(), [(name, read(library.path(name))[0]) for name in library.names()])
+
+
+@app.command()
+def show(
+    model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")],
+    base: Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")] = "fixed",
+    fixed: Annotated[str, typer.Option(help="URDF: merge links on fixed joints, or keep them as bodies.")] = "merge",
+    root: Annotated[list[Path] | None, typer.Option(help="URDF: a folder of packages; may be repeated.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Shorten no list on the screen.")] = False,
+) -> None:
+    """Show a mechanism and the report of its import."""
+    from ..loading import load
+    from .console import make_console
+    from .showing import print_system
+
+    print_system(make_console(), load(model, base=base, fixed=fixed, roots=root or ()), everything=everything)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder for the figures.")] = Path("out"),
+) -> None:
+    """Compute, compare, time and draw arms of the papers."""
+    from ..demo import run
+    from .console import make_console
+    from .demonstration import print_demo
+
+    console = make_console()
+    result = run(out, say=lambda text: console.print(f"... {text}", style="dim", highlight=False))
+    print_demo(console, result)
+    if not result.holds:
+        raise typer.Exit(1)

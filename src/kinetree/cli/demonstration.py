@@ -1,0 +1,50 @@
+"""`kinetree demo`: what the demonstration found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..demo import Demo
+from .console import heading, make_table, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_demo(console: Console, demo: Demo) -> None:
+    """Print torques, agreements beside their bounds, the timing and the files."""
+    heading(console, "Stanford arm along the cycloid of the papers: torques and force")
+    columns = [f"joint {k} [{unit}]" for k, unit in enumerate(demo.units, 1)]
+    table = make_table(console, "t [s]", *columns, numeric=("t [s]", *columns))
+    for t, row in zip(demo.times, demo.torques, strict=True):
+        table.add_row(f"{t:.1f}", *(f"{x + 0.0:.4g}" for x in row.round(12)))
+    print_table(console, table)
+
+    heading(console, "Agreement of independent routes")
+    columns = ("what", "largest relative difference", "bound", "")
+    table = make_table(console, *columns, numeric=columns[1:3])
+    for check in demo.checks:
+        verdict = "holds" if check.holds else "FAILS"
+        style = None if check.holds else "bold red"
+        table.add_row(check.what, f"{check.residual:.1e}", f"{check.bound:.1e}", verdict, style=style)
+    print_table(console, table)
+    positive = "positive definite" if demo.smallest_eigenvalue > 0 else "NOT POSITIVE DEFINITE"
+    console.print(
+        f"The Stanford arm's inertia matrix is {positive} all along: smallest eigenvalue "
+        f"{demo.smallest_eigenvalue:.3g}, largest condition number {demo.condition:.3g}."
+    )
+
+    heading(console, "Speed")
+    timing = demo.timing
+    console.print(
+        f"{timing.samples:,} inverse dynamics of {timing.system} in one call, one thread: {timing.seconds * 1e3:.1f} ms, "
+        f"{timing.seconds / timing.samples * 1e9:.1f} ns a sample."
+    )
+    for what, same in (("split into four calls", timing.same_split), ("on two threads", timing.same_threads)):
+        console.print(f"The batch {what}: {'the same bits' if same else 'OTHER BITS'}.")
+
+    heading(console, "Figures")
+    for file in demo.files:
+        console.print(str(file), soft_wrap=True)
+    console.print()
+    console.print("All agreements hold." if demo.holds else "SOMETHING DOES NOT HOLD: see above.", style="bold")

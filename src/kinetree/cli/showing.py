@@ -1,0 +1,203 @@
+"""`kinetree show`: a mechanism on the screen, and all that its import had to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..formats.report import SORTS, Entry, Report
+from ..joints import kind
+from ..model.mechanism import Mechanism, resolved
+from ..model.parameters import Expression
+from ..model.parts import Joint, Limits
+from ..model.topology import modules
+from ..system import System
+from .console import clean, counted, heading, make_table, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.tree import Tree
+
+ROWS = 40
+ENTRIES = 12
+"""On the screen, lists are shortened to these lengths unless --all is given."""
+
+MEANING = {
+    "read": "understood and kept",
+    "changed": "merged, snapped or repaired",
+    "dropped": "in the file, not in the mechanism",
+    "suspect": "kept as it is, looks wrong",
+}
+
+
+def print_system(console: Console, system: System, *, everything: bool) -> None:
+    """Print a mechanism and its import report; lists are shortened on a screen only, and say so."""
+    whole = everything or not console.is_terminal
+    mechanism = system.mechanism
+    _print_summary(console, mechanism)
+    heading(console, "Tree, by kinematic modules")
+    print_table(console, _tree(mechanism, whole))
+    for part in (_print_joints, _print_limits, _print_bodies):
+        part(console, mechanism, whole)
+    _print_names(console, "Frames", (f"{f.name} (on {f.body})" for f in mechanism.frames), whole)
+    _print_names(console, "Free parameters", map(_parameter, mechanism.free_parameters), whole)
+    for title, parts in (
+        ("Loops", (f"{x.name}: {x.kind} of {x.body_a} and {x.body_b}" for x in mechanism.loops)),
+        ("Couplings", (f"{x.name}: {x.joint} follows {', '.join(n for n, _ in x.terms)}" for x in mechanism.couplings)),
+        ("Forces", (f"{x.name}: {x.kind} between {x.body_a} and {x.body_b}" for x in mechanism.forces)),
+    ):
+        _print_names(console, title, parts, whole)
+    _print_report(console, system.report, whole)
+
+
+def _print_summary(console: Console, mechanism: Mechanism) -> None:
+    total = sum(resolved(tuple(b.mass for b in mechanism.bodies), mechanism.values()))
+    rows = {
+        "mechanism": mechanism.name,
+        "description": mechanism.description,
+        "source": mechanism.source,
+        "size": f"{counted(len(mechanism.bodies), 'body', 'bodies')}, nq = {mechanism.nq}, nv = {mechanism.nv}",
+        "total mass": f"{total:.6g} kg",
+        "gravity": f"{_vector(mechanism.gravity)} m/s^2",
+        "modules": str(len(modules(mechanism))),
+        "parts": ", ".join(
+            counted(len(parts), one, one + "s")
+            for one, parts in (
+                ("frame", mechanism.frames),
+                ("loop", mechanism.loops),
+                ("coupling", mechanism.couplings),
+                ("force", mechanism.forces),
+            )
+        ),
+        "parameters": f"{len(mechanism.parameters)}, {len(mechanism.free_parameters)} of them free",
+        "hash": mechanism.hash,
+    }
+    table = make_table(console, "", "")
+    table.show_header, table.box, table.columns[0].style, table.columns[0].no_wrap = False, None, "bold", True
+    for label, text in rows.items():
+        if text:
+            table.add_row(label, clean(text))
+    print_table(console, table)
+
+
+def _tree(mechanism: Mechanism, whole: bool) -> Tree:
+    """Return the tree with a node for each module, so that a long chain needs no depth. [Saha2013] 3"""
+    from rich.text import Text
+    from rich.tree import Tree
+
+    root = Tree(Text("ground"))
+    nodes: dict[int, Tree] = {-1: root}
+    for number, chain in enumerate(modules(mechanism), 1):
+        names = [clean(mechanism.bodies[i].name) for i in chain]
+        if not whole and len(names) > ENTRIES:
+            names[ENTRIES - 2 : -1] = [f"... ({len(names)} in all: --all)"]
+        node = nodes[mechanism.parents[chain[0]]].add(Text(f"module {number}: {' - '.join(names)}"))
+        nodes[chain[-1]] = node
+    return root
+
+
+def _print_joints(console: Console, mechanism: Mechanism, whole: bool) -> None:
+    heading(console, f"Joints ({len(mechanism.joints)})")
+    table = make_table(console, "q", "joint", "kind", "parent", "body", "axis", numeric=("q",))
+    first = 0
+    for joint in _some(mechanism.joints, whole):
+        size = kind(joint.kind).NQ
+        index = f"{first}" if size == 1 else (f"{first}-{first + size - 1}" if size else "")
+        first += size
+        table.add_row(index, *map(clean, (joint.name, joint.kind, joint.parent, joint.child)), _axis(joint))
+    print_table(console, table)
+    _print_rest(console, len(mechanism.joints) - ROWS, whole)
+
+
+def _print_limits(console: Console, mechanism: Mechanism, whole: bool) -> None:
+    limited = [j for j in mechanism.joints if j.limits != Limits()]
+    heading(console, f"Limits (of {len(limited)} joints; - is none)")
+    if not limited:
+        return
+    table = make_table(console, "joint", "lower", "upper", "speed", "effort")
+    for joint in _some(limited, whole):
+        bounds = (joint.limits.lower, joint.limits.upper, joint.limits.velocity, joint.limits.effort)
+        table.add_row(clean(joint.name), *map(_bound, bounds))
+    print_table(console, table)
+    _print_rest(console, len(limited) - ROWS, whole)
+    console.print("[rad or m], [rad/s or m/s], [N m or N]", style="dim")
+
+
+def _print_bodies(console: Console, mechanism: Mechanism, whole: bool) -> None:
+    heading(console, f"Bodies ({len(mechanism.bodies)})")
+    columns = ("body", "mass", "mass centre", "inertia: xx, yy, zz", "xy, yz, zx")
+    table = make_table(console, *columns, numeric=("mass",))
+    for body in _some(mechanism.bodies, whole):
+        moments, products = (", ".join(map(_number, part)) for part in (body.inertia[:3], body.inertia[3:]))
+        table.add_row(clean(body.name), _number(body.mass), _vector(body.com), moments, products)
+    print_table(console, table)
+    _print_rest(console, len(mechanism.bodies) - ROWS, whole)
+    console.print("[kg], [m], [kg m^2] about the mass centre; in the body's frame", style="dim")
+
+
+def _some(items: Sequence[Any], whole: bool) -> Sequence[Any]:
+    return items if whole else items[:ROWS]
+
+
+def _axis(joint: Joint) -> str:
+    if joint.kind in ("fixed", "free", "spherical"):
+        return "-"
+    if joint.kind in ("euler", "free_euler"):
+        return joint.sequence
+    second = f", {_vector(joint.axis2)}" if joint.axis2 is not None else ""
+    return _vector(joint.axis) + second
+
+
+def _print_names(console: Console, title: str, names: Iterable[str], whole: bool) -> None:
+    lines = [clean(name) for name in names]
+    if lines:
+        heading(console, f"{title} ({len(lines)})")
+        _print_lines(console, lines, whole)
+
+
+def _print_report(console: Console, report: Report, whole: bool) -> None:
+    heading(console, f"Import report of {clean(report.file)}" if report.file else "Import report")
+    if not report.entries:
+        console.print("nothing to report")
+    for sort in SORTS:
+        entries = report.of(sort)
+        if entries:
+            console.print(f"{sort} ({len(entries)}): {MEANING[sort]}", style="bold" if sort != "suspect" else "bold red")
+            _print_lines(console, [_entry(report, e) for e in entries], whole)
+
+
+def _entry(report: Report, entry: Entry) -> str:
+    """Return `file:line: text`, with the whole path only where it is not that of the heading."""
+    file = Path(entry.file).name if entry.file == report.file else entry.file
+    return clean(str(Entry(entry.sort, entry.text, file, entry.line)))
+
+
+def _print_lines(console: Console, lines: Sequence[str], whole: bool) -> None:
+    """Print each text on a line of its own, however long, so that a search finds it whole."""
+    for line in lines if whole else lines[:ENTRIES]:
+        console.print(f"  {line}", soft_wrap=True)
+    _print_rest(console, len(lines) - ENTRIES, whole)
+
+
+def _print_rest(console: Console, rest: int, whole: bool) -> None:
+    if rest > 0 and not whole:
+        console.print(f"  ... and {rest} more: --all shows them", style="italic")
+
+
+def _parameter(parameter: Any) -> str:
+    unit = f" {parameter.unit}" if parameter.unit else ""
+    note = f": {parameter.note}" if parameter.note else ""
+    return f"{parameter.name} = {_number(parameter.value)}{unit}{note}"
+
+
+def _bound(values: tuple[float, ...]) -> str:
+    return ", ".join(map(_number, values)) or "-"
+
+
+def _vector(values: Iterable[Any]) -> str:
+    return "(" + ", ".join(map(_number, values)) + ")"
+
+
+def _number(x: Any) -> str:
+    return clean(str(x)) if isinstance(x, Expression) else f"{x + 0.0:.6g}"
