@@ -17,6 +17,7 @@ from .vectors import (
     dot,
     madd,
     msub,
+    neg,
     scale,
     skew,
     symmetric,
@@ -76,16 +77,21 @@ class MassMatrix:
         Every point accelerates by dv + U r, so that f = m dv + U mc and n = sum m r x (dv + U r), the vector of the
         skew part of 2 U J; cheaper than I dw + w x I w, and U is shared with the children.
         """
-        K = tuple(times(self.J, row) for row in dt.U)
-        turning = (K[2][1] - K[1][2], K[0][2] - K[2][0], K[1][0] - K[0][1])
+        U, J = dt.U, self.J
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = J
+        turning = (
+            U[2][0] * xy - U[1][0] * xz + U[2][1] * yy - U[1][2] * zz + (U[2][2] - U[1][1]) * yz,
+            U[0][1] * yz - U[2][1] * xy + U[0][2] * zz - U[2][0] * xx + (U[0][0] - U[2][2]) * xz,
+            U[1][2] * xz - U[0][2] * yz + U[1][0] * xx - U[0][1] * yy + (U[1][1] - U[0][0]) * xy,
+        )
         n = add(turning, cross(self.mc, dt.dv))
-        return Wrench(n, add(scale(self.m, dt.dv), times(dt.U, self.mc)))
+        return Wrench(n, add(scale(self.m, dt.dv), times(U, self.mc)))
 
     def shifted(self, r: Vector) -> MassMatrix:
         """Return the mass matrix about an origin at -r."""
         h = add(self.mc, scale(self.m * HALF, r))
         J = tuple(
-            tuple(self.J[i][j] + (TWICE * r[i] * h[i] if i == j else r[i] * h[j] + h[i] * r[j]) for j in range(3))
+            tuple(self.J[i][j] + ((TWICE * r[i]) * h[i] if i == j else r[i] * h[j] + h[i] * r[j]) for j in range(3))
             for i in range(3)
         )
         return MassMatrix(self.m, add(self.mc, scale(self.m, r)), symmetric(J))  # type: ignore[arg-type]
@@ -102,15 +108,11 @@ class MassMatrix:
     def coriolis(self, w: Vector) -> Coriolis:
         """Return B of a body that turns with w: B t is its gyroscopic wrench, and dM/dt - 2 B is skew.
 
-        Differs from the paper: Omega M E of [Saha2013] (47) gives the same B t but is not skew in this sense. This
-        is W M of [Saha2013] (12), written at the mass centre, carried to the origin: with J_c about the centre
-        X = tr(J_c) (w x) - (w x) J and y = w x mc; see docs/theory/convective.md.
+        The body as points r of mass m, [Gupta2013] (35): B = sum m [r x; 1] d[-r x, 1]/dt, which is X = -(w x) J and
+        y = w x mc.  Differs from the paper: Omega M E of [Saha2013] (47) gives the same B t but is not skew about O, and
+        W M of (12) adds tr(J_c) (w x) to X; see docs/theory/convective.md.
         """
-        trace = self.J[0][0] + self.J[1][1] + self.J[2][2]
-        if not (isinstance(self.m, int | float) and self.m == 0):
-            trace = trace - dot(self.mc, self.mc) / self.m
-        X = msub(skew(scale(trace, w)), cross_rows(w, self.J))
-        return Coriolis(X, cross(w, self.mc))
+        return Coriolis(cross_rows(neg(w), self.J), cross(w, self.mc))
 
 
 @dataclass(frozen=True)
@@ -191,13 +193,25 @@ class ArticulatedMass:
     def shifted(self, r: Vector) -> ArticulatedMass:
         """Return A^T M A for an origin at -r, A = [1 0; -r x 1].
 
-        H' = H + r x L and I' = I + Z + Z^T with Z = r x (H + r x L / 2)^T.
+        H' = H + r x L and I' = I + Z + Z^T with Z = r x K^T, K = H + r x L / 2.
         """
         G = cross_rows(scale(HALF, r), self.L)
-        middle = madd(self.H, G)
-        Z = cross_rows(r, transpose(middle))
-        inertia = tuple(tuple(self.I[i][j] + (Z[i][j] + Z[j][i]) for j in range(3)) for i in range(3))
-        return ArticulatedMass(symmetric(inertia), madd(middle, G), self.L)  # type: ignore[arg-type]
+        K, (x, y, z), (xx, yy, zz) = madd(self.H, G), r, scale(TWICE, r)
+        I = self.I  # noqa: E741
+        inertia = (
+            (
+                I[0][0] + (yy * K[0][2] - zz * K[0][1]),
+                I[0][1] + (y * K[1][2] - x * K[0][2] + z * (K[0][0] - K[1][1])),
+                I[0][2] + (x * K[0][1] - z * K[2][1] + y * (K[2][2] - K[0][0])),
+            ),
+            (
+                0.0,
+                I[1][1] + (zz * K[1][0] - xx * K[1][2]),
+                I[1][2] + (z * K[2][0] - y * K[1][0] + x * (K[1][1] - K[2][2])),
+            ),
+            (0.0, 0.0, I[2][2] + (xx * K[2][1] - yy * K[2][0])),
+        )
+        return ArticulatedMass(symmetric(inertia), madd(K, G), self.L)
 
     def turned(self, R) -> ArticulatedMass:
         """Return the matrix in the frame that R turns to."""

@@ -42,7 +42,8 @@ class Planar:
         """
         i, j, k = (self.k + 1) % 3, (self.k + 2) % 3, self.k
         c, s = self.c, self.s
-        y = s * (h[i][i] - h[j][j]) + c * (h[i][j] + h[j][i])
+        both = (c + c) * h[i][j] if h[i][j] is h[j][i] else c * (h[i][j] + h[j][i])
+        y = s * (h[i][i] - h[j][j]) + both
         z, cy = s * y, c * y
         out = [[0.0] * 3 for _ in range(3)]
         out[i][i], out[j][j] = h[i][i] - z, h[j][j] + z

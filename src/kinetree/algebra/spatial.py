@@ -90,6 +90,11 @@ class Wrench:
         """Return the wrench times a scalar."""
         return Wrench(scale(k, self.n), scale(k, self.f))
 
+    def replaced(self, k: int, x: Scalar) -> Wrench:
+        """Return the wrench with another k-th entry."""
+        entries = (*self.entries()[:k], x, *self.entries()[k + 1 :])
+        return Wrench(entries[:3], entries[3:])
+
     def entries(self) -> tuple:
         """Return the six scalars."""
         return (*self.n, *self.f)

@@ -3,12 +3,13 @@
 A step function sees only `i`, the record of a body, and `p`, that of its parent. Here every step is run once for each
 body on traced scalars (unrolled); nothing in a page depends on that.
 
-Each body has a working frame: that of the joint, turned by a constant so that the joint's axis is z. Placements and
-masses are turned at trace time, where they are constants, so that every joint kind is written for z alone.
+Each body has a working frame (frames.py), in which its joint's axis is z. Placements and masses are turned into it at
+trace time, where they are constants; what enters and leaves (wrenches, twists, poses) is turned at the border.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -16,12 +17,14 @@ from typing import Any
 from .. import joints as joint_kinds
 from ..algebra.mass import MassMatrix
 from ..algebra.propagation import Propagation
-from ..algebra.rotations import constant, snapped
+from ..algebra.rotations import ONE, Planar, Rotation, constant, snapped
+from ..algebra.scalars import cos, is_number, sin
 from ..algebra.spatial import Motion, Twist, TwistRate, Wrench
-from ..algebra.vectors import IDENTITY, ZERO, Matrix, add, from_moments, matmul, neg, times, transpose
+from ..algebra.vectors import ZERO, Vector, add, cross, from_moments, matmul, neg, sub, times, transpose
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import GROUND
 from ..model.topology import path
+from .frames import NOISE, WorkingFrame, chosen_frames, plain_frames, standing
 
 
 class Record:
@@ -30,27 +33,46 @@ class Record:
     q: tuple
     qd: tuple
 
-    def __init__(self, body, joint, axes: Matrix, parent: Record | Ground) -> None:
+    def __init__(self, body, joint, frame: WorkingFrame, parent: Record | Ground) -> None:
         """Hold a body and its joint, whose numbers are scalars already."""
         self.body, self.joint, self.kind = body, joint, joint_kinds.kind(joint.kind)
-        self.axes = axes  # the working frame's axes in the body's frame
-        self.parent = parent
+        self.frame, self.parent = frame, parent
+        self.to_work = constant(snapped(transpose(frame.axes)))
+        self.height = self.to_work @ frame.origin  # from the body's origin to the working one
         self.t = Twist()
         self.w_ext = Wrench()
 
     @cached_property
+    def _stand(self) -> tuple[Propagation, tuple[float, float]]:
+        """The propagation from the parent where the joint is not displaced, but for a turn theta about z."""
+        placement, parent = self.joint.placement, self.parent
+        turn = parent.to_work.matrix()
+        whole = snapped(matmul(turn, matmul(placement.rotation, self.frame.axes)))
+        place = sub(add(placement.translation, times(placement.rotation, self.frame.origin)), parent.frame.origin)
+        r = cleared(times(turn, place))
+        if self.joint.kind == "revolute" and all(is_number(x) for row in whole for x in row):
+            factors, theta = standing(whole)
+            return Propagation(r, factors), theta
+        return Propagation(r, constant(whole)), (1.0, 0.0)
+
+    @property
     def stand(self) -> Propagation:
-        """The propagation from the parent where the joint is not displaced."""
-        to_parent = transpose(self.parent.axes)
-        placement = self.joint.placement
-        turn = constant(snapped(matmul(to_parent, matmul(placement.rotation, self.axes))))
-        return Propagation(times(to_parent, placement.translation), turn)
+        """The propagation from the parent where the joint is not displaced (a revolute joint, but for a turn)."""
+        return self._stand[0]
 
     @cached_property
     def A(self) -> Propagation:
         """The propagation from the parent."""
-        before, turn, after = self.kind.displacement(self.joint, self.q)
-        return Propagation(add(self.stand.r, self.stand.E @ before), self.stand.E @ turn, after)
+        stand, (c, s) = self._stand
+        if (c, s) == (1.0, 0.0):
+            before, turn, after = self.kind.displacement(self.joint, self.q)
+            return Propagation(add(stand.r, stand.E @ before), stand.E @ turn, after)
+        (q,) = self.q
+        if c in (0.0, 1.0, -1.0):  # quarter turns only swap sine and cosine
+            turn = Planar(2, c * cos(q) - s * sin(q), s * cos(q) + c * sin(q))
+        else:
+            turn = Planar(2, cos(q + math.atan2(s, c)), sin(q + math.atan2(s, c)))
+        return Propagation(stand.r, stand.E @ Rotation((turn,)))
 
     @cached_property
     def P(self) -> Motion:
@@ -65,29 +87,35 @@ class Record:
     @cached_property
     def M(self) -> MassMatrix:
         """The mass matrix."""
-        to_work = constant(snapped(transpose(self.axes)))
-        inertia = to_work.symmetric_congruence(from_moments(self.body.inertia))
-        return MassMatrix.of_body(self.body.mass, to_work @ self.body.com, inertia)
+        inertia = self.to_work.symmetric_congruence(from_moments(self.body.inertia))
+        com = self.to_work @ sub(self.body.com, self.frame.origin)
+        return MassMatrix.of_body(self.body.mass, com, inertia)
 
     @cached_property
     def armature(self) -> tuple:
         """The inertia of each degree of freedom's own drive."""
         return self.joint.armature or (0.0,) * self.kind.NV
 
+    def from_body(self, w: Wrench) -> Wrench:
+        """Return a wrench about the body's origin, in its axes, about the working origin in the working axes."""
+        n, f = self.to_work @ w.n, self.to_work @ w.f
+        return Wrench(sub(n, cross(self.height, f)), f)
+
     def in_body(self, x):
-        """Return a twist, twist rate or wrench of the working frame in the body's own axes."""
-        back = constant(self.axes)
+        """Return a twist, twist rate or wrench of the working frame about the body's origin, in its axes."""
+        back, h = self.to_work.T, self.height
         if isinstance(x, Wrench):
-            return Wrench(back @ x.n, back @ x.f)
+            return Wrench(back @ add(x.n, cross(h, x.f)), back @ x.f)
         if isinstance(x, TwistRate):
-            return TwistRate(back @ x.w, back @ x.dw, back @ x.dv)
-        return Twist(back @ x.w, back @ x.v)
+            return TwistRate(back @ x.w, back @ x.dw, back @ sub(x.dv, times(x.U, h)))
+        return Twist(back @ x.w, back @ sub(x.v, cross(x.w, h)))
 
 
 class Ground:
     """The record of the ground: at rest, with gravity as an upward acceleration; whatever is added to it vanishes."""
 
-    axes = IDENTITY
+    frame = WorkingFrame()
+    to_work = ONE
     t = Twist()
 
     def __getattr__(self, name: str) -> _Nothing:
@@ -111,10 +139,9 @@ class FrameRecord:
 
     def __init__(self, frame, record: Record | Ground) -> None:
         """Turn the frame's placement into the working frame."""
-        to_work = transpose(record.axes)
         self.record = record
-        self.r = times(to_work, frame.placement.translation)
-        self.R = snapped(matmul(to_work, frame.placement.rotation))
+        self.r = record.to_work @ sub(frame.placement.translation, record.frame.origin)
+        self.R = snapped(matmul(record.to_work.matrix(), frame.placement.rotation))
         self.A = Propagation(self.r, constant(self.R))
 
 
@@ -129,17 +156,14 @@ class Tree:
         self.gravity = resolved(mechanism.gravity, values)
         self.rho = TwistRate(ZERO, ZERO, neg(self.gravity))  # [Saha2013] (26)
         self.records: list[Any] = []
+        frames = plain_frames(mechanism, values) if mechanism.free_parameters else chosen_frames(mechanism)
         at_q = at_v = 0
         for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
             kind = joint_kinds.kind(joint.kind)
             parent = mechanism.parents[index]
             plain = resolved(joint, values)
-            record: Any = Record(
-                resolved(body, values),
-                plain,
-                kind.frame(plain),
-                self.records[parent] if parent >= 0 else self.ground,
-            )
+            before = self.records[parent] if parent >= 0 else self.ground
+            record: Any = Record(resolved(body, values), plain, frames[index], before)
             for name in ("q", "q2"):
                 setattr(record, name, _slice(inputs, name, at_q, kind.NQ))
             for name in ("qd", "qdd", "tau"):
@@ -147,8 +171,7 @@ class Tree:
             record.labels = tuple(range(at_v, at_v + kind.NV))
             if "wrenches" in inputs:
                 w = inputs["wrenches"][6 * index : 6 * index + 6]
-                turn = constant(snapped(transpose(record.axes)))
-                record.w_ext = Wrench(turn @ tuple(w[:3]), turn @ tuple(w[3:]))
+                record.w_ext = record.from_body(Wrench(tuple(w[:3]), tuple(w[3:])))
             self.records.append(record)
             at_q, at_v = at_q + kind.NQ, at_v + kind.NV
         self.nv = at_v
@@ -226,3 +249,9 @@ def _slice(inputs: Mapping[str, Sequence[Any]], name: str, start: int, count: in
     if name not in inputs:
         return (0.0,) * count
     return tuple(inputs[name][start : start + count])
+
+
+def cleared(r: Vector) -> Vector:
+    """Return a place with entries set to zero that are rounding beside the others."""
+    size = max((abs(x) for x in r if is_number(x)), default=0.0)
+    return tuple(0.0 if is_number(x) and abs(x) <= NOISE * size else x for x in r)  # type: ignore[return-value]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..algebra.mass import MassMatrix
 from ..algebra.spatial import Wrench, power
 from ..algebra.vectors import dot, scale
+from ..errors import ModelError
 from .kinematics import move
 
 
@@ -27,6 +28,8 @@ def potential_energy(tree):
 def center_of_mass(tree):
     """Return the mass centre in the ground's frame."""
     total = whole(tree)
+    if total.m == 0.0:
+        raise ModelError("nothing has mass, and so there is no mass centre", remedy="give the bodies masses")
     return scale(1.0 / total.m, total.mc)
 
 

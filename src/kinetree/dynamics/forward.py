@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..algebra.spatial import Twist, power
+from ..algebra.spatial import Twist, Wrench, power, unit_index
 from .inverse import newton_euler
 
 
@@ -24,7 +24,7 @@ def forward_dynamics(tree):
         for pk, tau, armature in reversed(list(zip(i.P.columns, i.tau, i.armature, strict=True))):
             pivot = Pivot(i, pk, armature)
             tauhat = tau - power(i.w, pk)  # (28)
-            i.w += pivot.psi * tauhat  # (29)
+            i.w = pivot.push(i.w, tau, tauhat)  # (29)
             i.pivots.append((pk, pivot, tauhat))
         p.w += i.A.T @ i.w
         p.Mhat += i.A.T @ i.Mhat @ i.A  # (31)
@@ -52,13 +52,24 @@ def start(tree):
 
 
 class Pivot:
-    """psi = Mhat p / mhat of one column, and the articulated body without it.          [Saha2013] (30), (31)"""
+    """psi = Mhat p / mhat of one column, and the articulated body without it.          [Saha2013] (30), (31)
+
+    Where p is a unit twist and the joint has no inertia of its own, psi is 1 along p, and the wrench that passes the
+    joint is tau there: written down as such instead of computed.
+    """
 
     def __init__(self, i, pk: Twist, armature) -> None:
         """Eliminate column pk from the record's articulated body."""
         psihat = i.Mhat @ pk
-        mhat = power(psihat, pk) + armature
-        self.inverse = 1.0 / mhat
+        self.inverse = 1.0 / (power(psihat, pk) + armature)
         self.psi = psihat * self.inverse
         free = isinstance(armature, int | float) and armature == 0
+        self.along = unit_index(pk) if free else None
+        if self.along is not None:
+            self.psi = self.psi.replaced(self.along, 1.0)
         i.Mhat = i.Mhat.without(pk, psihat, self.psi, free=free)
+
+    def push(self, w: Wrench, tau, tauhat) -> Wrench:
+        """Return the wrench that the joint passes on, w + psi tauhat."""
+        passed = w + self.psi * tauhat
+        return passed if self.along is None else passed.replaced(self.along, tau)

@@ -48,7 +48,7 @@ def inverse_inertia_matrix(tree):
         for k, pk, armature in reversed(list(zip(i.labels, i.P.columns, i.armature, strict=True))):
             pivot = Pivot(i, pk, armature)
             tauhat = {c: (1.0 if c == k else 0.0) - power(w, pk) for c, w in i.W.items()}
-            i.W = {c: w + pivot.psi * tauhat[c] for c, w in i.W.items()}
+            i.W = {c: pivot.push(w, 1.0 if c == k else 0.0, tauhat[c]) for c, w in i.W.items()}
             i.pivots.append((k, pk, pivot, tauhat))
         p.W |= {c: i.A.T @ w for c, w in i.W.items()}
         p.Mhat += i.A.T @ i.Mhat @ i.A

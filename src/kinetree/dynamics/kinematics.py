@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..algebra.poses import Pose
 from ..algebra.spatial import Twist, TwistRate
-from ..algebra.vectors import times, transpose
+from ..algebra.vectors import neg, times
 
 
 def poses(tree):
@@ -13,7 +13,7 @@ def poses(tree):
 
     @tree.each
     def unturn(i):
-        i.pose = i.T.then(transpose(i.axes), (0.0, 0.0, 0.0))
+        i.pose = i.T.then(i.to_work.matrix(), neg(i.height))
 
     return tree.bodies("pose")
 

@@ -113,7 +113,7 @@ def emit(program: Program, dtype: str) -> str:
         *w.lines,
         "  ret void",
         "}",
-        kernel(program, lanes, w, [place for _, place in bare_angles(program)], _slots(program)),
+        kernel(program, lanes, w, bare_angles(program)[1], _slots(program)),
         llvm_math.exact_functions(lanes, w),
         *sorted(w.used),
         f"attributes #0 = {{ {attributes} }}",
@@ -132,22 +132,38 @@ def distinct_results(program: Program) -> list[int]:
     return list(dict.fromkeys(k for entries in program.results for k in entries))
 
 
-def bare_angles(program: Program) -> list[tuple[int, int]]:
-    """Return (operation, place in the block) of the inputs of which only sine and cosine are taken."""
-    used: dict[int, set[bool]] = {}
-    for op, *x in program.ops:
+def bare_angles(program: Program) -> tuple[set[int], list[int]]:
+    """Return the operations whose sine is taken of an input (and a constant), and those inputs' places in the block.
+
+    Only inputs that serve for nothing else count: the kernel may then bring large ones into one turn beforehand.
+    """
+    ops = program.ops
+    users: list[list[int]] = [[] for _ in ops]
+    for j, (op, *x) in enumerate(ops):
         if op > Op.CONST:
             for k in x:
-                used.setdefault(k, set()).add(op in (Op.SIN, Op.COS))
-    for k in (k for entries in program.results for k in entries):
-        used.setdefault(k, set()).add(False)
-    start, total = [], 0
+                users[k].append(j)
+    kept = {k for entries in program.results for k in entries}
+
+    def serves_sines(k: int) -> bool:
+        return k not in kept and all(ops[j][0] in (Op.SIN, Op.COS) for j in users[k])
+
+    def is_shift(j: int) -> bool:
+        return ops[j][0] in (Op.ADD, Op.SUB) and any(ops[k][0] is Op.CONST for k in ops[j][1:]) and serves_sines(j)
+
+    starts, total = [], 0
     for a in program.inputs:
-        start.append(total)
+        starts.append(total)
         total += a.size
-    return [
-        (k, start[op[1]] + op[2]) for k, op in enumerate(program.ops) if op[0] is Op.INPUT and used.get(k) == {True}
-    ]
+    bare, places = set(), []
+    for k, op in enumerate(ops):
+        if op[0] is not Op.INPUT or k in kept or not users[k]:
+            continue
+        shifts = [j for j in users[k] if is_shift(j)]
+        if all(j in shifts or ops[j][0] in (Op.SIN, Op.COS) for j in users[k]):
+            bare |= {k, *shifts}
+            places.append(starts[op[1]] + op[2])
+    return bare, places
 
 
 def _arithmetic(program: Program, w: Writer) -> None:
@@ -158,7 +174,7 @@ def _arithmetic(program: Program, w: Writer) -> None:
         total += a.size
     names: list[str] = []
     trig: dict[int, tuple[str, str]] = {}
-    bare = {k for k, _ in bare_angles(program)}  # the kernel keeps these within LIMIT
+    bare, _ = bare_angles(program)  # the kernel keeps these within LIMIT
 
     def load(group: int, index: int) -> str:
         p = w.new(f"getelementptr {V}, ptr %in, i64 {offsets[group] + index}")
