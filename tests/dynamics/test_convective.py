@@ -1,0 +1,61 @@
+"""The matrix of convective inertia terms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from evaluation import along, compute
+from kinetree import Parameter, System, assemble
+from kinetree.model import parse
+from strategies import State, examples, moving_mechanisms, random_mechanism
+from tolerance import assert_close
+
+
+@given(moving_mechanisms())
+@examples(40)
+def test_rate_of_inertia_less_twice_convective_is_skew(mechanism):
+    """Differentiate I along the motion and find dI/dt - 2C without a symmetric part."""
+    s = State(mechanism)
+    C = compute(mechanism, "convective_matrix", s.q, s.qd)
+    N = along(mechanism, "inertia_matrix", s.q, s.qd) - 2 * C
+    size = np.abs(C).max(axis=(1, 2), keepdims=True) + np.abs(N).max(axis=(1, 2), keepdims=True)
+    symmetric = (N + np.swapaxes(N, 1, 2)) / np.where(size > 0, size, 1.0)
+    assert_close(symmetric, np.zeros_like(C), 1e-12, "dI/dt - 2C")  # 4e-14
+
+
+@given(moving_mechanisms())
+@examples(20)
+def test_matrix_is_linear_in_the_speeds(mechanism):
+    """Double the speeds and double C; stop and find none."""
+    s = State(mechanism)
+    C = compute(mechanism, "convective_matrix", s.q, s.qd)
+    assert np.array_equal(compute(mechanism, "convective_matrix", s.q, 2 * s.qd), 2 * C)
+    assert not compute(mechanism, "convective_matrix", s.q, 0 * s.qd).any()
+
+
+def test_a_mass_parameter_of_zero_works():
+    """Set a free mass to zero and find the same matrix as for a body built without mass."""
+    made = random_mechanism(["revolute"] * 3, [-1, 0, 1], 3)
+    first, middle, last = made.bodies
+    free = assemble(
+        "free", [first, replace(middle, mass=parse("m")), last], made.joints, parameters=[Parameter("m", 1.0, free=True)]
+    )
+    baked = assemble("baked", [first, replace(middle, mass=0.0), last], made.joints)
+    s = State(made)
+    C = System(free).convective_matrix(s.q, s.qd, parameters=[0.0])
+    assert_close(C, compute(baked, "convective_matrix", s.q, s.qd), 1e-14, "C with m = 0")
+
+
+@pytest.mark.parametrize("mass", [0.0, 1e-12])
+def test_light_bodies_give_no_noise(mass):
+    """Make a body (almost) massless and keep dI/dt - 2C skew."""
+    made = random_mechanism(["prismatic", "revolute", "spherical"], [-1, 0, 1], 4)
+    bodies = [made.bodies[0], replace(made.bodies[1], mass=mass), made.bodies[2]]
+    light = assemble("light", bodies, made.joints)
+    s = State(light)
+    N = along(light, "inertia_matrix", s.q, s.qd) - 2 * compute(light, "convective_matrix", s.q, s.qd)
+    assert_close(N + np.swapaxes(N, 1, 2), np.zeros_like(N), 1e-12, "dI/dt - 2C")  # 2e-15

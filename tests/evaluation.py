@@ -1,0 +1,85 @@
+"""Programs run on other numbers than doubles: complex ones for exact derivatives, CasADi's symbols for Lagrange."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from kinetree.compiler.build import Request, build
+from kinetree.compiler.program import Program
+from kinetree.compiler.trace import Op
+from kinetree.model import Mechanism
+
+STEP = 1e-40
+"""Of a complex step: its square vanishes beside anything, so that the derivative has no error but rounding."""
+
+
+@lru_cache(maxsize=512)
+def program(mechanism: Mechanism, name: str, frame: str | None = None, axes: str | None = None, wrenches: bool = False):
+    """Return the Program of an algorithm."""
+    return build(mechanism, Request(name, frame, axes, wrenches).checked(mechanism))
+
+
+def compute(
+    mechanism: Mechanism, name: str, *arguments, frame: str | None = None, axes: str | None = None, wrenches=None
+):
+    """Return what an algorithm gives, by plain NumPy and without native code."""
+    more = () if wrenches is None else (wrenches,)
+    return program(mechanism, name, frame, axes, wrenches is not None).interpret(*arguments, *more)[0]
+
+
+OPERATIONS = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.DIV: lambda a, b: a / b,
+    Op.NEG: lambda a: -a,
+    Op.SQRT: lambda a: _function("sqrt", a),
+    Op.SIN: lambda a: _function("sin", a),
+    Op.COS: lambda a: _function("cos", a),
+}
+
+
+def _function(name: str, x):
+    """Apply a function: NumPy's, or the scalar's own."""
+    return getattr(x, name)() if hasattr(x, name) else getattr(np, name)(x)
+
+
+def evaluate(p: Program, *inputs) -> list[Any]:
+    """Return the flat entries of a Program's output for inputs given as sequences of any scalars."""
+    values: list[Any] = []
+    for op, *x in p.ops:
+        if op is Op.INPUT:
+            values.append(inputs[x[0]][x[1]])
+        elif op is Op.CONST:
+            values.append(x[0])
+        else:
+            values.append(OPERATIONS[op](*(values[k] for k in x)))
+    return [values[k] for k in p.results[0]]
+
+
+def derivative(p: Program, inputs, directions) -> np.ndarray:
+    """Return the derivative of a Program's output along a direction of its inputs, by a complex step."""
+    moved = [
+        np.moveaxis(np.asarray(x, dtype=complex) + 1j * STEP * np.asarray(d), -1, 0)
+        for x, d in zip(inputs, directions, strict=True)
+    ]
+    lead = np.broadcast_shapes(*(x.shape[1:] for x in moved))
+    entries = [np.broadcast_to(np.imag(x) / STEP, lead) for x in evaluate(p, *moved)]
+    return np.stack(entries, axis=-1).reshape(lead + p.outputs[0].shape) if entries else np.zeros((*lead, 0))
+
+
+def along(mechanism: Mechanism, name: str, q, qd, *, frame: str | None = None, axes: str | None = None) -> np.ndarray:
+    """Return the rate of a function of q while the mechanism moves with qd."""
+    rate = compute(mechanism, "coordinate_rate", q, qd)
+    return derivative(program(mechanism, name, frame, axes), [q], [rate])
+
+
+def relative(actual, expected) -> float:
+    """Return the largest difference beside the largest expected entry, sample by sample."""
+    a, e = np.asarray(actual), np.asarray(expected)
+    axes = tuple(range(1, e.ndim))
+    size = np.abs(e).max(axis=axes, keepdims=True, initial=0.0)
+    return float((np.abs(a - e) / np.where(size > 0, size, 1.0)).max(initial=0.0))

@@ -1,0 +1,137 @@
+"""Random mechanisms and states: hypothesis draws the structure and a seed, NumPy the awkward numbers.
+
+Every number is general (no zeros, no ones, no right angles), unless a test asks for something else: zeros mask bugs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+
+from kinetree import System
+from kinetree.joints import KINDS, kind
+from kinetree.joints.euler import SEQUENCES
+from kinetree.model import GROUND, Body, Frame, Joint, Mechanism, Placement, assemble
+
+ALL = tuple(KINDS)
+SINGLE = ("revolute", "prismatic", "helical")
+"""The kinds with one degree of freedom."""
+FLAT = tuple(k for k in ALL if kind(k).NQ == kind(k).NV)
+"""The kinds whose speeds are the rates of their coordinates."""
+MOVING = tuple(k for k in ALL if kind(k).NV)
+
+
+def examples(count: int) -> hypothesis.settings:
+    """Return settings for a number of examples that are the same in every run."""
+    return hypothesis.settings(max_examples=count, derandomize=True, deadline=None, database=None)
+
+
+def rotation(rng: np.random.Generator) -> tuple:
+    """Return a uniformly distributed rotation matrix."""
+    q, r = np.linalg.qr(rng.normal(size=(3, 3)))
+    q = q * np.sign(np.diag(r))
+    return nested(q * np.linalg.det(q))
+
+
+def nested(array) -> tuple:
+    """Return an array as nested tuples of floats."""
+    return tuple(nested(x) if np.ndim(x) else float(x) for x in np.asarray(array))
+
+
+def placement(rng: np.random.Generator, size: float = 0.5) -> Placement:
+    """Return a general placement."""
+    return Placement(nested(rng.normal(size=3) * size), rotation(rng))
+
+
+def body(name: str, rng: np.random.Generator) -> Body:
+    """Return a body with a physically possible, general inertia."""
+    mass = float(np.exp(rng.normal()))
+    second = np.exp(rng.normal(size=3)) * 0.05 * mass  # principal second moments: any positive ones are possible
+    R = np.array(rotation(rng))
+    I = R @ np.diag(second.sum() - second) @ R.T
+    return Body(name, mass, nested(rng.normal(size=3) * 0.3), nested([*np.diag(I), I[0, 1], I[1, 2], I[2, 0]]))
+
+
+def joint(name: str, what: str, parent: str, child: str, rng: np.random.Generator, *, armature: bool = False) -> Joint:
+    """Return a joint of a kind with a general axis and placement."""
+    axis = rng.normal(size=3)
+    across = np.cross(axis, rng.normal(size=3)) if rng.random() < 0.5 else None
+    return Joint(
+        name,
+        what,
+        parent,
+        child,
+        placement(rng),
+        axis=nested(axis),
+        axis2=nested(across) if what == "universal" and across is not None else None,
+        pitch=float(rng.normal() * 0.2),
+        sequence=str(rng.choice(SEQUENCES)),
+        armature=nested(rng.uniform(0.01, 0.5, kind(what).NV)) if armature else (),
+    )
+
+
+def random_mechanism(
+    kinds: Sequence[str], parents: Sequence[int], seed: int, *, armature: bool = False, name: str = "random"
+) -> Mechanism:
+    """Return the mechanism of joint kinds and parents (-1: the ground) with the numbers of a seed.
+
+    Body k is `b<k>` on joint `j<k>`; the frame `tool` rides on the last one.
+    """
+    rng = np.random.default_rng(seed)
+    bodies, joints = [], []
+    for k, (what, parent) in enumerate(zip(kinds, parents, strict=True)):
+        bodies.append(body(f"b{k}", rng))
+        above = GROUND if parent < 0 else f"b{parent}"
+        joints.append(joint(f"j{k}", what, above, f"b{k}", rng, armature=armature and bool(rng.random() < 0.5)))
+    frames = [Frame("tool", f"b{len(bodies) - 1}" if bodies else GROUND, placement(rng))]
+    gravity = nested(rng.normal(size=3) * 5)
+    return assemble(name, bodies, joints, frames=frames, gravity=gravity)
+
+
+@st.composite
+def mechanisms(
+    draw,
+    kinds: Sequence[str] = ALL,
+    *,
+    least: int = 1,
+    most: int = 8,
+    root: Sequence[str] = (),
+    armature: bool = True,
+) -> Mechanism:
+    """Draw a random tree of joints of some kinds; with `root`, one body on a joint of these carries all others."""
+    chosen = draw(st.lists(st.sampled_from(list(kinds)), min_size=least, max_size=most))
+    if root:
+        chosen[0] = draw(st.sampled_from(list(root)))
+    parents = [-1] + [draw(st.integers(0 if root else -1, k - 1)) for k in range(1, len(chosen))]
+    seed = draw(st.integers(0, 2**32 - 1))
+    return random_mechanism(chosen, parents, seed, armature=armature and draw(st.booleans()))
+
+
+@st.composite
+def moving_mechanisms(draw, kinds: Sequence[str] = ALL, **options) -> Mechanism:
+    """Draw a random tree with at least one degree of freedom."""
+    made = draw(mechanisms(kinds, **options))
+    hypothesis.assume(made.nv > 0)
+    return made
+
+
+class State:
+    """A batch of random states of a mechanism: q, qd, qdd, tau and external wrenches."""
+
+    def __init__(self, mechanism: Mechanism, seed: int = 0, shape: int | tuple[int, ...] = 3) -> None:
+        """Draw the numbers of a seed."""
+        rng = np.random.default_rng(seed)
+        lead = (shape,) if isinstance(shape, int) else shape
+        self.q, self.qd = System(mechanism).random_state(rng, lead)
+        self.qdd, self.tau = rng.normal(size=(2, *lead, mechanism.nv))
+        self.wrenches = rng.normal(size=(*lead, len(mechanism.bodies), 6))
+
+
+def one_of_each(seed: int = 5) -> Mechanism:
+    """Return a branched mechanism with every kind of joint once."""
+    parents = [-1, 0, 1, 1, 3, 4, 3, -1, 7, 8, 7]
+    order = ("revolute", "fixed", "prismatic", "helical", "cylindrical", "universal", "planar", "free", "spherical")
+    return random_mechanism((*order, "euler", "free_euler"), parents, seed, armature=True, name="one of each")
