@@ -14,7 +14,8 @@ A kind is a module with
     difference(joint, qa, qb)       the dq with integrate(qa, dq) = qb
     random(joint, rng)              coordinates of a random displacement, inside the limits
 
-Displacement and motion are in canonical axes; all work on any scalar. A new kind is a new file and a line below.
+Displacement and motion are in canonical axes; all work on any scalar. Kinds whose coordinates are plain angles and
+lengths take rate, integrate and difference from flat.py. A new kind is a new file and a line below.
 """
 
 from __future__ import annotations

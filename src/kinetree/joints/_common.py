@@ -1,4 +1,4 @@
-"""What several joint kinds share: axes, unit twists, flat coordinates, and the limits of random states."""
+"""What several joint kinds share: axes, unit twists, and the limits of random states."""
 
 from __future__ import annotations
 
@@ -49,16 +49,6 @@ def axes_with_z(axis: Vector) -> Matrix:
     across = IDENTITY[least]
     first = unit(sub(across, scale(dot(across, axis), axis)))
     return transpose((first, cross(axis, first), axis))
-
-
-def add_all(q, dq) -> tuple:
-    """Return q + dq for coordinates that live in a flat space."""
-    return tuple(a + b for a, b in zip(q, dq, strict=True))
-
-
-def subtract_all(qa, qb) -> tuple:
-    """Return qb - qa for coordinates that live in a flat space."""
-    return tuple(b - a for a, b in zip(qa, qb, strict=True))
 
 
 def random_in_limits(joint, rng, spans) -> tuple[float, ...]:

@@ -8,7 +8,8 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import about
 from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO
-from ._common import SLIDE, TURN, add_all, axes_with_z, check_axis, random_in_limits, subtract_all
+from ._common import SLIDE, TURN, axes_with_z, check_axis, random_in_limits
+from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 2, 2, ("rad", "m")
 
@@ -38,24 +39,9 @@ def common(mass: MassMatrix) -> MassMatrix:
     return MassMatrix()
 
 
-def rate(joint, q, qd):
-    """Return qd."""
-    return tuple(qd)
-
-
 def neutral(joint):
     """Return zeros."""
     return (0.0, 0.0)
-
-
-def integrate(joint, q, dq):
-    """Return q + dq."""
-    return add_all(q, dq)
-
-
-def difference(joint, qa, qb):
-    """Return qb - qa."""
-    return subtract_all(qa, qb)
 
 
 def random(joint, rng):

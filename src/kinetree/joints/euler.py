@@ -13,7 +13,8 @@ from ..algebra.rotations import ONE, about
 from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import IDENTITY, ZERO, cross, scale
 from ..errors import ModelError
-from ._common import add_all, random_in_limits, subtract_all
+from ._common import random_in_limits
+from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 3, 3, ("rad", "rad", "rad")
 
@@ -78,24 +79,9 @@ def common(mass: MassMatrix) -> MassMatrix:
     return MassMatrix(mass.m)
 
 
-def rate(joint, q, qd):
-    """Return qd."""
-    return tuple(qd)
-
-
 def neutral(joint):
     """Return zeros."""
     return (0.0, 0.0, 0.0)
-
-
-def integrate(joint, q, dq):
-    """Return q + dq."""
-    return add_all(q, dq)
-
-
-def difference(joint, qa, qb):
-    """Return qb - qa."""
-    return subtract_all(qa, qb)
 
 
 def random(joint, rng):

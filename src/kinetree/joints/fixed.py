@@ -6,6 +6,7 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import ONE
 from ..algebra.spatial import Motion
 from ..algebra.vectors import IDENTITY, ZERO
+from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 0, 0, ()
 
@@ -34,22 +35,7 @@ def common(mass: MassMatrix) -> MassMatrix:
     return mass
 
 
-def rate(joint, q, qd):
-    """Return nothing."""
-    return ()
-
-
 def neutral(joint):
-    """Return nothing."""
-    return ()
-
-
-def integrate(joint, q, dq):
-    """Return nothing."""
-    return ()
-
-
-def difference(joint, qa, qb):
     """Return nothing."""
     return ()
 

@@ -6,7 +6,8 @@ from ..algebra.mass import MassMatrix
 from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import IDENTITY, ZERO, cross, scale
 from . import euler
-from ._common import add_all, random_in_limits, subtract_all
+from ._common import random_in_limits
+from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 6, 6, ("m", "m", "m", "rad", "rad", "rad")
 
@@ -49,24 +50,9 @@ def common(mass: MassMatrix) -> MassMatrix:
     return MassMatrix()
 
 
-def rate(joint, q, qd):
-    """Return qd."""
-    return tuple(qd)
-
-
 def neutral(joint):
     """Return zeros."""
     return (0.0,) * 6
-
-
-def integrate(joint, q, dq):
-    """Return q + dq."""
-    return add_all(q, dq)
-
-
-def difference(joint, qa, qb):
-    """Return qb - qa."""
-    return subtract_all(qa, qb)
 
 
 def random(joint, rng):

@@ -6,7 +6,8 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import ONE
 from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO
-from ._common import SLIDE, add_all, axes_with_z, check_axis, random_in_limits, subtract_all
+from ._common import SLIDE, axes_with_z, check_axis, random_in_limits
+from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 1, 1, ("m",)
 
@@ -36,24 +37,9 @@ def common(mass: MassMatrix) -> MassMatrix:
     return MassMatrix(0.0, ZERO, mass.J)
 
 
-def rate(joint, q, qd):
-    """Return qd."""
-    return tuple(qd)
-
-
 def neutral(joint):
     """Return zero."""
     return (0.0,)
-
-
-def integrate(joint, q, dq):
-    """Return q + dq."""
-    return add_all(q, dq)
-
-
-def difference(joint, qa, qb):
-    """Return qb - qa."""
-    return subtract_all(qa, qb)
 
 
 def random(joint, rng):

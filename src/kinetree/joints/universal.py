@@ -12,13 +12,12 @@ from ..algebra.vectors import ZERO, cross, dot, transpose
 from ..errors import ModelError
 from ._common import (
     TURN,
-    add_all,
     axes_with_z,
     check_axis,
     random_in_limits,
-    subtract_all,
     unit,
 )
+from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 2, 2, ("rad", "rad")
 
@@ -65,24 +64,9 @@ def common(mass: MassMatrix) -> MassMatrix:
     return MassMatrix(mass.m)
 
 
-def rate(joint, q, qd):
-    """Return qd."""
-    return tuple(qd)
-
-
 def neutral(joint):
     """Return zeros."""
     return (0.0, 0.0)
-
-
-def integrate(joint, q, dq):
-    """Return q + dq."""
-    return add_all(q, dq)
-
-
-def difference(joint, qa, qb):
-    """Return qb - qa."""
-    return subtract_all(qa, qb)
 
 
 def random(joint, rng):
