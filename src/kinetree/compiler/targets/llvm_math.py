@@ -47,8 +47,13 @@ def guarded_sines(w, x: str) -> tuple[str, str]:
 
 
 def within_a_turn(w, x: str) -> str:
-    """Write the angle in (-pi, pi] with the same sine and cosine, by the C library."""
-    return by_library(w, "atan2", [by_library(w, "sin", [x]), by_library(w, "cos", [x])])
+    """Write x, with angles beyond LIMIT brought into (-pi, pi] by the C library; the other lanes keep their bits."""
+    lanes = w.lanes
+    V, ints, bits = lanes.vector, lanes.integers, lanes.bits
+    size = w.new(f"and {ints} {w.new(f'bitcast {V} {x} to {ints}')}, splat (i{bits} {2 ** (bits - 1) - 1})")
+    large = w.new(f"icmp ugt {ints} {size}, splat (i{bits} {lanes.pattern(LIMIT[bits])})")
+    reduced = by_library(w, "atan2", [by_library(w, "sin", [x]), by_library(w, "cos", [x])])
+    return w.new(f"select {lanes.mask} {large}, {V} {reduced}, {V} {x}")
 
 
 def sines(w, x: str) -> tuple[str, str]:
