@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from math import factorial, pi
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
 from .loading import load
 from .system import System
 
@@ -49,17 +48,25 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Demo:
-    """All that was computed: torques of the Stanford arm at some times, agreements, a timing, the figures."""
+class History:
+    """Torques (or forces) [n, k] of an arm at the times t [s], with their units."""
 
-    times: Numbers
-    torques: Numbers
+    t: Numbers
+    tau: Numbers
     units: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """All that was computed: the torques of three arms, the Stanford arm's inertia, agreements, a timing."""
+
+    stanford: History
+    planar: History
+    kuka: History
     smallest_eigenvalue: float
     condition: float
     checks: tuple[Check, ...]
     timing: Timing
-    files: tuple[Path, ...]
 
     @property
     def holds(self) -> bool:
@@ -68,9 +75,8 @@ class Demo:
         return same and self.smallest_eigenvalue > 0 and all(check.holds for check in self.checks)
 
 
-def run(out: str | Path = "out", *, say: Callable[[str], None] = lambda text: None, samples: int = SAMPLES) -> Demo:
-    """Compute everything, write the figures into the folder `out`, and say each step as it begins."""
-    folder = _folder(out)
+def run(*, say: Callable[[str], None] = lambda text: None, samples: int = SAMPLES) -> Demo:
+    """Compute everything, and say each step as it begins."""
     say("Stanford arm: inverse dynamics, forward dynamics, energies")
     stanford, t = load("stanford"), np.linspace(0.0, 10.0, 1001)
     motion = stanford_motion(t)
@@ -87,20 +93,21 @@ def run(out: str | Path = "out", *, say: Callable[[str], None] = lambda text: No
     planar = load("planar_3r")
     planar_tau = planar.inverse_dynamics(*planar_motion(t))
     explicit = planar_torques(planar, *planar_motion(t))
-    checks.append(Check("planar 3R: recursion = explicit expressions", _relative(planar_tau, explicit), BOUND))
+    checks.append(Check("planar_3r: recursion = explicit expressions", _relative(planar_tau, explicit), BOUND))
     say("KUKA LWR 4+: inverse dynamics, symmetry in time")
     kuka, t7 = load("kuka_lwr4"), np.linspace(0.0, 14.0, 1401)
     kuka_tau = kuka.inverse_dynamics(*kuka_motion(t7))
     checks.append(_matrix_check(kuka, kuka_motion(t7), kuka_tau))
     checks.append(Check("kuka_lwr4: tau(t) = tau(14 s - t)", _relative(kuka_tau, kuka_tau[::-1]), BOUND))
     say(f"KUKA LWR 4+: {samples:,} samples in one call")
-    timing = _timing(kuka, samples)
-    say("figures")
-    files = _figures(folder, (t, tau), (t7, kuka_tau), (t, planar_tau))
-    some = slice(None, None, 250)
-    units = tuple("N" if joint.kind == "prismatic" else "N m" for joint in stanford.joints)
     return Demo(
-        t[some], tau[some], units, float(eigenvalues.min()), condition, tuple(checks), timing, files
+        History(t, tau, _units(stanford)),
+        History(t, planar_tau, _units(planar)),
+        History(t7, kuka_tau, _units(kuka)),
+        float(eigenvalues.min()),
+        condition,
+        tuple(checks),
+        _timing(kuka, samples),
     )
 
 
@@ -162,6 +169,10 @@ def planar_torques(arm: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Number
     return np.stack([n1 + n2 + n3, n2 + n3, n3], axis=-1)  # q_i turns links i to 3
 
 
+def _units(arm: System) -> tuple[str, ...]:
+    return tuple("N" if joint.kind == "prismatic" else "N m" for joint in arm.joints)
+
+
 def _relative(a: Numbers, b: Numbers) -> float:
     """Return the largest difference, each column in parts of its own largest entry."""
     return float((np.abs(a - b).max(axis=0) / np.abs(b).max(axis=0)).max())
@@ -213,50 +224,9 @@ def _timing(arm: System, samples: int) -> Timing:
         seconds.append(time.perf_counter() - start)
     other = np.empty_like(out)
     cuts = [0, *sorted(rng.integers(1, samples, size=3)), samples]
-    for first, last in zip(cuts, cuts[1:], strict=False):
+    for first, last in pairwise(cuts):
         function(*(x[first:last] for x in state), out=other[first:last])
     split = out.tobytes() == other.tobytes()
     arm.inverse_dynamics(*state, threads=2, out=other)
     threads = out.tobytes() == other.tobytes()
     return Timing(arm.mechanism.name, samples, float(np.median(seconds)), split, threads)
-
-
-def _figures(folder: Path, stanford: tuple, kuka: tuple, planar: tuple) -> tuple[Path, ...]:
-    from .view import plots
-
-    (t7, kuka_tau), numbers = kuka, range(1, 8)
-    return (
-        plots.panels(
-            folder / "stanford_torques.png",
-            *stanford,
-            titles=[f"Joint {i}" + (", prismatic" if i == 3 else "") for i in numbers[:6]],
-            symbols=[rf"$\tau_{i}$" if i != 3 else "$f_3$" for i in numbers[:6]],
-            units=["N m" if i != 3 else "N" for i in numbers[:6]],
-            heading="Stanford arm: torques and force along the cycloid",
-        ),
-        plots.panels(
-            folder / "kuka_torques.png",
-            t7,
-            np.column_stack([kuka_tau, kuka_motion(t7)[0][:, 0]]),
-            titles=[*(f"Joint {i}" for i in numbers), "Motion of every joint"],
-            symbols=[*(rf"$\tau_{i}$" for i in numbers), "$q_j$"],
-            units=["N m"] * 7 + ["rad"],
-            heading="KUKA LWR 4+: torques there and back",
-        ),
-        plots.curves(
-            folder / "planar_3r_torques.png",
-            *planar,
-            names=[rf"$\tau_{i}$" for i in numbers[:3]],
-            label="torque  [N m]",
-            heading="Planar 3R arm: torques, each joint turning by half a turn",
-        ),
-    )
-
-
-def _folder(out: str | Path) -> Path:
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: no folder for the figures ({error.strerror}); give another with --out") from None
-    return folder

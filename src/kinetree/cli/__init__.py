@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from .console import clean
 
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal's alphabet lacks stops nothing
     try:
         app(args=None if arguments is None else list(arguments), prog_name="kinetree")
@@ -85,11 +86,12 @@ def demo(
 ) -> None:
     """Compute, compare, time and draw arms of the papers."""
     from ..demo import run
+    from ..view.demo_figures import draw_demo, figure_folder
     from .console import make_console
     from .demonstration import print_demo
 
-    console = make_console()
-    result = run(out, say=lambda text: console.print(f"... {text}", style="dim", highlight=False))
-    print_demo(console, result)
+    console, folder = make_console(), figure_folder(out)
+    result = run(say=lambda text: console.print(f"... {text}", style="dim"))
+    print_demo(console, result, draw_demo(result, folder))
     if not result.holds:
         raise typer.Exit(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..demo import Demo
@@ -10,13 +12,16 @@ from .console import heading, make_table, print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
+EVERY = 250
+"""The table has one row for this many samples of the history."""
 
-def print_demo(console: Console, demo: Demo) -> None:
+
+def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     """Print torques, agreements beside their bounds, the timing and the files."""
     heading(console, "Stanford arm along the cycloid of the papers: torques and force")
-    columns = [f"joint {k} [{unit}]" for k, unit in enumerate(demo.units, 1)]
+    columns = [f"joint {k} [{unit}]" for k, unit in enumerate(demo.stanford.units, 1)]
     table = make_table(console, "t [s]", *columns, numeric=("t [s]", *columns))
-    for t, row in zip(demo.times, demo.torques, strict=True):
+    for t, row in zip(demo.stanford.t[::EVERY], demo.stanford.tau[::EVERY], strict=True):
         table.add_row(f"{t:.1f}", *(f"{x + 0.0:.4g}" for x in row.round(12)))
     print_table(console, table)
 
@@ -37,14 +42,14 @@ def print_demo(console: Console, demo: Demo) -> None:
     heading(console, "Speed")
     timing = demo.timing
     console.print(
-        f"{timing.samples:,} inverse dynamics of {timing.system} in one call, one thread: {timing.seconds * 1e3:.1f} ms, "
-        f"{timing.seconds / timing.samples * 1e9:.1f} ns a sample."
+        f"{timing.samples:,} inverse dynamics of {timing.system} in one call, one thread: "
+        f"{timing.seconds * 1e3:.1f} ms, {timing.seconds / timing.samples * 1e9:.1f} ns a sample."
     )
     for what, same in (("split into four calls", timing.same_split), ("on two threads", timing.same_threads)):
         console.print(f"The batch {what}: {'the same bits' if same else 'OTHER BITS'}.")
 
     heading(console, "Figures")
-    for file in demo.files:
+    for file in files:
         console.print(str(file), soft_wrap=True)
     console.print()
     console.print("All agreements hold." if demo.holds else "SOMETHING DOES NOT HOLD: see above.", style="bold")

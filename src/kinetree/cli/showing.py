@@ -37,7 +37,7 @@ def print_system(console: Console, system: System, *, everything: bool) -> None:
     mechanism = system.mechanism
     _print_summary(console, mechanism)
     heading(console, "Tree, by kinematic modules")
-    print_table(console, _tree(mechanism, whole))
+    print_table(console, _tree(mechanism, console.width, whole))
     for part in (_print_joints, _print_limits, _print_bodies):
         part(console, mechanism, whole)
     _print_names(console, "Frames", (f"{f.name} (on {f.body})" for f in mechanism.frames), whole)
@@ -81,19 +81,25 @@ def _print_summary(console: Console, mechanism: Mechanism) -> None:
     print_table(console, table)
 
 
-def _tree(mechanism: Mechanism, whole: bool) -> Tree:
-    """Return the tree with a node for each module, so that a long chain needs no depth. [Saha2013] 3"""
+def _tree(mechanism: Mechanism, width: int, whole: bool) -> Tree:
+    """Return the tree with a node for each module, so that a long chain needs no depth. [Saha2013] 3
+
+    Where nesting would leave no room for names, a module stands beside its parent and says which body it is on.
+    """
     from rich.text import Text
     from rich.tree import Tree
 
-    root = Tree(Text("ground"))
-    nodes: dict[int, Tree] = {-1: root}
+    root, deepest = Tree(Text("ground")), max(2, (width - 40) // 4)
+    places: dict[int, tuple[Tree, int]] = {-1: (root, 0)}
     for number, chain in enumerate(modules(mechanism), 1):
         names = [clean(mechanism.bodies[i].name) for i in chain]
         if not whole and len(names) > ENTRIES:
             names[ENTRIES - 2 : -1] = [f"... ({len(names)} in all: --all)"]
-        node = nodes[mechanism.parents[chain[0]]].add(Text(f"module {number}: {' - '.join(names)}"))
-        nodes[chain[-1]] = node
+        parent = mechanism.parents[chain[0]]
+        above, depth = places[parent]
+        on = f" on {clean(mechanism.bodies[parent].name)}" if depth == deepest else ""
+        node = above.add(Text(f"module {number}{on}: {' - '.join(names)}"))
+        places[chain[-1]] = (above, depth) if on else (node, depth + 1)
     return root
 
 
@@ -163,7 +169,9 @@ def _print_report(console: Console, report: Report, whole: bool) -> None:
     for sort in SORTS:
         entries = report.of(sort)
         if entries:
-            console.print(f"{sort} ({len(entries)}): {MEANING[sort]}", style="bold" if sort != "suspect" else "bold red")
+            console.print(
+                f"{sort} ({len(entries)}): {MEANING[sort]}", style="bold" if sort != "suspect" else "bold red"
+            )
             _print_lines(console, [_entry(report, e) for e in entries], whole)
 
 

@@ -71,11 +71,16 @@ class Function:
         except (ValueError, TypeError) as error:
             raise self._explained(arguments, out, error) from None
 
-    def quick(self, *constant: Any) -> Callable[..., Any]:
-        """Return `checked` as a plain function of the arrays, for single calls; `constant` are appended to these."""
+    def quick(self, constant: tuple, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `checked` as a plain function of the arrays, for single calls.
+
+        `constant` are appended to the arrays; a call with options goes to `otherwise`.
+        """
         gufunc, count = self.gufunc, memoryview(self._bad).cast("B").cast("q")
 
-        def call(*arguments):
+        def call(*arguments, **options):
+            if options:
+                return otherwise(*arguments, **options)
             if constant:
                 arguments += constant
             before = count[0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from math import floor, log10
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,7 +115,7 @@ def _prefix(peak: float) -> tuple[float, str]:
 def _style() -> AbstractContextManager[Any]:
     import matplotlib
 
-    return matplotlib.rc_context(STYLE)
+    return matplotlib.rc_context(cast(Any, STYLE))
 
 
 def _figure(size: tuple[float, float]):

@@ -1,0 +1,58 @@
+"""The figures of the demonstration, after those of the papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..demo import Demo, kuka_motion
+from ..errors import InputError
+from . import plots
+
+
+def figure_folder(out: str | Path) -> Path:
+    """Return the folder for the figures, made if it is not there."""
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: no folder for the figures ({error.strerror}); give another with --out") from None
+    return folder
+
+
+def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
+    """Draw the torques of the three arms and return the files.
+
+    They are figure 8 of [Saha1999] and 5 of [Saha2013]; figure 5 of [Wolinski2015], with all joints and their common
+    motion; and figure 5 of [Saha1999].
+    """
+    stanford, kuka, planar = demo.stanford, demo.kuka, demo.planar
+    return (
+        plots.panels(
+            folder / "stanford_torques.png",
+            stanford.t,
+            stanford.tau,
+            titles=[f"Joint {i}" + (", prismatic" if u == "N" else "") for i, u in enumerate(stanford.units, 1)],
+            symbols=[f"$f_{i}$" if u == "N" else rf"$\tau_{i}$" for i, u in enumerate(stanford.units, 1)],
+            units=stanford.units,
+            heading="Stanford arm: torques and force along the cycloid",
+        ),
+        plots.panels(
+            folder / "kuka_torques.png",
+            kuka.t,
+            np.column_stack([kuka.tau, kuka_motion(kuka.t)[0][:, 0]]),
+            titles=[*(f"Joint {i}" for i in range(1, 8)), "Motion of every joint"],
+            symbols=[*(rf"$\tau_{i}$" for i in range(1, 8)), "$q_j$"],
+            units=[*kuka.units, "rad"],
+            heading="KUKA LWR 4+: torques there and back",
+        ),
+        plots.curves(
+            folder / "planar_3r_torques.png",
+            planar.t,
+            planar.tau,
+            names=[rf"$\tau_{i}$" for i in range(1, 4)],
+            label="torque  [N m]",
+            heading="Planar 3R arm: torques, each joint turning by half a turn",
+        ),
+    )

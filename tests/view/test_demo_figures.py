@@ -1,0 +1,50 @@
+"""The figures of the demonstration: their files and folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.demo import Check, Demo, History, Timing
+from kinetree.view.demo_figures import draw_demo, figure_folder
+
+
+def result() -> Demo:
+    """Return a small result: waves for torques."""
+    t = np.linspace(0.0, 10.0, 21)
+    waves = np.sin(t[:, None] + np.arange(7))
+    return Demo(
+        History(t, waves[:, :6], ("N m", "N m", "N", "N m", "N m", "N m")),
+        History(t, waves[:, :3], ("N m",) * 3),
+        History(t, waves, ("N m",) * 7),
+        1.0,
+        1.0,
+        (Check("nothing", 0.0, 1e-12),),
+        Timing("arm", 1, 1.0, True, True),
+    )
+
+
+def test_figures_are_written(tmp_path):
+    """Draw the three figures as PNG files of a size for print."""
+    files = draw_demo(result(), tmp_path)
+    assert [file.name for file in files] == ["stanford_torques.png", "kuka_torques.png", "planar_3r_torques.png"]
+    for file in files:
+        data = file.read_bytes()
+        assert data.startswith(b"\x89PNG")
+        width, height = (int.from_bytes(data[k : k + 4], "big") for k in (16, 20))
+        assert width >= 1000
+        assert height >= 600
+
+
+def test_the_folder_is_made(tmp_path):
+    """Ask for a folder below one that is not there yet."""
+    assert figure_folder(tmp_path / "new" / "figures").is_dir()
+    assert figure_folder(tmp_path / "new" / "figures").is_dir()
+
+
+def test_a_file_in_the_way_is_named(tmp_path):
+    """Ask for a folder where a file is and read which one."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(kt.InputError, match=r"file: no folder for the figures \(.*exists\); give another with --out"):
+        figure_folder(tmp_path / "file")
