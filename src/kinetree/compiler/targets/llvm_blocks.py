@@ -77,7 +77,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
         _entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=False)
         at += a.size
     t.put("  br label %compute", "compute:")
-    _scan(t, lanes, n_in, angles)
+    scan(t, lanes, n_in)
     t.put(
         "  call void @body(ptr %in, ptr %out)", "  br i1 %is_fast, label %store_fast, label %store_slow", "store_fast:"
     )
@@ -131,7 +131,7 @@ def _store_rows(t, lanes, k: int, n: int, at: int) -> None:
         first = t.new(f"add i64 {start}, {at}")
         columns = []
         for j in range(used):
-            p = _output(t, lanes, t.new(f"add i64 {first}, {j}"))
+            p = output_vector(t, lanes, t.new(f"add i64 {first}, {j}"))
             columns.append(t.new(f"load {V}, ptr {p}, align 64"))
         columns += ["zeroinitializer"] * (L - used)
         offset = t.new(f"mul i64 {start}, {size}")
@@ -141,7 +141,7 @@ def _store_rows(t, lanes, k: int, n: int, at: int) -> None:
     _pieces(t, n, L, piece)
 
 
-def _output(t, lanes, entry: str) -> str:
+def output_vector(t, lanes, entry: str) -> str:
     """Return a pointer to the vector of an entry of the outputs."""
     slot = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr @slots, i64 {entry}')}")
     return t.new(f"getelementptr {lanes.vector}, ptr %out, i64 {slot}")
@@ -206,42 +206,50 @@ def _ints(indices: list[int]) -> str:
 
 
 def _entry_by_entry(t, lanes, k: int, shape, core: list[str], at: int, *, store: bool) -> None:
-    """Copy an array of any strides, lane by lane; idle lanes read the last sample and write it once more."""
-    V, S, L, size = lanes.vector, lanes.scalar, lanes.count, lanes.bits // 8
+    """Copy an array of any strides; idle lanes read the last sample and write it once more."""
     last = t.new("sub i64 %n, 1")
 
-    def copy(p: str, flat: str) -> None:
+    def sample(lane: str) -> str:
+        index = t.new(f"add i64 %i, {lane}")
+        row = t.new(f"select i1 {t.new(f'icmp slt i64 {index}, %n')}, i64 {index}, i64 {last}")
+        return t.new(f"getelementptr i8, ptr %p{k}, i64 {t.new(f'mul i64 {row}, %s{k}')}")
+
+    def vector(flat: str) -> str:
         entry = t.new(f"add i64 {flat}, {at}")
-        vector = _output(t, lanes, entry) if store else t.new(f"getelementptr {V}, ptr %in, i64 {entry}")
-        q = t.new(f"getelementptr {S}, ptr {vector}, i64 {lane[0]}")
-        source, target = (q, p) if store else (p, q)
-        t.put(f"  store {S} {t.new(f'load {S}, ptr {source}, align {size}')}, ptr {target}, align {size}")
+        return output_vector(t, lanes, entry) if store else t.new(f"getelementptr {lanes.vector}, ptr %in, i64 {entry}")
 
-    def entries(d: int, p: str, flat: str) -> None:
-        """Copy everything from core dimension d on; `flat` counts entries in row-major order."""
-        if d == len(shape):
-            return copy(p, flat)
-
-        def one(j: str) -> None:
-            step = t.new(f"getelementptr i8, ptr {p}, i64 {t.new(f'mul i64 {core[d]}, {j}')}")
-            entries(d + 1, step, t.new(f"add i64 {t.new(f'mul i64 {flat}, {shape[d]}')}, {j}"))
-
-        t.loop(shape[d], 1, one)
-
-    lane = [""]
-
-    def sample(j: str) -> None:
-        lane[0] = j
-        index = t.new(f"add i64 %i, {j}")
-        inside = t.new(f"icmp slt i64 {index}, %n")
-        row = t.new(f"select i1 {inside}, i64 {index}, i64 {last}")
-        base = t.new(f"getelementptr i8, ptr %p{k}, i64 {t.new(f'mul i64 {row}, %s{k}')}")
-        entries(0, base, "0")
-
-    t.loop(L, 1, sample)
+    copy_entries(t, lanes, shape, core, sample, vector, store=store)
 
 
-def _scan(t, lanes, n_in: int, angles: list[int]) -> None:
+def copy_entries(t, lanes, shape, core: list[str], sample, vector, *, store: bool) -> None:
+    """Copy entries between samples in memory and a block of vectors, lane by lane and entry by entry.
+
+    `sample(lane)` writes the address of a lane's first entry, whose core dimensions have the strides `core`;
+    `vector(flat)` that of the vector of an entry, counted in row-major order. `store` copies from the block.
+    """
+    S, L, size = lanes.scalar, lanes.count, lanes.bits // 8
+
+    def one_lane(lane: str) -> None:
+        def entries(d: int, p: str, flat: str) -> None:
+            if d < len(shape):
+                t.loop(shape[d], 1, lambda j: entries(d + 1, step(d, p, j), inner(d, flat, j)))
+                return
+            q = t.new(f"getelementptr {S}, ptr {vector(flat)}, i64 {lane}")
+            source, target = (q, p) if store else (p, q)
+            t.put(f"  store {S} {t.new(f'load {S}, ptr {source}, align {size}')}, ptr {target}, align {size}")
+
+        entries(0, sample(lane), "0")
+
+    def step(d: int, p: str, j: str) -> str:
+        return t.new(f"getelementptr i8, ptr {p}, i64 {t.new(f'mul i64 {core[d]}, {j}')}")
+
+    def inner(d: int, flat: str, j: str) -> str:
+        return t.new(f"add i64 {t.new(f'mul i64 {flat}, {shape[d]}')}, {j}")
+
+    t.loop(L, 1, one_lane)
+
+
+def scan(t, lanes, n_in: int) -> None:
     """Look at every input of the block: raise the count at %bad if one is not finite, and mend large angles.
 
     Without their sign, floats are ordered like the integers of their bits, NaN and infinity last; comparing these

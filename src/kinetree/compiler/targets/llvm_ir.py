@@ -106,23 +106,27 @@ def emit(program: Program, dtype: str) -> str:
     """Return the module's assembly."""
     lanes = LANES[dtype]
     w = Writer(lanes)
-    _arithmetic(program, w)
-    attributes = '"prefer-vector-width"="512" "min-legal-vector-width"="512" nounwind'
+    arithmetic(program, w)
     parts = [
         "define internal void @body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out) noinline #0 {",
         "entry:",
         *w.lines,
         "  ret void",
         "}",
-        kernel(program, lanes, w, bare_angles(program)[1], _slots(program)),
+        kernel(program, lanes, w, bare_angles(program)[1], slots_of(program)),
         llvm_math.exact_functions(lanes, w),
         *sorted(w.used),
-        f"attributes #0 = {{ {attributes} }}",
+        attributes(),
     ]
     return "\n".join(parts)
 
 
-def _slots(program: Program) -> list[int]:
+def attributes() -> str:
+    """Return what every function may count on: whole vectors of 64 bytes where the processor has them."""
+    return 'attributes #0 = { "prefer-vector-width"="512" "min-legal-vector-width"="512" nounwind }'
+
+
+def slots_of(program: Program) -> list[int]:
     """Return where in the body's output block each entry of the outputs stands."""
     slot = {k: j for j, k in enumerate(distinct_results(program))}
     return [slot[k] for entries in program.results for k in entries]
@@ -167,7 +171,8 @@ def bare_angles(program: Program) -> tuple[set[int], list[int]]:
     return bare, places
 
 
-def _arithmetic(program: Program, w: Writer) -> None:
+def arithmetic(program: Program, w: Writer) -> None:
+    """Write the operations of a program, from the block %in to the block %out."""
     V, lanes = w.lanes.vector, w.lanes
     offsets, total = [], 0
     for a in program.inputs:

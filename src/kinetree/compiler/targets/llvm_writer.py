@@ -24,8 +24,8 @@ class Text:
         self.lines.append(f"  %x{self._next} = {text}")
         return f"%x{self._next}"
 
-    def loop(self, stop: int, step: int, body: Callable[[str], object]) -> None:
-        """Write a loop over 0, step, ... below stop; `body` gets the counter's name and writes the rest."""
+    def loop(self, stop: int | str, step: int, body: Callable[[str], object]) -> None:
+        """Write a loop over 0, step, ... below stop, run once at least; `body` gets the counter's name."""
         self._next += 1
         tag, before = str(self._next), self.current_block()
         self.put(f"  br label %loop{tag}", f"loop{tag}:")

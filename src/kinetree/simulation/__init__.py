@@ -1,0 +1,1 @@
+"""Motion under forces and control, in native loops."""
