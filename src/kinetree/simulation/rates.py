@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from ..algebra.spatial import Wrench
-from ..algebra.vectors import add, cross, sub, times, transpose
+from ..algebra.vectors import add, cross, matmul, sub, times, transpose
 from ..compiler.program import Array, Program
 from ..compiler.sweeps import Tree
 from ..compiler.trace import Trace
@@ -68,7 +68,7 @@ class Instant:
         if body == GROUND:
             return
         i = self._record(body)
-        to_body = transpose(times_matrix(i.T.R, i.to_work.matrix()))
+        to_body = transpose(matmul(i.T.R, i.to_work.matrix()))
         f, n = times(to_body, tuple(force)), times(to_body, tuple(moment))
         known = self._wrenches.get(body, Wrench())
         self._wrenches[body] = known + Wrench(add(n, cross(tuple(place), f)), f)
@@ -100,11 +100,6 @@ class Instant:
         if body not in names:
             self.mechanism.body(body)  # raises the error that lists the known ones
         return self.tree.records[names.index(body)]
-
-
-def times_matrix(R, turn):
-    """Return the columns of R turned: the body's axes in the ground's."""
-    return tuple(times(transpose(turn), row) for row in R)
 
 
 def rates(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:

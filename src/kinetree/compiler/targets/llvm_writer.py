@@ -40,6 +40,32 @@ class Text:
             f"end{tag}:",
         )
 
+    def repeat(self, body: Callable[[], str]) -> None:
+        """Write a loop that runs once at least and goes on while the condition that `body` returns holds."""
+        self._next += 1
+        tag = str(self._next)
+        self.put(f"  br label %again{tag}", f"again{tag}:")
+        condition = body()
+        self.put(f"  br i1 {condition}, label %again{tag}, label %enough{tag}", f"enough{tag}:")
+
+    def while_(self, condition: Callable[[], str], body: Callable[[], object]) -> None:
+        """Write a loop that goes on while a condition holds."""
+        self._next += 1
+        tag = str(self._next)
+        self.put(f"  br label %test{tag}", f"test{tag}:")
+        holds = condition()
+        self.put(f"  br i1 {holds}, label %do{tag}, label %end{tag}", f"do{tag}:")
+        body()
+        self.put(f"  br label %test{tag}", f"end{tag}:")
+
+    def if_(self, condition: str, body: Callable[[], object]) -> None:
+        """Write something that happens under a condition."""
+        self._next += 1
+        tag = str(self._next)
+        self.put(f"  br i1 {condition}, label %then{tag}, label %end{tag}", f"then{tag}:")
+        body()
+        self.put(f"  br label %end{tag}", f"end{tag}:")
+
     def current_block(self) -> str:
         """Return the label of the block that is being written."""
         for line in reversed(self.lines):
