@@ -46,9 +46,13 @@ def source_hash() -> str:
 
 
 def key(mechanism: Mechanism, request: Request, target: str) -> str:
-    """Return the name under which object code is kept."""
-    text = "\n".join((mechanism.motion_hash, repr(request), source_hash(), target))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return the name under which the object code of a function is kept."""
+    return digest(mechanism.motion_hash, repr(request), target)
+
+
+def digest(*parts: str) -> str:
+    """Return a name for what is made from some texts by this source."""
+    return hashlib.sha256("\n".join((*parts, source_hash())).encode()).hexdigest()
 
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:

@@ -43,8 +43,13 @@ def fingerprint() -> str:
 
 def compile_object(program: Program, dtype: str) -> bytes:
     """Return the object code of a Program."""
+    return compile_assembly(emit(program, dtype))
+
+
+def compile_assembly(assembly: str) -> bytes:
+    """Return the object code of a module."""
     target = machine()
-    module = llvm.parse_assembly(emit(program, dtype))
+    module = llvm.parse_assembly(assembly)
     module.verify()
     return target.emit_object(module)
 

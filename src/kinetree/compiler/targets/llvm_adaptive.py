@@ -57,21 +57,28 @@ class _Adaptive:
             "  %tries = alloca i64",
             "  %due = alloca i64",
         ]
-        rtol, atol, first = (o.splat(o.scalar(name)) for name in ("rtol", "atol", "first"))
+        rtol, atol = (o.splat(o.scalar(name)) for name in ("rtol", "atol"))
         most = t.new(f"fptosi {S} {o.scalar('most')} to i64")
         end = o.splat(o.time(t.new("sub i64 %count, 1")))
         o.keep("0")
         for name in _PLACES:
             self.set(name, "zeroinitializer")
         self.set("time", o.splat(o.time("0")))
-        self.set("step", first)
+        t.loop(L, 1, self.first_step)
         self.set("evaluations", o.lanes.constant(1.0))
         t.loop(L, 1, lambda j: t.put(f"  store i64 1, ptr {t.new(f'getelementptr i64, ptr %index, i64 {j}')}"))
         t.put("  store i64 0, ptr %tries")
-        o.advance((), first, "%in", 1)
+        o.advance((), rtol, "%in", 1)
         o.rates(self.get("time"), 0)
         t.repeat(lambda: self.attempt(rtol, atol, end, most))
         t.loop(L, 1, self.finish)
+
+    def first_step(self, lane: str) -> None:
+        """Write a lane's first step, each run's own."""
+        t, S = self.t, self.S
+        p = t.new(f"getelementptr {S}, ptr {self.o.at('%v', _PLACES['step'])}, i64 {lane}")
+        given = self.o.row("first", lane)
+        t.put(f"  store {S} {t.new(f'load {S}, ptr {given}')}, ptr {p}")
 
     def attempt(self, rtol: str, atol: str, end: str, most: str) -> str:
         """Write one try of a step in all lanes; return whether a lane is still under way."""
@@ -115,7 +122,7 @@ class _Adaptive:
             o.store("zeroinitializer", "%sum", k)
 
         def entry_error(j: str) -> None:
-            y, z = self.size(o.load("%y", j)), self.size(o.load("%z", j))
+            y, z = self.o.size(o.load("%y", j)), self.o.size(o.load("%z", j))
             largest = self.select(self.compare("ogt", y, z), y, z)
             scale = self.op("fadd", atol, self.op("fmul", rtol, largest))
             for k, weights in enumerate((self.pair.e, self.pair.e3)):
@@ -127,11 +134,11 @@ class _Adaptive:
         five, three = o.load("%sum", 0), o.load("%sum", 1)
         count = o.lanes.constant(float(o.n))
         if not self.pair.e3:
-            return self.root(self.op("fdiv", five, count))
+            return self.o.root(self.op("fdiv", five, count))
         # Hairer's estimate of an 8(5,3) pair: |e5|^2 / sqrt(|e5|^2 + 0.01 |e3|^2), zero where both are.
         below = self.op("fadd", five, self.op("fmul", o.lanes.constant(0.01), three))
         safe = self.select(self.compare("oeq", below, "zeroinitializer"), o.lanes.constant(1.0), below)
-        return self.op("fdiv", five, self.root(self.op("fmul", safe, count)))
+        return self.op("fdiv", five, self.o.root(self.op("fmul", safe, count)))
 
     def factor(self, error: str, good: str) -> str:
         """Write SAFETY err^(-1/q) within its bounds; the power by the bits of the number, good to a few percent."""
@@ -181,6 +188,7 @@ class _Adaptive:
         return t.new(f"icmp ne i64 {t.new('load i64, ptr %due')}, 0")
 
     def extra_stages(self, now: str, tried: str) -> None:
+        """Write the stages of the dense output, for all lanes; they are counted where a step was accepted."""
         o = self.o
         for k, (c, weights) in enumerate(zip(self.pair.c_extra, self.pair.a_extra, strict=True)):
             o.advance(weights, tried, "%in", 1)
@@ -252,7 +260,7 @@ class _Adaptive:
         """Write the status of lanes whose step is lost in rounding, or that have tried too often."""
         o, t = self.o, self.t
         tiny, least = (16 * 2.0**-52, 1e-300) if self.bits == 64 else (16 * 2.0**-23, 1e-37)
-        floor = self.op("fadd", self.op("fmul", self.size(now), o.lanes.constant(tiny)), o.lanes.constant(least))
+        floor = self.op("fadd", self.op("fmul", self.o.size(now), o.lanes.constant(tiny)), o.lanes.constant(least))
         short = self.both(bad, self.compare("olt", h, floor))
         status = self.select(short, o.lanes.constant(TOO_SHORT), self.get("status"))
         tries = t.new(f"add i64 {t.new('load i64, ptr %tries')}, 1")
@@ -314,14 +322,3 @@ class _Adaptive:
 
     def select(self, mask: str, yes: str, no: str) -> str:
         return self.t.new(f"select {self.o.lanes.mask} {mask}, {self.V} {yes}, {self.V} {no}")
-
-    def size(self, x: str) -> str:
-        return self._unary("fabs", x)
-
-    def root(self, x: str) -> str:
-        return self._unary("sqrt", x)
-
-    def _unary(self, name: str, x: str) -> str:
-        full = f"llvm.{name}.v{self.L}f{self.bits}"
-        self.t.used.add(f"declare {self.V} @{full}({self.V})")
-        return self.t.new(f"call {self.V} @{full}({self.V} {x})")

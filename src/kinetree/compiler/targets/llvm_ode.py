@@ -30,9 +30,10 @@ class OdeKernel:
         self.nq, self.nv = program.inputs[1].size, program.inputs[2].size
         self.n = self.nq + self.nv
         self.t = Text()
-        more = ["parameters"] if len(program.inputs) > 3 else []
+        self.parameters = next((a.size for a in program.inputs if a.name == "parameters"), 0)
+        more = ["parameters"] if self.parameters else []
         self.arguments = ["q0", "qd0", *more, "times", *settings, "q", "qd", *results]
-        self.cores = {name: 0 for name in settings} | {"q": 2, "qd": 2} | dict.fromkeys(results, 1)
+        self.cores = dict.fromkeys(settings, 0) | {"q": 2, "qd": 2} | dict.fromkeys(results, 1)
         self.core: dict[str, list[str]] = {}
 
     def module(self, run: Callable[[], None]) -> str:
@@ -89,7 +90,8 @@ class OdeKernel:
             "  %n = load i64, ptr %dims",
             "  %last = sub i64 %n, 1",
         )
-        sizes = list(dict.fromkeys(a.size for a in self.program.inputs[1:]))  # a core dimension for each number
+        # NumPy has one core dimension for each number in the signature.
+        sizes = {self.nq, self.nv} | ({self.parameters} if self.parameters else set())
         t.put(f"  %count = load i64, ptr {t.new(f'getelementptr i64, ptr %dims, i64 {1 + len(sizes)}')}")
         at = len(self.arguments)
         for k, name in enumerate(self.arguments):
@@ -109,8 +111,8 @@ class OdeKernel:
         )
         self._bring("q0", self.nq, "%y", 0)
         self._bring("qd0", self.nv, "%y", self.nq)
-        if "parameters" in self.arguments:
-            self._bring("parameters", self.program.inputs[3].size, "%in", 1 + self.n)
+        if self.parameters:
+            self._bring("parameters", self.parameters, "%in", 1 + self.n)
         run()
         t.put(
             "  br label %after",
@@ -203,16 +205,27 @@ class OdeKernel:
         self.t.put(f"  store {self.lanes.vector} {now}, ptr %in, align 64")
         self.t.put(f"  call void @rates(ptr %in, ptr {self.at('%k', stage * self.n)}, ptr %bad)")
 
+    def size(self, x: str) -> str:
+        """Write |x|."""
+        return self._unary("fabs", x)
+
+    def root(self, x: str) -> str:
+        """Write the square root of x."""
+        return self._unary("sqrt", x)
+
+    def _unary(self, name: str, x: str) -> str:
+        V, full = self.lanes.vector, f"llvm.{name}.v{self.lanes.count}f{self.lanes.bits}"
+        self.t.used.add(f"declare {V} @{full}({V})")
+        return self.t.new(f"call {V} @{full}({V} {x})")
+
     def normalize(self, block: str) -> None:
         """Write the division of every quaternion of a state by its length."""
         t, V = self.t, self.lanes.vector
-        name = f"llvm.sqrt.v{self.lanes.count}f{self.lanes.bits}"
         for place in self.quaternions:
-            t.used.add(f"declare {V} @{name}({V})")
             parts = [self.load(block, place + k) for k in range(4)]
             total = t.new(f"fmul {V} {parts[0]}, {parts[0]}")
             for x in parts[1:]:
                 total = t.new(f"fadd {V} {total}, {t.new(f'fmul {V} {x}, {x}')}")
-            length = t.new(f"call {V} @{name}({V} {total})")
+            length = self.root(total)
             for k, x in enumerate(parts):
                 self.store(t.new(f"fdiv {V} {x}, {length}"), block, place + k)
