@@ -87,10 +87,12 @@ class Instant:
         more = {"wrenches": wrenches} if self._wrenches else {}
         return forward_dynamics(self._tree(q=self.q, qd=self.qd, tau=self.tau, **more))
 
-    def _tree(self, **inputs: Scalars) -> Tree:
-        if self._parameters is not None:
-            inputs["parameters"] = self._parameters
-        tree = Tree(self.mechanism, inputs)
+    def inputs(self, **given: Scalars) -> dict[str, Scalars]:
+        """Return inputs of a tree, with the free parameters where there are any."""
+        return given if self._parameters is None else given | {"parameters": self._parameters}
+
+    def _tree(self, **given: Scalars) -> Tree:
+        tree = Tree(self.mechanism, self.inputs(**given))
         if self._parameters is None:
             tree.lump()
         return tree
@@ -105,11 +107,37 @@ class Instant:
 def rates(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control."""
     trace = Trace()
+    inputs = _inputs(mechanism)
+    now = _acted_on(mechanism, trace, inputs, forces, control)
+    qdd = now.accelerations()
+    return _program("rates", mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
+
+
+def euler_step(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:
+    """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit step of Euler.
+
+    Speeds first, then coordinates with the new speeds, along the joints' own motions: quaternions stay unit.
+    """
+    trace = Trace()
+    inputs = [*_inputs(mechanism), Array("h", (1,))]
+    now = _acted_on(mechanism, trace, inputs, forces, control)
+    h = trace.input(len(inputs) - 1, 0)
+    qd = [v + h * a for v, a in zip(now.qd, now.accelerations(), strict=True)]
+    moved = states.integrate(Tree(mechanism, now.inputs(q=now.q, qd=[h * v for v in qd])))
+    return _program("euler", mechanism, inputs, trace, moved, qd)
+
+
+def _inputs(mechanism: Mechanism) -> list[Array]:
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
     if mechanism.free_parameters:
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
-    given = [[trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)]
-    now = Instant(mechanism, given[0][0], given[1], given[2], given[3] if len(given) > 3 else None)
+    return inputs
+
+
+def _acted_on(mechanism, trace: Trace, inputs: list[Array], forces, control) -> Instant:
+    """Return the mechanism with everything that acts on it."""
+    given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"))
     if control is not None:
         torque = list(control.torque(now))
         if len(torque) != mechanism.nv:
@@ -117,7 +145,9 @@ def rates(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controlle
         now.tau = [a + b for a, b in zip(now.tau, torque, strict=True)]
     for force in forces:
         force.apply(now)
-    qdd = now.accelerations()
-    dq = states.coordinate_rate(now.tree)
+    return now
+
+
+def _program(name: str, mechanism: Mechanism, inputs, trace: Trace, dq, dqd) -> Program:
     outputs = (Array("dq", (mechanism.nq,)), Array("dqd", (mechanism.nv,)))
-    return Program.of_trace("rates", inputs, outputs, trace, [dq, qdd])
+    return Program.of_trace(name, inputs, outputs, trace, [dq, dqd])

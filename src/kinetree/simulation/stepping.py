@@ -68,4 +68,3 @@ class Stepper:
         implicit = len(self.method.a[0]) == len(self.method.b)
         emit = llvm_implicit.emit_implicit if implicit else llvm_fixed.emit_explicit
         return emit(self.program, self.dtype, self.method, places)
-

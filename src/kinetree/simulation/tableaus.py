@@ -42,9 +42,7 @@ class Pair:
     p: tuple[Row, ...]
 
 
-RK4 = Tableau(
-    "rk4", 4, ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6), (0.0, 0.5, 0.5, 1.0)
-)
+RK4 = Tableau("rk4", 4, ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6), (0.0, 0.5, 0.5, 1.0))
 
 MIDPOINT = Tableau("midpoint", 2, ((0.5,),), (1.0,), (0.5,))
 """The implicit midpoint rule: symmetric and symplectic."""
@@ -59,9 +57,7 @@ def dopri5() -> Pair:
     """Return the pair of Dormand and Prince of orders 5 and 4, with Shampine's dense output of order 4."""
     from scipy.integrate import RK45
 
-    return Pair(
-        "dopri5", 5, _lower(RK45.A, 6), _row(RK45.B), _row(RK45.C), _row(RK45.E), (), 5, (), (), _rows(RK45.P)
-    )
+    return Pair("dopri5", 5, _lower(RK45.A, 6), _row(RK45.B), _row(RK45.C), _row(RK45.E), (), 5, (), (), _rows(RK45.P))
 
 
 @cache

@@ -1,0 +1,55 @@
+"""The integration methods by name, and which one `auto` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..errors import unknown_name
+from ..model.mechanism import Mechanism
+from . import tableaus
+from .rates import Controller, Force, euler_step, rates
+from .stepping import Stepper, quaternion_places
+from .tableaus import Pair, Tableau
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to integrate: what it is, its order, and whether it chooses its steps."""
+
+    name: str
+    what: str
+    order: int
+    adaptive: bool
+    scheme: Callable[[], Tableau | Pair | None]
+
+
+METHODS = {
+    m.name: m
+    for m in (
+        Method("rk4", "explicit Runge-Kutta, fixed steps", 4, False, lambda: tableaus.RK4),
+        Method("euler", "semi-implicit Euler, fixed steps", 1, False, lambda: None),
+        Method("midpoint", "implicit midpoint, symmetric, fixed steps", 2, False, lambda: tableaus.MIDPOINT),
+        Method("gauss", "Gauss with two stages, symmetric, fixed steps", 4, False, lambda: tableaus.GAUSS),
+        Method("dopri5", "Dormand-Prince 5(4), dense output", 5, True, tableaus.dopri5),
+        Method("dop853", "Dormand-Prince 8(5,3), dense output", 8, True, tableaus.dop853),
+    )
+}
+
+
+def choose(name: str, dt: float | None, rtol: float) -> Method:
+    """Return a method by name; `auto` is rk4 where a step is given, else the pair that suits the tolerance."""
+    if name == "auto":
+        name = "rk4" if dt is not None else ("dop853" if rtol <= 1e-7 else "dopri5")
+    if name not in METHODS:
+        raise unknown_name("method", name, ["auto", *METHODS])
+    return METHODS[name]
+
+
+def stepper(
+    mechanism: Mechanism, method: Method, forces: Sequence[Force] = (), control: Controller | None = None
+) -> Stepper:
+    """Return the native integrator of a mechanism under forces and control."""
+    scheme = method.scheme()
+    make = euler_step if scheme is None else rates
+    return Stepper(make(mechanism, forces, control), scheme, tuple(quaternion_places(mechanism)))
