@@ -15,13 +15,16 @@ from .tableaus import Pair, Tableau
 
 @dataclass(frozen=True)
 class Method:
-    """A way to integrate: what it is, its order, and whether it chooses its steps."""
+    """A way to integrate: what it is, its (largest) order, whether it chooses its steps, and its tableau.
+
+    `scheme` is None for methods that are not native.
+    """
 
     name: str
     what: str
     order: int
     adaptive: bool
-    scheme: Callable[[], Tableau | Pair | None]
+    scheme: Callable[[], Tableau | Pair | None] | None
 
 
 METHODS = {
@@ -33,6 +36,7 @@ METHODS = {
         Method("gauss", "Gauss with two stages, symmetric, fixed steps", 4, False, lambda: tableaus.GAUSS),
         Method("dopri5", "Dormand-Prince 5(4), dense output", 5, True, tableaus.dopri5),
         Method("dop853", "Dormand-Prince 8(5,3), dense output", 8, True, tableaus.dop853),
+        Method("bdf", "backward differentiation for stiff systems (CVODES)", 5, True, None),
     )
 }
 
@@ -50,6 +54,7 @@ def stepper(
     mechanism: Mechanism, method: Method, forces: Sequence[Force] = (), control: Controller | None = None
 ) -> Stepper:
     """Return the native integrator of a mechanism under forces and control."""
+    assert method.scheme is not None, f"{method.name} is not native"
     scheme = method.scheme()
     make = euler_step if scheme is None else rates
     return Stepper(make(mechanism, forces, control), scheme, tuple(quaternion_places(mechanism)))

@@ -83,9 +83,12 @@ class Instant:
 
     def accelerations(self) -> list[Any]:
         """Return qdd under everything that acts."""
-        wrenches = [x for b in self.mechanism.bodies for x in self._wrenches.get(b.name, Wrench()).entries()]
-        more = {"wrenches": wrenches} if self._wrenches else {}
+        more = {"wrenches": self.wrenches()} if self._wrenches else {}
         return forward_dynamics(self._tree(q=self.q, qd=self.qd, tau=self.tau, **more))
+
+    def wrenches(self) -> list[Any]:
+        """Return the wrenches on all bodies, about their origins in their frames, six entries each."""
+        return [x for b in self.mechanism.bodies for x in self._wrenches.get(b.name, Wrench()).entries()]
 
     def inputs(self, **given: Scalars) -> dict[str, Scalars]:
         """Return inputs of a tree, with the free parameters where there are any."""
@@ -125,6 +128,19 @@ def euler_step(mechanism: Mechanism, forces: Sequence[Force] = (), control: Cont
     qd = [v + h * a for v, a in zip(now.qd, now.accelerations(), strict=True)]
     moved = states.integrate(Tree(mechanism, now.inputs(q=now.q, qd=[h * v for v in qd])))
     return _program("euler", mechanism, inputs, trace, moved, qd)
+
+
+def loads(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> (tau, qdd, wrenches) of what acts on a mechanism.
+
+    tau are the joint torques of control and forces together, wrenches those on the bodies, [nb, 6] in their frames.
+    """
+    trace = Trace()
+    inputs = _inputs(mechanism)
+    now = _acted_on(mechanism, trace, inputs, forces, control)
+    nv, nb = mechanism.nv, len(mechanism.bodies)
+    outputs = (Array("tau", (nv,)), Array("qdd", (nv,)), Array("wrenches", (nb, 6)))
+    return Program.of_trace("loads", inputs, outputs, trace, [now.tau, now.accelerations(), now.wrenches()])
 
 
 def _inputs(mechanism: Mechanism) -> list[Array]:

@@ -1,0 +1,167 @@
+"""`simulate`: a System, a start, forces and control in; a Trajectory out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .compiler.cache import digest
+from .compiler.native import native
+from .errors import InputError
+from .results.trajectory import Trajectory
+from .simulation.methods import Method, choose, stepper
+from .simulation.point_forces import forces_of
+from .simulation.rates import Controller, Force, loads, rates
+from .simulation.runs import Run, Settings, check_times, run
+from .simulation.stiff import run_bdf
+from .system import System
+
+OUTPUTS = 1001
+"""Output times, where none are asked for."""
+
+
+def simulate(
+    system: System,
+    q0: ArrayLike | None = None,
+    qd0: ArrayLike | None = None,
+    *,
+    duration: float | None = None,
+    times: ArrayLike | None = None,
+    control: Controller | None = None,
+    forces: Sequence[Force] | None = None,
+    parameters: ArrayLike | None = None,
+    method: str = "auto",
+    dt: float | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    max_steps: int = 1_000_000,
+    threads: int = 1,
+    progress: bool | None = None,
+    checkpoint: str | Path | None = None,
+) -> Trajectory:
+    """Return the motion of a mechanism from a state, or of many at once from [..., nq] and [..., nv].
+
+    The output `times` are 1001 over the `duration` [s] where they are not given. `forces` are those that the mechanism
+    describes (damping and friction of its joints, springs and dampers) unless others are given; [] means none. Methods
+    with fixed steps take `dt` [s], the others keep the error of a step below atol + rtol |y|. A `checkpoint` file
+    lets a run that was killed go on to the same bits. Ctrl-C ends a run with what was computed.
+    """
+    times = _times(duration, times)
+    start = _start(system, q0, qd0)
+    values = _parameters(system, parameters, start[0].shape[:-1])
+    chosen = choose(method, dt, rtol)
+    settings = _settings(chosen, times, dt, rtol, atol, max_steps)
+    acting = forces_of(system.mechanism) if forces is None else list(forces)
+    if chosen.scheme is None:
+        if checkpoint is not None:
+            raise InputError(f"{chosen.name} keeps no checkpoints; use a native method")
+        done = run_bdf(rates(system.mechanism, acting, control), *start, times, settings, values)
+    else:
+        made = stepper(system.mechanism, chosen, acting, control)
+        key = digest(made.program.hash, chosen.name, repr(settings), *(x.tobytes().hex() for x in (*start, times)))
+        with _shown(progress) as show:
+            done = run(
+                made, *start, times, settings,
+                parameters=values, threads=threads, progress=show, checkpoint=checkpoint, key=key,
+            )  # fmt: skip
+    return _trajectory(system, done, chosen, settings, acting, control, values)
+
+
+def _trajectory(system: System, done: Run, method: Method, settings: Settings, forces, control, values) -> Trajectory:
+    """Return the run as a Trajectory, a single one cut after its last good state."""
+    t, q, qd = done.t, done.q, done.qd
+    if q.ndim == 2:
+        good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
+        end = len(t) if good.all() else int(np.argmin(good))
+        t, q, qd = t[:end], q[:end], qd[:end]
+    program = loads(system.mechanism, forces, control)
+    more = () if values is None else (values[..., None, :],)
+    with np.errstate(all="ignore"):  # runs that failed are NaN from then on, and say so
+        torque, accelerations, wrenches = native(program)(t[:, None], q, qd, *more)
+    fixed = {"dt": settings.dt}
+    adaptive = {"rtol": settings.rtol, "atol": settings.atol, "max_steps": settings.most}
+    return Trajectory(
+        system, t, q, qd,
+        parameters=values, torque=torque, accelerations=accelerations, wrenches=wrenches, method=method.name,
+        options=adaptive if method.adaptive else fixed, status=done.status, evaluations=int(done.evaluations.sum()),
+    )  # fmt: skip
+
+
+def _times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
+    if (duration is None) == (times is None):
+        raise InputError("give either a duration or output times")
+    if times is not None:
+        return check_times(np.asarray(times, dtype=float))
+    if not (isinstance(duration, int | float | np.number) and np.isfinite(duration) and duration > 0):
+        raise InputError(f"duration is {duration!r}; expected a positive number of seconds")
+    return np.linspace(0.0, float(duration), OUTPUTS)
+
+
+def _start(system: System, q0: ArrayLike | None, qd0: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+    given = (
+        ("q0", system.neutral() if q0 is None else q0, system.nq),
+        ("qd0", np.zeros(system.nv) if qd0 is None else qd0, system.nv),
+    )
+    arrays = []
+    for name, value, size in given:
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} is not an array of real numbers") from None
+        if array.ndim < 1 or array.shape[-1] != size:
+            raise InputError(f"{name} has shape {array.shape}; expected [..., {size}]")
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} has entries that are not finite")
+        arrays.append(array)
+    try:
+        lead = np.broadcast_shapes(arrays[0].shape[:-1], arrays[1].shape[:-1])
+    except ValueError:
+        raise InputError(f"q0 {arrays[0].shape} and qd0 {arrays[1].shape} do not fit together") from None
+    if system.nv == 0:
+        raise InputError(f"{system.mechanism.name!r} cannot move: it has no degrees of freedom")
+    q, qd = (np.ascontiguousarray(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays)
+    return q, qd
+
+
+def _parameters(system: System, parameters: ArrayLike | None, lead: tuple[int, ...]) -> np.ndarray | None:
+    free = system.mechanism.free_parameters
+    if not free:
+        if parameters is not None:
+            raise InputError(f"{system.mechanism.name!r} has no free parameters")
+        return None
+    values = np.array([p.value for p in free]) if parameters is None else np.asarray(parameters, dtype=float)
+    if values.shape not in ((len(free),), (*lead, len(free))):
+        raise InputError(f"parameters have shape {values.shape}; expected [{len(free)}] or {[*lead, len(free)]}")
+    return values
+
+
+def _settings(method: Method, times, dt: float | None, rtol: float, atol: float, max_steps: int) -> Settings:
+    for name, value in (("dt", dt), ("rtol", rtol), ("atol", atol)):
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise InputError(f"{name} is {value!r}; expected a positive number")
+    if method.adaptive:
+        if dt is not None:
+            raise InputError(f"{method.name} chooses its steps: leave dt out, or use rk4, euler, midpoint or gauss")
+        return Settings(rtol=rtol, atol=atol, first=1e-3 * float(times[-1] - times[0]), most=max_steps)
+    if dt is None:
+        raise InputError(f"{method.name} takes fixed steps: give dt [s]")
+    return Settings(dt=float(dt))
+
+
+@contextmanager
+def _shown(progress: bool | None) -> Iterator[Callable[[float], None] | None]:
+    """Show a bar with the time left, by default where standard error is a terminal."""
+    if not (sys.stderr.isatty() if progress is None else progress):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("simulating", total=1.0)
+        yield lambda part: bar.update(task, completed=part)
