@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("kinetree", "numpy", "casadi", "llvmlite", "pin", "example-robot-data")
+PACKAGES = ("kinetree", "numpy", "casadi", "llvmlite", "pin", "mujoco", "example-robot-data")
 ROOT = Path(__file__).resolve().parents[1]
 
 
