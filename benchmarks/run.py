@@ -105,9 +105,10 @@ def _stepping(quick: bool) -> Table:
         met = "met" if figure.median >= targets[name] else "missed"
         rows.append((f"ratio: {name}", "", figure.text(), f">= {targets[name]}: {met}"))
     note = (
-        f"UR5 arms falling freely, steps of {STEP:g} s of the classical Runge-Kutta method, one thread. MuJoCo: `mj_step` "
-        "with 1000 steps a call, RK4, contacts and constraints off. SciPy: its RK45 (six evaluations a step, ours four) "
-        f"with steps of the same length, calling our gufunc. Positions agree with MuJoCo's to {found.difference:.1e} rad."
+        f"UR5 arms falling freely, steps of {STEP:g} s of the classical Runge-Kutta method, one thread. MuJoCo: "
+        "`mj_step` with 1000 steps a call, RK4, contacts and constraints off. SciPy: its RK45 (six evaluations a step, "
+        "ours four) with steps of the same length, calling our gufunc. After 1000 steps positions agree with MuJoCo's "
+        f"to {found.difference:.1e} rad."
     )
     return Table("Steps of a simulation", ("contender", "steps/s", "ratio", "target"), tuple(rows), note)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from measure import Contender, Figure, interleaved
-from robots import ROBOTS
 
 import kinetree as kt
+from measure import Contender, Figure, interleaved
+from robots import ROBOTS
 
 ARMS, STEP = 4096, 1e-3
 

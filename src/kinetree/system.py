@@ -139,7 +139,7 @@ class System:
         return (self._with("twist_rates", **options) if options else self._plain["twist_rates"])(q, qd, qdd)
 
     def jacobian(self, q: ArrayLike, frame: str, **options) -> Numbers:
-        """Return J with t = J qd of a frame at its origin, in the ground's axes or (axes="body") its own, [..., 6, nv]."""
+        """Return J, t = J qd of a frame at its origin, in the ground's axes or (axes="body") its own, [..., 6, nv]."""
         return self._with("jacobian", frame=frame, **options)(q)
 
     def jacobian_rate(self, q: ArrayLike, qd: ArrayLike, frame: str, **options) -> Numbers:

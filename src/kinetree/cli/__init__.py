@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ..errors import KinetreeError
+from . import analyses
 
 app = typer.Typer(
     name="kinetree",
@@ -20,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(analyses.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

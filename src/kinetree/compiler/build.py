@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from ..dynamics import ALGORITHMS
 from ..errors import InputError, ModelError, unknown_name
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
+from ..model.splitting import split_joints
 from .program import Array, Program
 from .sweeps import Tree
 from .trace import Trace
@@ -71,14 +74,28 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     inputs, output = signature(mechanism, request)
     trace = Trace()
     scalars = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
-    tree = Tree(mechanism, scalars)
-    if algorithm.lumps and not mechanism.free_parameters:
-        tree.lump()
+    lean = algorithm.lumps and not mechanism.free_parameters
+    tree = lean_tree(mechanism, scalars) if lean else Tree(mechanism, scalars)
     options = {"frame": request.frame} if algorithm.frame else {}
     if algorithm.axes:
         options["axes"] = request.axes
     results = list(algorithm.page(tree, **options))
     return Program.of_trace(request.name, inputs, (output,), trace, [results])
+
+
+def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> Tree:
+    """Return a tree for torques and accelerations alone: joints of several axes split, masses lumped.
+
+    Its bodies are not those of the mechanism, but its coordinates, speeds and torques are.
+    """
+    parts, origin = split_joints(mechanism)
+    if "wrenches" in inputs:
+        given, none = inputs["wrenches"], (0.0,) * 6
+        moved = [x for k in origin for x in (none if k is None else given[6 * k : 6 * k + 6])]
+        inputs = {**inputs, "wrenches": moved}
+    tree = Tree(parts, inputs)
+    tree.lump()
+    return tree
 
 
 def refuse_singular(mechanism: Mechanism, request: Request) -> None:

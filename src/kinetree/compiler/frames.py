@@ -4,6 +4,7 @@ A body's own frame is its user's choice. For the sweeps any other frame fixed to
 the difference. Along a chain of axes the frames of Denavit and Hartenberg leave the least: z along the joint's axis, x
 along the common normal to the axis of the (main) child, the origin at the foot of the normal from the parent's axis.
 Then a turn from parent to child is Rx(alpha) Rz(q + theta), two planar turns, and the child's origin lies at (a, 0, b).
+A tip has no child to face: its x axis points at the mass centre.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
         origin = _origin(joint, z, out[parent] if parent >= 0 else WorkingFrame(), _has_axis(joints, parent))
         if main[i] is not None:
             axes = _facing(axes, z, origin, joints[main[i]])
+        elif joint.kind == "revolute":
+            axes = _turned(axes, z, np.array(resolved(mechanism.bodies[i].com, values), dtype=float))
         out.append(WorkingFrame(_tuples(axes), tuple(map(float, origin))))  # type: ignore[arg-type]
     return out
 
@@ -111,8 +114,16 @@ def _facing(axes, z, origin, child):
         normal = arm - (arm @ z) * z
         if child.kind != "revolute" or np.linalg.norm(normal) < 1e-9:
             return axes
-    x = normal / np.linalg.norm(normal)
-    x -= (x @ z) * z  # of almost parallel axes the normal is not across to the last digit
+    return _turned(axes, z, normal / np.linalg.norm(normal))
+
+
+def _turned(axes, z, direction):
+    """Return axes turned about z so that x points along a direction, as far as that is across z."""
+    across = direction - (direction @ z) * z
+    if np.linalg.norm(across) <= 1e-9 * (1 + np.linalg.norm(direction)):
+        return axes
+    x = across / np.linalg.norm(across)
+    x -= (x @ z) * z  # once more, for directions almost along z
     x = _cleared(x / np.linalg.norm(x))
     return np.stack([x, _cleared(np.cross(z, x)), z], axis=1)
 

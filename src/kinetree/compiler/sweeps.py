@@ -88,7 +88,7 @@ class Record:
     def M(self) -> MassMatrix:
         """The mass matrix."""
         inertia = self.to_work.symmetric_congruence(from_moments(self.body.inertia))
-        com = self.to_work @ sub(self.body.com, self.frame.origin)
+        com = cleared(self.to_work @ sub(self.body.com, self.frame.origin))
         return MassMatrix.of_body(self.body.mass, com, inertia)
 
     @cached_property

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import joints as joint_kinds
+from ..model.mechanism import Mechanism, resolved
 from .kinematics import BodyState, Matrix
 
 
@@ -36,3 +38,9 @@ def external_wrenches(states: list[BodyState], wrenches: ArrayLike | None) -> li
     """Return the wrench [n; f] on each body about its origin in the ground's axes, from [nb, 6] in body axes."""
     given = np.zeros((len(states), 6)) if wrenches is None else np.asarray(wrenches, dtype=float)
     return [np.concatenate([s.R @ w[:3], s.R @ w[3:]]) for s, w in zip(states, given, strict=True)]
+
+
+def armatures(mechanism: Mechanism) -> Matrix:
+    """Return the inertia of each degree of freedom's drive [nv]: it adds to the diagonal of I, to nothing else."""
+    joints = resolved(mechanism.joints, mechanism.values())
+    return np.array([a for j in joints for a in j.armature or (0.0,) * joint_kinds.kind(j.kind).NV], dtype=float)

@@ -19,8 +19,8 @@ Matrix = NDArray[np.float64]
 class BodyState:
     """One body at one instant; all vectors in the ground's axes.
 
-    R holds the body's axes as columns, o its origin (that of its joint), c its mass centre, w its angular velocity and v
-    the velocity of o. P [6, k] holds the joint's motion [omega; v] at o and dP its rate; I is about c.
+    R holds the body's axes as columns, o its origin (that of its joint), c its mass centre, w its angular velocity and
+    v the velocity of o. P [6, k] holds the joint's motion [omega; v] at o and dP its rate; I is about c.
     """
 
     name: str
@@ -65,7 +65,12 @@ def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None)
         R0 = Rp @ np.array(joint.placement.rotation, dtype=float) @ axes
         before, turn, after = kind.displacement(joint, mine)
         work = R0 @ np.array(turn.matrix(), dtype=float)
-        o = op + Rp @ np.array(joint.placement.translation, dtype=float) + R0 @ np.array(before) + work @ np.array(after)
+        o = (
+            op
+            + Rp @ np.array(joint.placement.translation, dtype=float)
+            + R0 @ np.array(before)
+            + work @ np.array(after)
+        )
         motion = kind.motion(joint, mine, qd[dofs].tolist())
         P = _columns(work, motion.columns)
         relative = P @ qd[dofs]

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..algebra.spatial import Wrench
 from ..algebra.vectors import add, cross, matmul, sub, times, transpose
+from ..compiler.build import lean_tree
 from ..compiler.program import Array, Program
 from ..compiler.sweeps import Tree
 from ..compiler.trace import Trace
@@ -49,7 +50,7 @@ class Instant:
     @cached_property
     def tree(self) -> Tree:
         """The tree with the pose T and the twist t of every body's working frame."""
-        tree = self._tree(q=self.q, qd=self.qd)
+        tree = Tree(self.mechanism, self.inputs(q=self.q, qd=self.qd))
         kinematics.place(tree)
         kinematics.move(tree)
         return tree
@@ -95,10 +96,10 @@ class Instant:
         return given if self._parameters is None else given | {"parameters": self._parameters}
 
     def _tree(self, **given: Scalars) -> Tree:
-        tree = Tree(self.mechanism, self.inputs(**given))
+        """Return a tree for torques and accelerations."""
         if self._parameters is None:
-            tree.lump()
-        return tree
+            return lean_tree(self.mechanism, given)
+        return Tree(self.mechanism, self.inputs(**given))
 
     def _record(self, body: str) -> Any:
         names = [b.name for b in self.mechanism.bodies]

@@ -1,4 +1,4 @@
-"""Runs: a stepper from given states over given times, piece by piece, so that they can be watched, stopped and resumed."""
+"""Runs: a stepper over given times, piece by piece, so that it can be watched, stopped and taken up again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -71,8 +72,8 @@ def run(
 ) -> Run:
     """Integrate from states [..., nq], [..., nv] over the times, at least two.
 
-    With a `checkpoint` file, what is done is kept there now and then, and an earlier call's part of the same run (`key`)
-    is taken up again, to the same bits. Ctrl-C ends the run with what was computed.
+    With a `checkpoint` file, what is done is kept there now and then, and an earlier call's part of the same run
+    (`key`) is taken up again, to the same bits. Ctrl-C ends the run with what was computed.
     """
     lead = q0.shape[:-1]
     result = Run(
@@ -148,7 +149,7 @@ def _note_failures(result: Run, start: int, stop: int, status, time) -> None:
     """Name the runs whose states left the finite numbers in a piece, with the last time they were good."""
     flat = result.q[..., start : stop + 1, :].reshape(-1, stop - start + 1, result.q.shape[-1])
     speeds = result.qd[..., start : stop + 1, :].reshape(len(flat), stop - start + 1, -1)
-    good = np.isfinite(flat).all(axis=-1) & np.isfinite(speeds).all(axis=-1)
+    good: Any = np.isfinite(flat).all(axis=-1) & np.isfinite(speeds).all(axis=-1)
     for k in np.flatnonzero(~good.all(axis=1)):
         if k in result.failures:
             continue

@@ -39,7 +39,9 @@ def symbolic(program: Program) -> Any:
             run = apply.get(op) or getattr(ca, op.name.lower())
             values.append(run(*(values[k] for k in x)))
     outputs = [ca.vertcat(*(values[k] for k in entries)) for entries in program.results]
-    return ca.Function(program.name, inputs, outputs, [a.name for a in program.inputs], [a.name for a in program.outputs])
+    return ca.Function(
+        program.name, inputs, outputs, [a.name for a in program.inputs], [a.name for a in program.outputs]
+    )
 
 
 def run_bdf(program: Program, q0, qd0, times, settings: Settings, parameters=None) -> Run:

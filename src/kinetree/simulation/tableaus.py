@@ -74,8 +74,8 @@ def dop853() -> Pair:
 def _dense_of_dop853(method) -> tuple[Row, ...]:
     """Return the polynomials p_s of y + h sum_s k_s p_s(x), x^1 first.
 
-    Hairer writes the interpolant as y + x (F0 + (1-x) (F1 + x (F2 + (1-x) (F3 + ...)))) with F0 the step, F1 and F2 made
-    of it and of the rates at its ends, and F3 to F6 = D K: all of them sums over the sixteen stages.
+    Hairer writes the interpolant as y + x (F0 + (1-x) (F1 + x (F2 + (1-x) (F3 + ...)))) with F0 the step, F1 and F2
+    made of it and of the rates at its ends, and F3 to F6 = D K: all of them sums over the sixteen stages.
     """
     stages = np.eye(16)
     step = np.concatenate([method.B, np.zeros(4)])

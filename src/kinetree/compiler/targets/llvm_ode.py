@@ -1,7 +1,7 @@
 """Native loops over time steps: what fixed and adaptive steps share.
 
-The rates of a state are a body (llvm_ir.py); a kernel starts a block of 8 (16) runs, one a lane, steps them and stores them.
-Nothing that a run does depends on its neighbours.
+The rates of a state are a body (llvm_ir.py); a kernel starts a block of 8 (16) runs, one a lane, steps them and stores
+them. Nothing that a run does depends on its neighbours.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from .llvm_writer import Text
 class OdeKernel:
     """The assembly of a kernel that integrates, in the making.
 
-    `program` has the inputs t, q, qd and perhaps parameters, and the outputs dq and dqd. The kernel is NumPy's inner loop
-    for (q0, qd0[, parameters], times, *settings) -> (q, qd at the times, *results); settings and results are scalars, but
-    for those in `vectors`, which have a core dimension of their own.
+    `program` has the inputs t, q, qd and perhaps parameters, and the outputs dq and dqd. The kernel is NumPy's inner
+    loop for (q0, qd0[, parameters], times, *settings) -> (q, qd at the times, *results); settings are scalars.
     """
 
     def __init__(

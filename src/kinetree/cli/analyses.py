@@ -1,0 +1,99 @@
+"""The verbs of analysis: verify, cost, equations and reproduce."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer()
+
+Model = Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")]
+Base = Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")]
+
+
+@app.command()
+def verify(
+    model: Model,
+    states: Annotated[int, typer.Option(help="How many random states.", min=1)] = 5,
+    base: Base = "fixed",
+    route: Annotated[list[str] | None, typer.Option(help="One of the routes; may be repeated. Default: all.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the random states.", min=0)] = 0,
+) -> None:
+    """Compare every route to the equations of motion.
+
+    Exit status 1 where one differs or fails.
+    """
+    from ..loading import load
+    from .console import make_console
+    from .verifying import print_verification
+
+    found = load(model, base=base).verify(states, rng=seed, routes=route)
+    print_verification(make_console(), found)
+    if not found:
+        raise typer.Exit(1)
+
+
+@app.command()
+def cost(
+    model: Model,
+    function: Annotated[
+        list[str] | None, typer.Option(help="A function; may be repeated. Default: those of torques.")
+    ] = None,
+    base: Base = "fixed",
+) -> None:
+    """Count the operations of functions, as the papers do."""
+    from ..loading import load
+    from .console import make_console
+    from .counting import print_costs
+
+    print_costs(make_console(), load(model, base=base), function)
+
+
+@app.command()
+def equations(
+    model: Model,
+    function: Annotated[str, typer.Option(help="The function to print.")] = "inertia_matrix",
+    symbols: Annotated[str, typer.Option(help="What stays a symbol: declared parameters, all, or none.")] = "declared",
+    frame: Annotated[str | None, typer.Option(help="For pose, jacobian and the like.")] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX.")] = False,
+    python: Annotated[bool, typer.Option("--python", help="Print a Python function.")] = False,
+) -> None:
+    """Print a function of a small mechanism in symbols."""
+    from ..errors import InputError
+    from ..loading import load
+
+    if latex and python:
+        raise InputError("--latex and --python: give one of them")
+    made = load(model).equations(function, symbols=symbols, frame=frame)
+    print(made.latex() if latex else made.python() if python else made)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[list[str] | None, typer.Argument(help="Entries, papers, or all. Default: list them.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder for figures and tables.")] = Path("out/reproduce"),
+) -> None:
+    """Make tables and figures of the papers again.
+
+    Exit status 1 where something that a paper states does not hold.
+    """
+    from .. import reproduce as papers
+    from .console import make_console
+    from .reproducing import print_entries, print_outcome, print_verdicts
+
+    console = make_console()
+    if not name:
+        print_entries(console, papers.entries().values())
+        return
+    chosen = papers.selected(name)
+    out.mkdir(parents=True, exist_ok=True)
+    outcomes = []
+    for entry in chosen:
+        outcome = entry.run(out)
+        print_outcome(console, entry, outcome)
+        outcomes.append((entry, outcome))
+    print_verdicts(console, outcomes)
+    if not all(outcome.passes for _, outcome in outcomes):
+        raise typer.Exit(1)

@@ -1,0 +1,49 @@
+"""`kinetree cost`: operations of a mechanism's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import ModelError
+from ..system import System
+from .console import clean, heading, make_table, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+USUAL = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "inertia_matrix",
+    "inverse_inertia_matrix",
+    "convective_matrix",
+    "gravity_torque",
+    "bias_torque",
+    "kinetic_energy",
+    "poses",
+)
+
+
+def print_costs(console: Console, system: System, functions: Sequence[str] | None) -> None:
+    """Print a row for each function; one that is not possible says why."""
+    heading(console, f"{clean(system.mechanism.name)}: operations of one sample")
+    columns = ("M", "A", "divisions", "roots", "sines", "others")
+    table = make_table(console, "function", *columns, numeric=columns)
+    refused = []
+    for name in functions or USUAL:
+        try:
+            c = system.cost(name)
+        except ModelError as error:
+            if functions:
+                raise
+            refused.append(f"{name}: {error}")
+            continue
+        table.add_row(name, *map(str, (c.M, c.A, c.divisions, c.roots, c.sines, c.others)))
+    print_table(console, table)
+    for line in refused:
+        console.print(clean(line))
+    console.print(
+        "M: multiplications and divisions, products with constants too. A: additions and subtractions. Signs are free.",
+        style="dim",
+    )

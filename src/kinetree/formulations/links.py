@@ -1,0 +1,193 @@
+"""The bodies of a tree about the points that their twists are taken at: joint origins or mass centres."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import unknown_name
+from ..model.mechanism import Mechanism
+from .kinematics import BodyState, Matrix, body_states, gravity, skew
+
+ABOUT = {"origin": "joint origins", "centre": "mass centres"}
+
+
+@dataclass(frozen=True)
+class Link:
+    """A body and the joint that carries it, about the point x that moves with dx; all in the ground's axes.
+
+    p [6, k] is the joint's motion and dp its rate, M the mass matrix, and dM the convective matrix of M t' + dM t = w:
+    W M of [Saha2013] (12), which [Saha1999] (8) calls the mass rate. R holds the body's axes; `shift` leads from the
+    joint's origin to x.
+    """
+
+    name: str
+    joint: str
+    parent: int
+    x: Matrix
+    dx: Matrix
+    shift: Matrix
+    R: Matrix
+    w: Matrix
+    p: Matrix
+    dp: Matrix
+    M: Matrix
+    dM: Matrix
+    armature: Matrix
+    dofs: slice
+
+    @property
+    def Omega(self) -> Matrix:
+        """Both halves crossed with omega.                                                    [Saha1999] (2)"""
+        return _blocks(skew(self.w), skew(self.w))
+
+    @property
+    def W(self) -> Matrix:
+        """The angular half crossed with omega.                                               [Saha2013] (2)"""
+        return _blocks(skew(self.w), np.zeros((3, 3)))
+
+    @property
+    def t(self) -> Matrix:
+        """The twist [omega; v of x]."""
+        return np.concatenate([self.w, self.dx])
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links of a mechanism at one state, parents first."""
+
+    name: str
+    about: str
+    each: tuple[Link, ...]
+    qd: Matrix
+    gravity: Matrix
+
+    def __len__(self) -> int:
+        """Return the number of bodies."""
+        return len(self.each)
+
+    @property
+    def nv(self) -> int:
+        """The number of degrees of freedom."""
+        return len(self.qd)
+
+    @cached_property
+    def paths(self) -> tuple[tuple[int, ...], ...]:
+        """For each body, those on its way from the ground, itself last."""
+        out: list[tuple[int, ...]] = []
+        for i, link in enumerate(self.each):
+            out.append((i,) if link.parent < 0 else (*out[link.parent], i))
+        return tuple(out)
+
+    @cached_property
+    def behind(self) -> tuple[tuple[int, ...], ...]:
+        """For each body, itself and those that it carries: the gamma_i of [Saha2013] (44), of bodies."""
+        out: list[list[int]] = [[] for _ in self.each]
+        for k, path in enumerate(self.paths):
+            for i in path:
+                out[i].append(k)
+        return tuple(map(tuple, out))
+
+    def propagation(self, i: int, j: int) -> Matrix:
+        """Return A_ij (about origins) or B_ij (centres): the twist of j as that of i. [Saha2013] (5), (36b)"""
+        return shifted(self.each[j].x - self.each[i].x)
+
+    def propagation_rate(self, i: int, j: int) -> Matrix:
+        """Return the rate of the propagation: only its lower left block changes."""
+        return shifted(self.each[j].dx - self.each[i].dx) - np.eye(6)
+
+    def inward(self, values: list[Matrix]) -> list[Matrix]:
+        """Return X~_i = X_i + sum of A^T X~_c A over the children c, for matrices X.           [Saha2013] (20)"""
+        out = [x.copy() for x in values]
+        for i in reversed(range(len(self))):
+            j = self.each[i].parent
+            if j >= 0:
+                A = self.propagation(i, j)
+                out[j] += A.T @ out[i] @ A
+        return out
+
+    def on_paths(self, block: Callable[[int, int], Matrix]) -> Matrix:
+        """Return the matrix [6n, 6n] of a block (i, j) wherever body j is on the way to body i."""
+        out = np.zeros((6 * len(self), 6 * len(self)))
+        for i, path in enumerate(self.paths):
+            for j in path:
+                out[6 * i : 6 * i + 6, 6 * j : 6 * j + 6] = block(i, j)
+        return out
+
+    def columns(self, block: Callable[[Link], Matrix]) -> Matrix:
+        """Return the matrix [6n, nv] of a block [6, k] for each joint."""
+        out = np.zeros((6 * len(self), self.nv))
+        for i, b in enumerate(self.each):
+            out[6 * i : 6 * i + 6, b.dofs] = block(b)
+        return out
+
+    def diagonal(self, block: Callable[[Link], Matrix]) -> Matrix:
+        """Return the matrix [6n, 6n] of a block [6, 6] for each body."""
+        out = np.zeros((6 * len(self), 6 * len(self)))
+        for i, b in enumerate(self.each):
+            out[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = block(b)
+        return out
+
+    def index(self, name: str) -> int:
+        """Return the number of a body by its name."""
+        names = [link.name for link in self.each]
+        if name not in names:
+            raise unknown_name("body", name, names)
+        return names.index(name)
+
+
+def _blocks(upper: Matrix, lower: Matrix) -> Matrix:
+    out = np.zeros((6, 6))
+    out[:3, :3], out[3:, 3:] = upper, lower
+    return out
+
+
+def shifted(a: Matrix) -> Matrix:
+    """Return [1 0; a x 1]."""
+    out = np.eye(6)
+    out[3:, :3] = skew(a)
+    return out
+
+
+def links(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin") -> Links:
+    """Return the links of a mechanism at coordinates q [nq] and speeds qd [nv], zero by default."""
+    if about not in ABOUT:
+        raise unknown_name("reference point", str(about), ABOUT, where="about")
+    states = body_states(mechanism, q, qd)
+    make = _about_origin if about == "origin" else _about_centre
+    each = tuple(make(s, joint.name) for s, joint in zip(states, mechanism.joints, strict=True))
+    speeds = np.zeros(mechanism.nv) if qd is None else np.array(qd, dtype=float)
+    return Links(mechanism.name, about, each, speeds, gravity(mechanism))
+
+
+def _about_centre(s: BodyState, joint: str) -> Link:
+    """p = [e; e x d] of a revolute joint.                                                [Saha1999] (2), (13)"""
+    T, dT = _to_centre(s)
+    M = _blocks(s.I, s.m * np.eye(3))
+    dM = _blocks(skew(s.w) @ s.I, np.zeros((3, 3)))
+    dc = s.v + np.cross(s.w, s.d)
+    return Link(
+        s.name, joint, s.parent, s.c, dc, s.d, s.R, s.w, T @ s.P, T @ s.dP + dT @ s.P, M, dM, s.armature, s.dofs
+    )
+
+
+def _about_origin(s: BodyState, joint: str) -> Link:
+    """M of [Saha2013] (47b), and the convective matrix of the centre carried to the origin.
+
+    Differs from the paper: Omega M E of (47a) gives the same wrench, but a C without dI/dt - 2 C skew; this one gives
+    the C of mass centres to the last term. See docs/theory/convective.md.
+    """
+    T, dT = _to_centre(s)
+    centre = _about_centre(s, joint)
+    M = T.T @ centre.M @ T
+    dM = T.T @ (centre.M @ dT + centre.dM @ T)
+    return Link(s.name, joint, s.parent, s.o, s.v, np.zeros(3), s.R, s.w, s.P, s.dP, M, dM, s.armature, s.dofs)
+
+
+def _to_centre(s: BodyState) -> tuple[Matrix, Matrix]:
+    """Return the propagation from the origin to the mass centre, and its rate."""
+    return shifted(-s.d), shifted(-np.cross(s.w, s.d)) - np.eye(6)

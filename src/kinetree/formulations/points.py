@@ -1,0 +1,212 @@
+"""Equimomental systems: points whose mass, mass centre and inertia are those of a body.
+
+Three systems of possible bodies and one for any numbers, all by the second moment J = sum m r r^T = tr(I)/2 1 - I of a
+body, which adds up as mass does:
+
+    seven     corners of a box about the frame's origin, masses of any sign              [Gupta2013] (1)-(13)
+    four      equal masses at the corners of a stretched tetrahedron (Routh)
+    positive  six points on the principal axes, none of negative mass
+    signed    the same six at any distance with a seventh at the centre: for any numbers, also a mass of zero
+
+Derivations: docs/theory/points.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..algebra.vectors import from_moments
+from ..errors import ModelError, unknown_name
+from .kinematics import Matrix
+
+ROUNDING = 16 * np.finfo(float).eps
+"""Second moments below this, relative to their sum, are the rounding of a zero."""
+
+CORNERS = np.array([[1, 1, 1], [1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, -1, 1], [1, -1, -1]], dtype=float)
+"""The signs of the seven points, in the order of [Gupta2013] table 1; the corner (-, -, -) is left out."""
+
+TETRAHEDRON = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Masses [k] in kg at positions [k, 3] in m, in a body's frame."""
+
+    masses: Matrix
+    positions: Matrix
+
+    def moved(self, shift: ArrayLike) -> Points:
+        """Return the same points in a frame whose origin is at -shift."""
+        return Points(self.masses, self.positions + np.asarray(shift, dtype=float))
+
+
+def body_of(points: Points) -> tuple[float, Matrix, Matrix]:
+    """Return mass [kg], mass centre [m] and inertia about it [3, 3]; about the origin where the mass is zero."""
+    m = float(points.masses.sum())
+    first = points.masses @ points.positions
+    com = first / m if m != 0 else np.zeros(3)
+    arms = points.positions - com
+    J = (arms.T * points.masses) @ arms
+    return m, com, np.trace(J) * np.eye(3) - J
+
+
+def seven_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str = "") -> Points:
+    """Return the seven points of a body, about the origin of the frame.                [Gupta2013] (1)-(13)
+
+    Differs from the paper: `inertia` is the tensor about that origin, whose products are minus the sums that (5)-(7)
+    call I_xy = sum m x y. Its diagonal alone makes h real or not, and masses may be negative. A direction with h = 0
+    leaves (2)-(7) without the equations that h multiplies: of all masses that solve the rest, the smallest are taken.
+
+    Args:
+        mass: Of the body [kg], more than zero.
+        com: The mass centre in the frame [m].
+        inertia: About the frame's origin [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
+        where: Named in errors.
+    """
+    J = _second_moment(inertia)
+    _refuse_massless(mass, "seven", where)
+    floor = ROUNDING * abs(float(np.trace(J)))
+    _refuse_imaginary(np.diag(J), floor, mass, ("I_xx", "I_yy", "I_zz"), ("h_x", "h_y", "h_z"), where)
+    first = mass * np.asarray(com, dtype=float)
+    h = np.sqrt(np.maximum(np.diag(J), 0.0) / mass)  # (11)-(13)
+    for k in range(3):
+        if J[k, k] <= floor:
+            needed = first[k] != 0 or np.any(np.delete(J[k], k) != 0)
+            h[k] = np.sqrt(floor / mass) if needed else 0.0  # a width within rounding of none
+    x, y, z = CORNERS.T
+    rows = np.array([np.ones(7), x, y, z, x * y, y * z, z * x])
+    arms = np.array([1.0, *h, h[0] * h[1], h[1] * h[2], h[2] * h[0]])
+    sums = np.array([mass, *first, J[0, 1], J[1, 2], J[2, 0]])
+    kept = arms > 0
+    masses, *_ = np.linalg.lstsq(rows[kept], sums[kept] / arms[kept], rcond=None)  # (1)-(7)
+    return Points(np.asarray(masses, dtype=float), CORNERS * h)
+
+
+def four_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str = "") -> Points:
+    """Return Routh's four points of a body: mass / 4 each, real for every possible body.
+
+    In principal axes at the mass centre they are at (+-a, +-b, +-c) with an even number of minus signs, where
+    a^2 = J_x / m and so on: then sum m r = 0 and sum m r r^T = diag(J).
+
+    Args:
+        mass: Of the body [kg], more than zero.
+        com: The mass centre in the frame [m].
+        inertia: About the mass centre [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
+        where: Named in errors.
+    """
+    _refuse_massless(mass, "four", where)
+    moments, axes = _principal(inertia, mass, where)
+    return Points(np.full(4, mass / 4), TETRAHEDRON * np.sqrt(moments / mass) @ axes.T).moved(com)
+
+
+def positive_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str = "") -> Points:
+    """Return six points of a body with no negative mass: a pair on each principal axis, all at one distance.
+
+    The distance is l = sqrt(tr(J) / m), and a pair weighs m J_k / tr(J): then the masses sum to m, and m r r^T to J.
+    Points without mass are left out; a body without extent is one point.
+
+    Args:
+        mass: Of the body [kg], more than zero.
+        com: The mass centre in the frame [m].
+        inertia: About the mass centre [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
+        where: Named in errors.
+    """
+    _refuse_massless(mass, "positive", where)
+    moments, axes = _principal(inertia, mass, where)
+    total = float(moments.sum())
+    if total == 0:
+        return Points(np.array([mass]), np.zeros((1, 3))).moved(com)
+    return _pairs(mass * moments / total, np.sqrt(total / mass), axes).moved(com)
+
+
+def signed_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, length: float = 1.0) -> Points:
+    """Return points of any mass and inertia, possible or not: a pair on each principal axis, the rest at the centre.
+
+    A pair at a distance l weighs J_k / l^2 whatever its sign, and the centre gets m - tr(J) / l^2. So a body with
+    inertia but no mass is a system of some mass less a point of that mass.
+
+    Args:
+        mass: Of the body [kg], any number.
+        com: The mass centre in the frame [m].
+        inertia: About the mass centre [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
+        length: The distance l [m]; any but zero will do.
+    """
+    moments, axes = np.linalg.eigh(_second_moment(inertia))
+    pairs = _pairs(moments / length**2, length, axes)
+    rest = mass - float(pairs.masses.sum())
+    return Points(np.append(pairs.masses, rest), np.vstack([pairs.positions, np.zeros(3)])).moved(com)
+
+
+SYSTEMS = ("seven", "four", "positive", "signed")
+
+
+def body_points(body: Any, system: str = "seven", *, at: ArrayLike = (0.0, 0.0, 0.0)) -> Points:
+    """Return the points of a body in its frame: none for a body without mass and inertia.
+
+    `at` is the centre of the box of seven points, the body's origin unless told: [Gupta2013] takes the next joint's.
+    A body with inertia but no mass has a first moment of zero, and the signed points at its origin in every system.
+    """
+    if system not in SYSTEMS:
+        raise unknown_name("system of points", system, SYSTEMS)
+    mass, com = float(body.mass), np.asarray(body.com, dtype=float)
+    central = np.array(from_moments(body.inertia), dtype=float)
+    where = f"body {body.name!r}"
+    if mass == 0:
+        return signed_points(0.0, np.zeros(3), central) if central.any() else Points(np.zeros(0), np.zeros((0, 3)))
+    if system == "four":
+        return four_points(mass, com, central, where=where)
+    if system == "positive":
+        return positive_points(mass, com, central, where=where)
+    if system == "signed":
+        return signed_points(mass, com, central)
+    arm = com - np.asarray(at, dtype=float)
+    shifted = central + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return seven_points(mass, arm, shifted, where=where).moved(at)
+
+
+def _second_moment(inertia: ArrayLike) -> Matrix:
+    tensor = np.asarray(inertia, dtype=float)
+    if tensor.shape == (6,):
+        tensor = np.array(from_moments(tensor), dtype=float)
+    return np.trace(tensor) / 2 * np.eye(3) - tensor
+
+
+def _pairs(masses: Matrix, length: float, axes: Matrix) -> Points:
+    kept = masses != 0
+    arms = length * axes.T[kept]
+    return Points(np.repeat(masses[kept] / 2, 2), np.stack([arms, -arms], axis=1).reshape(-1, 3))
+
+
+def _principal(inertia: ArrayLike, mass: float, where: str) -> tuple[Matrix, Matrix]:
+    """Return the principal second moments, cleared of rounding below zero, and their axes as columns."""
+    moments, axes = np.linalg.eigh(_second_moment(inertia))
+    floor = ROUNDING * abs(float(moments.sum()))
+    _refuse_imaginary(moments, floor, mass, ("I_1", "I_2", "I_3"), ("h_1", "h_2", "h_3"), where)
+    return np.where(moments > floor, moments, 0.0), axes
+
+
+def _refuse_imaginary(moments: Matrix, floor: float, mass: float, names, widths, where: str) -> None:
+    inertia = moments.sum() - moments
+    for k in range(3):
+        if moments[k] < -floor:
+            a, b = (names[(k + j) % 3] for j in (1, 2))
+            raise ModelError(
+                f"{widths[k]}^2 = {moments[k] / mass:.6g} m^2 is negative: {names[k]} = {inertia[k]:.6g} kg m^2 is too "
+                f"large beside {a} + {b} = {inertia.sum() - inertia[k]:.6g} kg m^2",
+                where=where,
+                remedy="no body can have this inertia: check units, signs and the point it is about; "
+                "signed points stand for any numbers",
+            )
+
+
+def _refuse_massless(mass: float, system: str, where: str) -> None:
+    if not mass > 0:
+        raise ModelError(
+            f"a {system}-point system of mass {mass:g} kg: h^2 = J / m is not a number",
+            where=where,
+            remedy="give the body mass, or use signed points",
+        )

@@ -1,0 +1,143 @@
+"""Matrices as tables with named blocks: plain text, HTML and LaTeX."""
+
+from __future__ import annotations
+
+import html as markup
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from .kinematics import Matrix
+
+Labels = Sequence[tuple[str, str]]
+"""A (block, entry) for each row or column: the body and a component, or the joint and its degree of freedom."""
+
+COMPONENTS = ("wx", "wy", "wz", "vx", "vy", "vz")
+NOISE = 1e-13
+"""Entries this small beside the largest are shown as zeros."""
+MOST = 60
+"""Rows or columns of a text table; the rest is counted."""
+
+
+def twist_labels(names: Iterable[str], components: Sequence[str] = COMPONENTS) -> Labels:
+    """Return a label for each component of the bodies' twists (or of wrenches, with nx ... fz)."""
+    return [(name, c) for name in names for c in components]
+
+
+def joint_labels(joints: Iterable[tuple[str, int]]) -> Labels:
+    """Return a label for each degree of freedom of (joint, count) pairs."""
+    return [(name, str(k + 1) if count > 1 else "") for name, count in joints for k in range(count)]
+
+
+def entries(matrix: Matrix, digits: int = 4) -> list[list[str]]:
+    """Return each entry as a short text; zeros are dots."""
+    floor = NOISE * float(np.abs(matrix).max(initial=0.0))
+    return [["." if abs(x) <= floor else f"{x:.{digits}g}" for x in row] for row in matrix]
+
+
+def text(matrix: Matrix, rows: Labels, columns: Labels, *, heading: str = "", width: int = 110) -> str:
+    """Return a plain table, in several parts where it is wider than `width`."""
+    shown = min(len(rows), MOST)
+    cells = entries(matrix)[:shown]
+    sides = _sides(rows[:shown])
+    out = [heading] if heading else []
+    for first, last in _parts(cells, columns, width - len(sides[0]) if sides else width):
+        part = [row[first:last] for row in cells]
+        out += _part(part, sides, columns[first:last])
+    left = [f"{len(x) - MOST} more {what}" for x, what in ((rows, "rows"), (columns, "columns")) if len(x) > MOST]
+    return "\n".join(out + ([f"... and {' and '.join(left)}"] if left else []))
+
+
+def _sides(rows: Labels) -> list[str]:
+    """Return the left margin of each row: the block once, then the entry."""
+    block = max((len(b) for b, _ in rows), default=0)
+    entry = max((len(e) for _, e in rows), default=0)
+    out, before = [], None
+    for b, e in rows:
+        out.append(f"{b if b != before else '':<{block}} {e:<{entry}}")
+        before = b
+    return out
+
+
+def _parts(cells: list[list[str]], columns: Labels, width: int) -> list[tuple[int, int]]:
+    """Return ranges of columns that fit, cut between blocks where that is possible."""
+    sizes = [_size(cells, columns, k) + 2 for k in range(min(len(columns), MOST))]
+    blocks = [len(list(group)) for _, group in groupby(columns[: len(sizes)], key=lambda label: label[0])]
+    out, first, at, used = [], 0, 0, 0
+    for count in blocks:
+        size = sum(sizes[at : at + count])
+        if used and used + size > width:
+            out.append((first, at))
+            first, used = at, 0
+        at, used = at + count, used + size
+    return [*out, (first, at)]
+
+
+def _size(cells: list[list[str]], columns: Labels, k: int) -> int:
+    alone = (k == 0 or columns[k - 1][0] != columns[k][0]) and (
+        k + 1 == len(columns) or columns[k + 1][0] != columns[k][0]
+    )
+    label = len(columns[k][0]) if alone else 0
+    return max(label, len(columns[k][1]), max((len(row[k]) for row in cells), default=0))
+
+
+def _part(cells: list[list[str]], sides: list[str], columns: Labels) -> list[str]:
+    margin = " " * (len(sides[0]) if sides else 0)
+    sizes = [_size(cells, columns, k) for k in range(len(columns))]
+    head, at = margin, 0
+    for block, group in groupby(columns, key=lambda label: label[0]):
+        count = len(list(group))
+        room = sum(sizes[at : at + count]) + 2 * count
+        head += f"  {block:>{room - 2}}" if count == 1 else f"  {block:<{room - 2}}"
+        at += count
+    out = [head.rstrip()]
+    if any(entry for _, entry in columns):
+        out.append((margin + "".join(f"  {e:>{s}}" for (_, e), s in zip(columns, sizes, strict=True))).rstrip())
+    for side, row in zip(sides, cells, strict=True):
+        out.append((side + "".join(f"  {x:>{s}}" for x, s in zip(row, sizes, strict=True))).rstrip())
+    return out
+
+
+def html(matrix: Matrix, rows: Labels, columns: Labels, *, heading: str = "") -> str:
+    """Return an HTML table with a header cell for each block."""
+    out = ["<table>"] + ([f"<caption>{markup.escape(heading)}</caption>"] if heading else [])
+    out.append("<tr><th></th><th></th>")
+    out += [f'<th colspan="{len(list(g))}">{markup.escape(b)}</th>' for b, g in groupby(columns, key=lambda x: x[0])]
+    out.append("</tr>")
+    if any(entry for _, entry in columns):
+        out.append("<tr><th></th><th></th>" + "".join(f"<th>{markup.escape(e)}</th>" for _, e in columns) + "</tr>")
+    before = None
+    for (block, entry), row in zip(rows, entries(matrix), strict=True):
+        name = markup.escape(block) if block != before else ""
+        data = "".join(f'<td style="text-align:right">{x}</td>' for x in row)
+        out.append(f"<tr><th>{name}</th><th>{markup.escape(entry)}</th>{data}</tr>")
+        before = block
+    return "".join([*out, "</table>"])
+
+
+def latex(matrix: Matrix, rows: Labels, columns: Labels) -> str:
+    """Return an array with a line between blocks, its rows and columns labelled."""
+    groups = [len(list(g)) for _, g in groupby(columns, key=lambda x: x[0])]
+    lines = [r"\begin{array}{r|" + "|".join("r" * n for n in groups) + "}"]
+    lines.append(" & ".join(["", *(_word(*label) for label in columns)]) + r" \\ \hline")
+    before = rows[0][0] if rows else ""
+    for label, row in zip(rows, entries(matrix), strict=True):
+        if label[0] != before:
+            lines.append(r"\hline")
+        before = label[0]
+        lines.append(" & ".join([_word(*label), *(_number(x) for x in row)]) + r" \\")
+    return "\n".join([*lines, r"\end{array}"])
+
+
+def _word(block: str, entry: str) -> str:
+    escaped = block.replace("\\", " ").replace("_", r"\_").replace("&", r"\&").replace("%", r"\%").replace("#", r"\#")
+    return rf"\text{{{escaped}}}" + (rf"_{{{entry}}}" if entry else "")
+
+
+def _number(x: str) -> str:
+    """Return 1.2e-05 as a power of ten, and a dot as a centred one."""
+    if "e" in x:
+        mantissa, exponent = x.split("e")
+        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}"
+    return r"\cdot" if x == "." else x

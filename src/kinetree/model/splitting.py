@@ -1,0 +1,58 @@
+"""Joints of several axes as chains of revolute joints on massless bodies: the same motion by the same coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .. import joints as joint_kinds
+from ..algebra.vectors import IDENTITY, Vector, transpose
+from .mechanism import Mechanism, resolved
+from .parts import Body, Joint, Placement
+
+SPLIT = ("universal", "euler")
+"""Kinds whose axes meet and whose speeds are those about the axes."""
+
+
+def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
+    """Return the mechanism with universal and Euler joints split, and each body's index before, None for new ones.
+
+    Coordinates, speeds and torques keep their order. The axes of one revolute joint after the other turn with less work
+    than a joint motion that depends on q. Numbers must not depend on free parameters.
+    """
+    values = mechanism.values()
+    bodies: list[Body] = []
+    joints: list[Joint] = []
+    origin: list[int | None] = []
+    taken = {b.name for b in mechanism.bodies}
+    for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
+        axes = _axes(resolved(joint, values)) if joint.kind in SPLIT else []
+        above, place = joint.parent, joint.placement
+        for k, axis in enumerate(axes[:-1]):
+            name = _free_name(f"{body.name}_{k + 1}", taken)
+            bodies.append(Body(name))
+            origin.append(None)
+            joints.append(_part(joint, k, above, name, place, axis))
+            above, place = name, Placement()
+        bodies.append(body)
+        origin.append(index)
+        joints.append(_part(joint, len(axes) - 1, above, body.name, place, axes[-1]) if axes else joint)
+    return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints)), origin
+
+
+def _axes(joint: Joint) -> list[Vector]:
+    if joint.kind == "euler":
+        return [IDENTITY["xyz".index(letter)] for letter in joint.sequence]
+    first, second, _ = transpose(joint_kinds.kind(joint.kind).frame(joint))
+    return [first, second]
+
+
+def _part(joint: Joint, k: int, parent: str, child: str, place: Placement, axis: Vector) -> Joint:
+    armature = joint.armature[k : k + 1]
+    return Joint(f"{joint.name}_{k + 1}", "revolute", parent, child, place, axis, armature=armature)
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

@@ -1,0 +1,40 @@
+"""The papers' tables and figures again, each with what the paper states and whether it holds here.
+
+One module a paper; each has ENTRIES. A new table or figure is a function of a folder that returns an Outcome, and a
+line in its module's list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+
+from ..errors import unknown_name
+from .entry import Check, Entry, Outcome
+
+PAPERS = ("saha1999", "saha2013", "gupta2013")
+
+
+def entries() -> dict[str, Entry]:
+    """Return every entry by name, in the order of the papers."""
+    modules = (import_module(f".{paper}", __name__) for paper in PAPERS)
+    return {entry.name: entry for module in modules for entry in module.ENTRIES}
+
+
+def selected(names: Iterable[str]) -> list[Entry]:
+    """Return entries by name; "all" stands for every one, a paper's name for all of its own."""
+    known = entries()
+    out: dict[str, Entry] = {}
+    for name in names:
+        if name == "all":
+            out |= known
+        elif name in PAPERS:
+            out |= {k: e for k, e in known.items() if k.startswith(name)}
+        elif name in known:
+            out[name] = known[name]
+        else:
+            raise unknown_name("entry", name, ("all", *PAPERS, *known))
+    return list(out.values())
+
+
+__all__ = ["Check", "Entry", "Outcome", "PAPERS", "entries", "selected"]

@@ -1,0 +1,198 @@
+"""[Saha1999]: the cost tables 1 and 2, and the planar arm of section 6.1."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from ..analysis.cost import Cost, cost, generic_robot
+from ..demo import planar_motion, planar_torques
+from ..loading import load
+from .entry import Check, Entry, Outcome, write_csv
+
+Formula = tuple[Fraction | int, ...]
+"""Coefficients of 1, n, n^2, n^3."""
+
+TABLE_1: dict[str, tuple[Formula, Formula]] = {
+    "Hollerbach (1980)": ((-277, 412), (-201, 320)),
+    "Luh et al. (1980)": ((-48, 150), (48, 131)),
+    "Walker and Orin (1982)": ((-22, 137), (-11, 101)),
+    "[Saha1999]": ((-44, 120), (-55, 97)),
+    "Khalil et al. (1986)": ((-92, 105), (-86, 94)),
+    "Angeles et al. (1989)": ((-109, 105), (-105, 90)),
+    "Balafoutis et al. (1988)": ((-69, 93), (-65, 81)),
+}
+"""Multiplications and additions of inverse dynamics, as printed."""
+
+TABLE_2: dict[str, tuple[Formula, Formula]] = {
+    "[Saha1999]": ((-335, 201), (-361, 193)),
+    "Featherstone (1983)": ((-198, 199), (-173, 174)),
+    "Walker and Orin (1982)": (
+        (-47, Fraction(115, 3), Fraction(23, 2), Fraction(1, 6)),
+        (-46, Fraction(233, 6), 7, Fraction(1, 6)),
+    ),
+}
+"""The same of forward dynamics."""
+
+PRINTED = {
+    ("Hollerbach (1980)", 6): (2195, 1719),
+    ("Luh et al. (1980)", 6): (852, 834),
+    ("Walker and Orin (1982)", 6, 1): (800, 595),
+    ("[Saha1999]", 6, 1): (676, 527),
+    ("Khalil et al. (1986)", 6): (538, 478),
+    ("Angeles et al. (1989)", 6): (521, 435),
+    ("Balafoutis et al. (1988)", 6): (489, 421),
+    ("[Saha1999]", 6, 2): (871, 797),
+    ("[Saha1999]", 12, 2): (2077, 1955),
+    ("Featherstone (1983)", 6): (996, 871),
+    ("Featherstone (1983)", 12): (2190, 1915),
+    ("Walker and Orin (1982)", 6, 2): (633, 475),
+    ("Walker and Orin (1982)", 12, 2): (2357, 1716),
+}
+"""The paper's own values of the formulas; a number 1 or 2 tells the table where both have a row."""
+
+SLIPS = {2: ("Differs from the paper: it prints 480A for Walker and Orin at n = 6, where its formula gives 475A.",)}
+
+
+def table(number: int, function: str, rows: dict[str, tuple[Formula, Formula]], folder: Path, best: str) -> Outcome:
+    """Return a cost table with our row last: counts of the Programs that run, never numbers from memory.
+
+    Ours must not exceed the row `best` of the paper, both in M and in A, at n = 6 and 12.
+    """
+    ours = {n: cost(generic_robot(n), function) for n in (6, 9, 12)}
+    lines = [
+        (name, _text(m), _text(a), *(f"{_at(m, n)}M {_at(a, n)}A" for n in (6, 12))) for name, (m, a) in rows.items()
+    ]
+    mine = ("Kinetree", _line(ours, "M"), _line(ours, "A"), str(ours[6]), str(ours[12]))
+    headings = ("algorithm", "M", "A", "n = 6", "n = 12")
+    checks = [_agreement(number, rows)]
+    for n in (6, 12):
+        m, a = (_at(formula, n) for formula in rows[best])
+        states = f"{best}, n = {n}: {m}M {a}A"
+        checks.append(Check(states, f"Kinetree: {ours[n]}", ours[n].M <= m and ours[n].A <= a))
+    file = write_csv(folder / f"saha1999_table_{number}.csv", headings, [*lines, mine])
+    notes = (
+        "Of a generic all-revolute robot by modified DH: all numbers general, the ground's frame that of the first "
+        "joint, gravity general. Divisions count as M; products with constants count, signs and sines do not.",
+        *SLIPS.get(number, ()),
+    )
+    return Outcome(tuple(checks), ((f"Table {number}: {function}", (headings, *lines, mine)),), (file,), notes)
+
+
+def table_1(folder: Path) -> Outcome:
+    """Count inverse dynamics."""
+    return table(1, "inverse_dynamics", TABLE_1, folder, best="Balafoutis et al. (1988)")
+
+
+def table_2(folder: Path) -> Outcome:
+    """Count forward dynamics."""
+    return table(2, "forward_dynamics", TABLE_2, folder, best="[Saha1999]")
+
+
+def figure_5(folder: Path) -> Outcome:
+    """Draw the torques of the planar arm along (38) and compare them with the explicit expressions."""
+    from ..view import plots
+
+    arm, t = load("planar_3r"), np.linspace(0.0, 10.0, 1001)
+    motion = planar_motion(t)
+    torques, explicit = arm.inverse_dynamics(*motion), planar_torques(arm, *motion)
+    difference = float((np.abs(torques - explicit).max(axis=0) / np.abs(explicit).max(axis=0)).max())
+    names = [rf"$\tau_{k}$" for k in (1, 2, 3)]
+    files = (
+        plots.curves(
+            folder / "saha1999_figure_5.png",
+            t,
+            torques,
+            names=names,
+            label="torque  [N m]",
+            heading="[Saha1999] figure 5: torques of the planar arm",
+        ),
+        write_csv(
+            folder / "saha1999_figure_5.csv",
+            ("t", "tau_1", "tau_2", "tau_3", "explicit_1", "explicit_2", "explicit_3"),
+            np.column_stack([t, torques, explicit]).tolist(),
+        ),
+    )
+    rest = float(np.abs(torques[[0, -1]] - arm.gravity_torque(motion[0][[0, -1]])).max())
+    checks = (
+        Check(
+            "the torques of the recursion are those of the explicit expressions",
+            f"largest difference {difference:.1e} of the largest torque",
+            difference <= 1e-13,
+        ),
+        Check("(38) starts and ends at rest", f"torques there are gravity's to {rest:.1e} N m", rest <= 1e-13),
+    )
+    return Outcome(checks, (), files, ("The paper prints no masses and lengths: those of the library's arm are used.",))
+
+
+def closed_forms(folder: Path) -> Outcome:
+    """Print the torques of the planar arm in symbols, and compare them with the explicit expressions."""
+    arm = load("planar_3r")
+    made = arm.equations("inverse_dynamics", symbols="all")
+    scope: dict = {}
+    exec(compile(made.python(), "planar_3r", "exec"), scope)  # our own text, made above
+    rng = np.random.default_rng(1)
+    q, qd, qdd = rng.normal(size=(3, 50, 3))
+    symbolic = np.array([scope["inverse_dynamics"](*state) for state in zip(q, qd, qdd, strict=True)])
+    explicit = planar_torques(arm, q, qd, qdd)
+    difference = float(np.abs(symbolic - explicit).max() / np.abs(explicit).max())
+    file = folder / "saha1999_planar_torques.tex"
+    file.write_text(made.latex() + "\n", encoding="ascii")
+    rows = tuple((f"tau_{k}", str(entry)) for k, entry in enumerate(made.entries, 1))
+    check = Check(
+        "the expressions match those of Angeles (1997)",
+        f"difference to Lagrange's by hand at 50 states: {difference:.1e} of the largest torque",
+        difference <= 1e-14,
+    )
+    return Outcome((check,), (("Torques in symbols", (("", "expression"), *rows)),), (file,))
+
+
+def _agreement(number: int, rows: dict[str, tuple[Formula, Formula]]) -> Check:
+    """Compare the paper's formulas with its own numbers."""
+    wrong = []
+    count = 0
+    for key, printed in PRINTED.items():
+        name, n, *tables = key
+        if name in rows and tables in ([], [number]):
+            count += 1
+            found = tuple(_at(formula, n) for formula in rows[name])
+            if found != printed:
+                wrong.append(f"{name}, n = {n}: printed {printed}, by the formula {found}")
+    return Check(f"the table's formulas give its {count} printed numbers", "; ".join(wrong) or "they do", not wrong)
+
+
+def _at(formula: Formula, n: int) -> int:
+    """Return a formula's value; the papers round fractions to whole numbers."""
+    return int(sum(c * n**k for k, c in enumerate(formula)))
+
+
+def _text(formula: Formula) -> str:
+    """Return a formula as the paper prints it, highest power first."""
+    out = ""
+    for k in reversed(range(len(formula))):
+        c = formula[k]
+        if c:
+            sign = "-" if c < 0 else "+"
+            power = "" if k == 0 else "n" if k == 1 else f"n^{k}"
+            size = str(abs(c)) if Fraction(c).denominator == 1 else f"({abs(c)})"
+            out += f" {sign} {size}{power}" if out else f"{'-' if c < 0 else ''}{size}{power}"
+    return out
+
+
+def _line(counts: dict[int, Cost], letter: str) -> str:
+    """Return the formula of counts that grow by the same number from n = 6 to 9 and on to 12."""
+    a, b, c = (getattr(counts[n], letter) for n in (6, 9, 12))
+    if b - a != c - b or (b - a) % 3:
+        return "not linear"
+    slope = (b - a) // 3
+    return _text((a - 6 * slope, slope))
+
+
+ENTRIES = (
+    Entry("saha1999-table-1", "Saha1999", "cost of inverse dynamics, algorithms side by side", table_1),
+    Entry("saha1999-table-2", "Saha1999", "cost of forward dynamics, algorithms side by side", table_2),
+    Entry("saha1999-section-6.1", "Saha1999", "explicit torques of the planar arm", closed_forms),
+    Entry("saha1999-figure-5", "Saha1999", "torques of the planar arm along (38)", figure_5),
+)

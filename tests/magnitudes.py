@@ -1,0 +1,39 @@
+"""How large the terms are that inertias and torques are sums of: the scale of their rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kinetree.formulations.spatial_operators import spatial_operators
+from kinetree.model import Mechanism
+
+EPS = float(np.finfo(float).eps)
+
+
+def inertia_scale(mechanism: Mechanism, q) -> float:
+    """Return the largest sum of absolute terms of an entry of I."""
+    s = spatial_operators(mechanism, q)
+    V = np.abs(s.Phi @ s.H)
+    return float((V.T @ np.abs(s.M) @ V).max(initial=0.0))
+
+
+def convective_scale(mechanism: Mechanism, q, qd) -> float:
+    """Return the largest sum of absolute terms of an entry of C."""
+    s = spatial_operators(mechanism, q, qd)
+    V, dV = _velocities(s)
+    return float((V.T @ (np.abs(s.M) @ dV + np.abs(s.Omega) @ V)).max(initial=0.0))
+
+
+def torque_scale(mechanism: Mechanism, q, qd, qdd=None, wrenches=None) -> float:
+    """Return the largest sum of absolute terms of a torque: of inertia, motion, gravity and external wrenches."""
+    s = spatial_operators(mechanism, q, qd, wrenches)
+    V, dV = _velocities(s)
+    speeds = np.abs(qd)
+    rates = dV @ speeds + (V @ np.abs(qdd) if qdd is not None else 0.0)
+    terms = np.abs(s.M) @ rates + np.abs(s.Omega) @ (V @ speeds) + np.abs(s.F_G) + np.abs(s.F_Q)
+    return float((V.T @ terms).max(initial=0.0))
+
+
+def _velocities(s) -> tuple[np.ndarray, np.ndarray]:
+    V = np.abs(s.Phi @ s.H)
+    return V, np.abs(s.Phi) @ (np.abs(s.dB) @ V + np.abs(s.dH))

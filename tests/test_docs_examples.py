@@ -1,0 +1,49 @@
+"""The Python blocks of the documentation, run as a reader would: in order, one namespace a page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.compiler.sweeps import Tree
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+NAV = (DOCS.parent / "mkdocs.yml").read_text().split("\nnav:\n", 1)[1]
+LISTED = re.findall(r"([\w./-]+\.md)\s*$", NAV, re.MULTILINE)
+PAGES = sorted({*LISTED, *(str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md"))})
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: str) -> list[tuple[int, str]]:
+    """Return the Python blocks of a page with the lines they start on."""
+    text = (DOCS / page).read_text()
+    return [(text[: found.start()].count("\n") + 2, found.group(1)) for found in BLOCK.finditer(text)]
+
+
+def numbers() -> Tree:
+    """Return a tree on plain numbers, on which the sweeps of a page can run as they stand there."""
+    arm = kt.load("stanford").mechanism
+    state = np.random.default_rng(1).normal(size=(3, arm.nv)).tolist()
+    tree = Tree(arm, dict(zip(("q", "qd", "qdd"), state, strict=True)))
+    tree.ground.dt = tree.rho
+    return tree
+
+
+def test_every_page_is_listed():
+    """Find every page of the navigation in the folder, and the reverse."""
+    assert sorted(LISTED) == PAGES
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+def test_examples_run(page, tmp_path, monkeypatch):
+    """Run the blocks of a page one after the other in a folder of their own; errors name the page's line."""
+    if ".equations(" in (DOCS / page).read_text():
+        pytest.importorskip("sympy")
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {"__name__": "__example__", "tree": numbers()}
+    for line, block in blocks(page):
+        exec(compile("\n" * (line - 1) + block, str(DOCS / page), "exec"), scope)
