@@ -1,5 +1,7 @@
 """What textbooks say of one rigid body, in plain NumPy."""
 
+# ruff: noqa: E741 - I is the papers' letter
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,10 +1,14 @@
 """Random mechanisms and states: hypothesis draws the structure and a seed, NumPy the awkward numbers.
 
-Every number is general (no zeros, no ones, no right angles), unless a test asks for something else: zeros mask bugs.
+Geometry is "general" (no zeros, no ones, no right angles: zeros mask bugs), "neat" (parallel, crossing and almost
+parallel axes, right angles, zero offsets: what the compiler folds), or "mixed", joint by joint.
 """
+
+# ruff: noqa: E741 - I is the papers' letter
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import hypothesis
@@ -12,6 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kinetree import System
+from kinetree.algebra.rotations import about
 from kinetree.joints import KINDS, kind
 from kinetree.joints.euler import SEQUENCES
 from kinetree.model import GROUND, Body, Frame, Joint, Mechanism, Placement, assemble
@@ -41,30 +46,55 @@ def nested(array) -> tuple:
     return tuple(nested(x) if np.ndim(x) else float(x) for x in np.asarray(array))
 
 
-def placement(rng: np.random.Generator, size: float = 0.5) -> Placement:
-    """Return a general placement."""
-    return Placement(nested(rng.normal(size=3) * size), rotation(rng))
+def neat_rotation(rng: np.random.Generator) -> tuple:
+    """Return no turn, a quarter turn, a turn about one axis, or a very small one."""
+    k = int(rng.integers(3))
+    angle = rng.choice([0.0, math.pi / 2, -math.pi / 2, math.pi, rng.uniform(-3, 3), 10.0 ** rng.uniform(-16, -4)])
+    return about(k, float(angle)).matrix()
 
 
-def body(name: str, rng: np.random.Generator) -> Body:
-    """Return a body with a physically possible, general inertia."""
+def some_zeros(v: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a vector with about half of its entries zero."""
+    return v * rng.integers(0, 2, v.shape)
+
+
+def placement(rng: np.random.Generator, *, neat: bool = False) -> Placement:
+    """Return a placement."""
+    r = rng.normal(size=3) * 0.5
+    return Placement(nested(some_zeros(r, rng)), neat_rotation(rng)) if neat else Placement(nested(r), rotation(rng))
+
+
+def body(name: str, rng: np.random.Generator, *, neat: bool = False) -> Body:
+    """Return a body with a physically possible inertia."""
     mass = float(np.exp(rng.normal()))
     second = np.exp(rng.normal(size=3)) * 0.05 * mass  # principal second moments: any positive ones are possible
+    if neat:
+        com = some_zeros(rng.normal(size=3) * 0.3, rng)
+        return Body(name, mass, nested(com), (*nested(second.sum() - second), 0.0, 0.0, 0.0))
     R = np.array(rotation(rng))
     I = R @ np.diag(second.sum() - second) @ R.T
     return Body(name, mass, nested(rng.normal(size=3) * 0.3), nested([*np.diag(I), I[0, 1], I[1, 2], I[2, 0]]))
 
 
-def joint(name: str, what: str, parent: str, child: str, rng: np.random.Generator, *, armature: bool = False) -> Joint:
-    """Return a joint of a kind with a general axis and placement."""
-    axis = rng.normal(size=3)
+def joint(
+    name: str,
+    what: str,
+    parent: str,
+    child: str,
+    rng: np.random.Generator,
+    *,
+    armature: bool = False,
+    neat: bool = False,
+) -> Joint:
+    """Return a joint of a kind."""
+    axis = rng.choice([-1.0, 1.0]) * np.eye(3)[rng.integers(3)] if neat else rng.normal(size=3)
     across = np.cross(axis, rng.normal(size=3)) if rng.random() < 0.5 else None
     return Joint(
         name,
         what,
         parent,
         child,
-        placement(rng),
+        placement(rng, neat=neat),
         axis=nested(axis),
         axis2=nested(across) if what == "universal" and across is not None else None,
         pitch=float(rng.normal() * 0.2),
@@ -74,7 +104,13 @@ def joint(name: str, what: str, parent: str, child: str, rng: np.random.Generato
 
 
 def random_mechanism(
-    kinds: Sequence[str], parents: Sequence[int], seed: int, *, armature: bool = False, name: str = "random"
+    kinds: Sequence[str],
+    parents: Sequence[int],
+    seed: int,
+    *,
+    armature: bool = False,
+    geometry: str = "general",
+    name: str = "random",
 ) -> Mechanism:
     """Return the mechanism of joint kinds and parents (-1: the ground) with the numbers of a seed.
 
@@ -83,9 +119,11 @@ def random_mechanism(
     rng = np.random.default_rng(seed)
     bodies, joints = [], []
     for k, (what, parent) in enumerate(zip(kinds, parents, strict=True)):
-        bodies.append(body(f"b{k}", rng))
+        neat = {"general": False, "neat": True, "mixed": bool(rng.random() < 0.5)}[geometry]
+        bodies.append(body(f"b{k}", rng, neat=neat))
         above = GROUND if parent < 0 else f"b{parent}"
-        joints.append(joint(f"j{k}", what, above, f"b{k}", rng, armature=armature and bool(rng.random() < 0.5)))
+        driven = armature and bool(rng.random() < 0.5)
+        joints.append(joint(f"j{k}", what, above, f"b{k}", rng, armature=driven, neat=neat))
     frames = [Frame("tool", f"b{len(bodies) - 1}" if bodies else GROUND, placement(rng))]
     gravity = nested(rng.normal(size=3) * 5)
     return assemble(name, bodies, joints, frames=frames, gravity=gravity)
@@ -107,7 +145,8 @@ def mechanisms(
         chosen[0] = draw(st.sampled_from(list(root)))
     parents = [-1] + [draw(st.integers(0 if root else -1, k - 1)) for k in range(1, len(chosen))]
     seed = draw(st.integers(0, 2**32 - 1))
-    return random_mechanism(chosen, parents, seed, armature=armature and draw(st.booleans()))
+    geometry = draw(st.sampled_from(["general", "neat", "mixed"]))
+    return random_mechanism(chosen, parents, seed, armature=armature and draw(st.booleans()), geometry=geometry)
 
 
 @st.composite

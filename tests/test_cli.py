@@ -21,6 +21,7 @@ from kinetree.cli.listing import print_library
 from kinetree.cli.showing import print_system
 from kinetree.demo import Check, Demo, History, Timing
 from kinetree.formats.report import Report
+from runs import swinging
 
 URDF = """\
 <robot name="two">
@@ -111,7 +112,7 @@ def test_help_lists_the_commands(capsys):
     out = re.sub(" +", " ", capsys.readouterr().out)
     assert "list List the built-in mechanisms, with their sources.\n" in out
     assert "show Show a mechanism and the report of its import.\n" in out
-    assert "demo Compute, compare, time and draw arms of the papers.\n" in out
+    assert "demo Compute, compare, simulate, time and draw arms.\n" in out
     assert "..." not in out.split("Commands:")[1], "no line of help is cut"
 
 
@@ -283,6 +284,8 @@ def fake_demo(residual: float) -> Demo:
         condition=10.0,
         checks=(Check("two routes", residual, 1e-12),),
         timing=Timing("arm", 1000, 1e-5, True, True),
+        fall=swinging("stanford"),
+        tracking=swinging("kuka_lwr4"),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import kinetree as kt
 from kinetree import demo
+from kinetree.demo import moving
 from tolerance import assert_close
 
 TIMES = np.linspace(0.0, 10.0, 41)
@@ -22,7 +23,7 @@ def result():
 
 def test_every_agreement_holds(result):
     """Run the demonstration and find every residual within its bound."""
-    assert len(result.checks) == 7
+    assert len(result.checks) == 9
     for check in result.checks:
         assert_close(check.residual, 0.0, check.bound, check.what)
     assert result.smallest_eigenvalue > 0
@@ -47,6 +48,8 @@ def test_steps_are_said():
     assert [text.split(":")[0] for text in said] == [
         "Stanford arm",
         "planar 3R arm",
+        "KUKA LWR 4+",
+        "Stanford arm",
         "KUKA LWR 4+",
         "KUKA LWR 4+",
     ]
@@ -112,3 +115,22 @@ def test_power_check_sees_a_wrong_acceleration():
 
     assert demo._power_check(arm, demo.stanford_motion, TIMES).holds
     assert not demo._power_check(arm, wrong, TIMES).holds
+
+
+def test_the_fall_turns_height_into_speed(result):
+    """Let the Stanford arm fall and find what gravity gave in its kinetic energy."""
+    given = -np.diff(result.fall["potential_energy"][[0, -1]])
+    assert given > 100.0
+    assert_close(result.fall["kinetic_energy"][-1], given[0], 1e-8 * given[0], "kinetic energy")
+    wrong = replace(result.fall, qd=result.fall.qd * (1 + 1e-6))
+    assert not moving.energy_check(wrong).holds
+    assert not moving.energy_check(replace(result.fall, status="stopped: too early")).holds
+
+
+def test_the_error_under_control_shrinks_as_it_should(result):
+    """Start beside the motion, end on it, and see the comparison fail for another rate."""
+    errors = moving.tracking_errors(result.tracking)
+    assert_close(errors[0], [moving.START] * 7, 1e-15, "at the start")
+    assert_close(errors[-1], [0.0] * 7, 1e-9, "at the end")
+    late = replace(result.tracking, q=result.tracking.q + 1e-7)
+    assert not moving.tracking_check(late).holds

@@ -3,6 +3,7 @@
 >>> import kinetree as kt
 >>> arm = kt.load("stanford")
 >>> tau = arm.inverse_dynamics(q, qd, qdd)
+>>> run = kt.simulate(arm, q0, duration=10.0)
 """
 
 from .errors import InputError, KinetreeError, ModelError, UnknownNameError
@@ -22,30 +23,64 @@ from .model import (
     Shape,
     assemble,
 )
+from .results import Trajectory, read_trajectory
+from .running import simulate
+from .simulation.changes import with_gear, with_payload
+from .simulation.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
+from .simulation.from_casadi import FromCasadi
+from .simulation.joint_forces import JointDamper, JointFriction, JointSpring, JointStops
+from .simulation.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
+from .simulation.references import Cosine, Cycloid, Hold, Polynomial, Table, Trapezoid
 from .system import System
 
 __version__ = "0.1.0"
 
 __all__ = [
     "GROUND",
+    "PD",
     "Body",
+    "ComputedTorque",
+    "Cosine",
     "Coupling",
+    "Cycloid",
+    "ExternalWrench",
+    "FeedForward",
     "ForceElement",
     "Frame",
+    "FromCasadi",
+    "Function",
+    "Hold",
     "InputError",
     "Joint",
+    "JointDamper",
+    "JointFriction",
+    "JointSpring",
+    "JointStops",
     "KinetreeError",
     "Limits",
+    "LinearActuator",
     "Loop",
     "Mechanism",
     "ModelError",
+    "PDGravity",
     "Parameter",
     "Placement",
+    "Polynomial",
+    "Saturated",
     "Shape",
+    "SpringDamper",
     "System",
+    "Table",
+    "Trajectory",
+    "Trapezoid",
     "UnknownNameError",
     "__version__",
     "assemble",
+    "forces_of",
     "from_dh",
     "load",
+    "read_trajectory",
+    "simulate",
+    "with_gear",
+    "with_payload",
 ]

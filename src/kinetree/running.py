@@ -14,10 +14,13 @@ from .compiler.cache import digest
 from .compiler.native import native
 from .errors import InputError
 from .results.trajectory import Trajectory
+from .simulation.events import Event, EventHit, Onward, Watch, as_options, of_run
+from .simulation.held import held_loads
 from .simulation.methods import Method, choose, stepper
 from .simulation.point_forces import forces_of
 from .simulation.rates import Controller, Force, loads, rates
 from .simulation.runs import Run, Settings, check_times, run
+from .simulation.sampled import PythonControl, Sampled, run_held
 from .simulation.stiff import run_bdf
 from .system import System
 
@@ -32,8 +35,9 @@ def simulate(
     *,
     duration: float | None = None,
     times: ArrayLike | None = None,
-    control: Controller | None = None,
+    control: Controller | Sampled | PythonControl | None = None,
     forces: Sequence[Force] | None = None,
+    events: Sequence[Event] = (),
     parameters: ArrayLike | None = None,
     method: str = "auto",
     dt: float | None = None,
@@ -49,7 +53,8 @@ def simulate(
     The output `times` are 1001 over the `duration` [s] where they are not given. `forces` are those that the mechanism
     describes (damping and friction of its joints, springs and dampers) unless others are given; [] means none. Methods
     with fixed steps take `dt` [s], the others keep the error of a step below atol + rtol |y|. A `checkpoint` file
-    lets a run that was killed go on to the same bits. Ctrl-C ends a run with what was computed.
+    lets a run that was killed go on to the same bits. Ctrl-C ends a run with what was computed. `events` are looked for
+    between the output times (see docs/events-and-monitors.md); `event_hits(run)` lists those that were found.
     """
     times = _times(duration, times)
     start = _start(system, q0, qd0)
@@ -57,38 +62,80 @@ def simulate(
     chosen = choose(method, dt, rtol)
     settings = _settings(chosen, times, dt, rtol, atol, max_steps)
     acting = forces_of(system.mechanism) if forces is None else list(forces)
+    watch = Watch(system.mechanism, events, values)
+    if isinstance(control, Sampled | PythonControl):
+        _no_checkpoint(checkpoint, type(control).__name__)
+        with _shown(progress) as show:
+            moved = run_held(
+                system.mechanism, chosen, acting, control, start, times, settings,
+                parameters=values, threads=threads, progress=show, watch=watch,
+            )  # fmt: skip
+        hits = watch.locate(moved.run, moved.onward) if watch else []
+        moved = moved.cut_to(watch.cut(moved.run, hits), times)
+        acted = held_loads(system.mechanism, acting, values, moved)
+        return _trajectory(system, moved.run, chosen, settings, acted, values, hits)
     if chosen.scheme is None:
-        if checkpoint is not None:
-            raise InputError(f"{chosen.name} keeps no checkpoints; use a native method")
-        done = run_bdf(rates(system.mechanism, acting, control), *start, times, settings, values)
+        _no_checkpoint(checkpoint, chosen.name)
+        program = rates(system.mechanism, acting, control)
+
+        def again(q, qd, t, more):
+            return run_bdf(program, q, qd, t, settings, more)
+
+        done = again(*start, times, values)
     else:
         made = stepper(system.mechanism, chosen, acting, control)
         key = digest(made.program.hash, chosen.name, repr(settings), *(x.tobytes().hex() for x in (*start, times)))
+
+        def again(q, qd, t, more):
+            return run(made, q, qd, t, settings, parameters=more)
+
         with _shown(progress) as show:
             done = run(
-                made, *start, times, settings,
-                parameters=values, threads=threads, progress=show, checkpoint=checkpoint, key=key,
+                made, *start, times, settings, parameters=values, threads=threads,
+                progress=show, checkpoint=checkpoint, key=key, until=watch.stops if watch else None,
             )  # fmt: skip
-    return _trajectory(system, done, chosen, settings, acting, control, values)
+    hits = watch.locate(done, _onward(done, again, values)) if watch else []
+    done = watch.cut(done, hits)
+    more = () if values is None else (values[..., None, :],)
+    with np.errstate(all="ignore"):  # runs that failed are NaN from then on, and say so
+        acted = native(loads(system.mechanism, acting, control))(done.t[:, None], done.q, done.qd, *more)
+    return _trajectory(system, done, chosen, settings, acted, values, hits)
 
 
-def _trajectory(system: System, done: Run, method: Method, settings: Settings, forces, control, values) -> Trajectory:
+def _onward(done: Run, again: Callable[..., Run], parameters: np.ndarray | None) -> Onward:
+    """Return how to go on from a sample of a run to a time before the next."""
+
+    def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
+        own = None if parameters is None else of_run(parameters, index)
+        short = again(done.q[(*index, k)], done.qd[(*index, k)], np.array([done.t[k], t]), own)
+        return short.q[-1], short.qd[-1]
+
+    return onward
+
+
+def _no_checkpoint(checkpoint: str | Path | None, who: str) -> None:
+    if checkpoint is not None:
+        raise InputError(f"{who} keeps no checkpoints; use a native method")
+
+
+def _trajectory(
+    system: System, done: Run, method: Method, settings: Settings, acted, values, hits: Sequence[EventHit]
+) -> Trajectory:
     """Return the run as a Trajectory, a single one cut after its last good state."""
     t, q, qd = done.t, done.q, done.qd
+    torque, accelerations, wrenches = acted
     if q.ndim == 2:
         good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
         end = len(t) if good.all() else int(np.argmin(good))
-        t, q, qd = t[:end], q[:end], qd[:end]
-    program = loads(system.mechanism, forces, control)
-    more = () if values is None else (values[..., None, :],)
-    with np.errstate(all="ignore"):  # runs that failed are NaN from then on, and say so
-        torque, accelerations, wrenches = native(program)(t[:, None], q, qd, *more)
-    fixed = {"dt": settings.dt}
-    adaptive = {"rtol": settings.rtol, "atol": settings.atol, "max_steps": settings.most}
+        t, q, qd, torque, accelerations, wrenches = (x[:end] for x in (t, q, qd, torque, accelerations, wrenches))
+    options = {"dt": settings.dt}
+    if method.adaptive:
+        options = {"rtol": settings.rtol, "atol": settings.atol, "max_steps": settings.most}
     return Trajectory(
         system, t, q, qd,
         parameters=values, torque=torque, accelerations=accelerations, wrenches=wrenches, method=method.name,
-        options=adaptive if method.adaptive else fixed, status=done.status, evaluations=int(done.evaluations.sum()),
+        options=options | ({"events": as_options(hits)} if hits else {}), status=done.status,
+        evaluations=int(done.evaluations.sum()),
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ class System:
         dtype: str | type = "float64",
     ) -> Function:
         """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` the count of it."""
-        request = Request(name, frame, axes, wrenches, np.dtype(dtype).name)
+        request = Request(name, frame, axes, wrenches, _dtype_name(dtype))
         function = self._functions.get(request)
         if function is None:
             function = self._functions[request] = Function(self.mechanism, request)
@@ -258,11 +258,19 @@ class System:
 
         def call(*arrays):
             arguments = arrays + more
-            if np.dtype(dtype) == np.float32:
+            if _dtype_name(dtype) == "float32":
                 arguments = tuple(np.asarray(a, dtype=np.float32) for a in arguments)
             return run(arguments, out=out, threads=threads)
 
         return call
+
+
+def _dtype_name(dtype: str | type) -> str:
+    """Return the name of a dtype; what is none keeps its text, for the error to come."""
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        return str(dtype)
 
 
 class _Ready(dict):

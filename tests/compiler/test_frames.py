@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from strategies import random_mechanism
-from tolerance import assert_close
 
 import kinetree as kt
 from kinetree.algebra.rotations import Planar, from_rpy
@@ -13,6 +11,8 @@ from kinetree.compiler import sweeps
 from kinetree.compiler.build import Request, build
 from kinetree.compiler.frames import chosen_frames, plain_frames, standing
 from kinetree.compiler.sweeps import Tree
+from strategies import random_mechanism
+from tolerance import assert_close
 
 EPS = np.finfo(float).eps
 

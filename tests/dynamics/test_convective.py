@@ -11,7 +11,7 @@ from hypothesis import given
 from evaluation import along, compute
 from kinetree import Parameter, System, assemble
 from kinetree.model import parse
-from strategies import State, examples, moving_mechanisms, random_mechanism
+from strategies import FLAT, State, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close
 
 
@@ -24,7 +24,21 @@ def test_rate_of_inertia_less_twice_convective_is_skew(mechanism):
     N = along(mechanism, "inertia_matrix", s.q, s.qd) - 2 * C
     size = np.abs(C).max(axis=(1, 2), keepdims=True) + np.abs(N).max(axis=(1, 2), keepdims=True)
     symmetric = (N + np.swapaxes(N, 1, 2)) / np.where(size > 0, size, 1.0)
-    assert_close(symmetric, np.zeros_like(C), 1e-12, "dI/dt - 2C")  # 4e-14
+    assert_close(symmetric, np.zeros_like(C), 1e-12, "dI/dt - 2C")  # 4e-15
+
+
+@given(moving_mechanisms(FLAT, most=5))
+@examples(20)
+def test_entries_are_christoffels_symbols(mechanism):
+    """Find C_ij = sum of (dI_ij/dq_k + dI_ik/dq_j - dI_jk/dq_i) qd_k / 2, where speeds are rates of coordinates."""
+    s = State(mechanism)
+    slopes = [along(mechanism, "inertia_matrix", s.q, e) for e in np.eye(mechanism.nv)]
+    D = np.stack(slopes, axis=-1)  # D[n, i, j, k] = dI_ij / dq_k
+    symbols = 0.5 * (D + np.swapaxes(D, 2, 3) - np.moveaxis(D, 3, 1))
+    expected = np.einsum("nijk,nk->nij", symbols, s.qd)
+    C = compute(mechanism, "convective_matrix", s.q, s.qd)
+    size = 1.0 + np.abs(expected).max()
+    assert_close(C / size, expected / size, 1e-13, "Christoffel")  # 4e-16
 
 
 @given(moving_mechanisms())
@@ -42,7 +56,10 @@ def test_a_mass_parameter_of_zero_works():
     made = random_mechanism(["revolute"] * 3, [-1, 0, 1], 3)
     first, middle, last = made.bodies
     free = assemble(
-        "free", [first, replace(middle, mass=parse("m")), last], made.joints, parameters=[Parameter("m", 1.0, free=True)]
+        "free",
+        [first, replace(middle, mass=parse("m")), last],
+        made.joints,
+        parameters=[Parameter("m", 1.0, free=True)],
     )
     baked = assemble("baked", [first, replace(middle, mass=0.0), last], made.joints)
     s = State(made)
@@ -58,4 +75,4 @@ def test_light_bodies_give_no_noise(mass):
     light = assemble("light", bodies, made.joints)
     s = State(light)
     N = along(light, "inertia_matrix", s.q, s.qd) - 2 * compute(light, "convective_matrix", s.q, s.qd)
-    assert_close(N + np.swapaxes(N, 1, 2), np.zeros_like(N), 1e-12, "dI/dt - 2C")  # 2e-15
+    assert_close(N + np.swapaxes(N, 1, 2), np.zeros_like(N), 1e-12, "dI/dt - 2C")  # 4e-15

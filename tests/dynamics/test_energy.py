@@ -1,5 +1,7 @@
 """Energies, momentum and mass centre, and what does not change along a motion."""
 
+# ruff: noqa: E741 - I is the papers' letter
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -31,8 +33,8 @@ def test_kinetic_energy_three_ways(mechanism):
     by_bodies = 0.5 * np.einsum("nki,kij,nkj->n", t, masses, t)
     armature = [x for j in mechanism.joints for x in j.armature or (0.0,) * kind(j.kind).NV]
     by_bodies = by_bodies + 0.5 * s.qd**2 @ np.array(armature)
-    assert_close(relative(T, by_matrix), 0.0, 100 * EPS, "qd^T I qd / 2")  # 6 eps
-    assert_close(relative(T, by_bodies), 0.0, 100 * EPS, "sum over bodies")  # 5 eps
+    assert_close(relative(T, by_matrix), 0.0, 100 * EPS, "qd^T I qd / 2")  # 2e-15
+    assert_close(relative(T, by_bodies), 0.0, 100 * EPS, "sum over bodies")  # 9e-16
 
 
 @given(mechanisms())
@@ -45,9 +47,9 @@ def test_potential_energy_and_mass_centre_are_sums_over_bodies(mechanism):
     places = np.stack([T[:, k, :3, :3] @ np.array(b.com) + T[:, k, :3, 3] for k, b in enumerate(mechanism.bodies)])
     moment = np.einsum("k,knj->nj", m, places)
     U, c = compute(mechanism, "potential_energy", q), compute(mechanism, "center_of_mass", q)
-    assert_close(c, moment / m.sum(), 50 * EPS * np.abs(places).max(), "mass centre")  # 3 eps
+    assert_close(c, moment / m.sum(), 50 * EPS * np.abs(places).max(), "mass centre")  # 4e-16
     size = m.sum() * np.abs(places).max() * np.abs(mechanism.gravity).max()
-    assert_close(U / size, -(moment @ np.array(mechanism.gravity)) / size, 50 * EPS, "potential energy")  # 4 eps
+    assert_close(U / size, -(moment @ np.array(mechanism.gravity)) / size, 50 * EPS, "potential energy")  # 2e-16
 
 
 @given(mechanisms())
@@ -62,7 +64,7 @@ def test_momentum_is_the_sum_over_bodies(mechanism):
         n, p = (np.einsum("nij,nj->ni", T[:, k, :3, :3], x) for x in (h[:, :3], h[:, 3:]))
         total += np.concatenate([n + np.cross(T[:, k, :3, 3], p), p], axis=-1)
     size = np.abs(total).max() + 1.0
-    assert_close(compute(mechanism, "momentum", s.q, s.qd) / size, total / size, 100 * EPS, "momentum")  # 5 eps
+    assert_close(compute(mechanism, "momentum", s.q, s.qd) / size, total / size, 100 * EPS, "momentum")  # 1e-15
 
 
 @given(moving_mechanisms())
@@ -79,7 +81,7 @@ def test_power_is_balanced(mechanism):
     scale = np.abs(growth) + np.abs(terms).sum(axis=-1)
     I = compute(mechanism, "inertia_matrix", s.q)
     size = scale + np.einsum("ni,nij,nj->n", np.abs(s.qd), np.abs(I), np.abs(qdd))
-    assert_close((growth - terms.sum(axis=-1)) / size, np.zeros(len(size)), 1e-13, "dE/dt = power")  # 3e-15
+    assert_close((growth - terms.sum(axis=-1)) / size, np.zeros(len(size)), 1e-13, "dE/dt = power")  # 4e-16
 
 
 @given(moving_mechanisms(root=("free", "free_euler"), armature=False))
@@ -96,7 +98,7 @@ def test_momentum_of_a_floating_mechanism_is_kept(mechanism):
     size = np.abs(compute(floating, "momentum", s.q, qdd)).max(axis=-1) + np.abs(tau).max(initial=0.0)
     I = compute(floating, "inertia_matrix", s.q)
     size = size + np.abs(np.einsum("nij,nj->ni", np.abs(I), np.abs(qdd))).max(axis=-1)
-    assert_close(growth / size[:, None], np.zeros_like(growth), 1e-10, "dh/dt")  # 4e-15
+    assert_close(growth / size[:, None], np.zeros_like(growth), 1e-10, "dh/dt")  # 5e-16
 
 
 @pytest.mark.parametrize("bodies", [0, 1])

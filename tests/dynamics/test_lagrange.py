@@ -37,7 +37,7 @@ def test_lagrange_gives_the_torques(name, armature):
     s = State(mechanism, 3)
     expected = np.stack([lagrange(mechanism, s.q[k], s.qd[k], s.qdd[k]) for k in range(3)])
     tau = compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd)
-    assert_close(relative(tau, expected), 0.0, 1e-9, "Lagrange")  # 2e-15
+    assert_close(relative(tau, expected), 0.0, 1e-9, "Lagrange")  # 1e-15
 
 
 def test_mechanisms_cover_every_flat_kind():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import ellipj, ellipk, ellipkinc
-from tolerance import assert_close
 
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.simulation.methods import METHODS, choose, stepper
 from kinetree.simulation.runs import PIECE, Settings, check_times, run
+from tolerance import assert_close
 
 G = 9.81
 

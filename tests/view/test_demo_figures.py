@@ -8,6 +8,7 @@ import pytest
 import kinetree as kt
 from kinetree.demo import Check, Demo, History, Timing
 from kinetree.view.demo_figures import draw_demo, figure_folder
+from runs import swinging
 
 
 def result() -> Demo:
@@ -22,14 +23,18 @@ def result() -> Demo:
         1.0,
         (Check("nothing", 0.0, 1e-12),),
         Timing("arm", 1, 1.0, True, True),
+        swinging("stanford"),
+        swinging("kuka_lwr4", torque=np.ones((41, 7))),
     )
 
 
 def test_figures_are_written(tmp_path):
-    """Draw the three figures as PNG files of a size for print."""
+    """Draw the five figures as PNG files of a size for print, and write a page for each of two runs."""
     files = draw_demo(result(), tmp_path)
-    assert [file.name for file in files] == ["stanford_torques.png", "kuka_torques.png", "planar_3r_torques.png"]
-    for file in files:
+    names = ["stanford_torques.png", "kuka_torques.png", "planar_3r_torques.png", "stanford_fall.png"]
+    assert [file.name for file in files] == [*names, "kuka_tracking.png", "stanford_fall.html", "kuka_tracking.html"]
+    assert all("<html" in file.read_text() for file in files[5:])
+    for file in files[:5]:
         data = file.read_bytes()
         assert data.startswith(b"\x89PNG")
         width, height = (int.from_bytes(data[k : k + 4], "big") for k in (16, 20))

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..errors import KinetreeError
-from . import analyses
+from . import analyses, simulating
 
 app = typer.Typer(
     name="kinetree",
@@ -21,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(simulating.app)
 app.add_typer(analyses.app)
 
 
@@ -84,9 +85,9 @@ def show(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the figures.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="The folder for the figures and pages.")] = Path("out"),
 ) -> None:
-    """Compute, compare, time and draw arms of the papers."""
+    """Compute, compare, simulate, time and draw arms."""
     from ..demo import run
     from ..view.demo_figures import draw_demo, figure_folder
     from .console import make_console

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..demo import Demo
+from ..demo.moving import START, tracking_errors
 from .console import heading, make_table, print_table
 
 if TYPE_CHECKING:
@@ -39,6 +42,22 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
         f"{demo.smallest_eigenvalue:.3g}, largest condition number {demo.condition:.3g}."
     )
 
+    heading(console, "Simulations")
+    for text, run in (
+        ("free fall from rest", demo.fall),
+        (f"computed torque from {START:g} rad beside the motion", demo.tracking),
+    ):
+        console.print(
+            f"{run.system.mechanism.name}, {text}: {run.t[-1]:g} s by {run.method} in {run.evaluations:,} evaluations, "
+            f"{run.status}."
+        )
+    kinetic, potential = (demo.fall[f"{sort}_energy"][[0, -1]] for sort in ("kinetic", "potential"))
+    console.print(
+        f"The fall turns {potential[0] - potential[1]:.9g} J of gravity into {kinetic[1] - kinetic[0]:.9g} J of motion."
+    )
+    errors = np.abs(tracking_errors(demo.tracking)).max(axis=1)
+    console.print(f"Under control, the largest error shrinks from {errors[0]:.1e} to {errors[-1]:.1e} rad.")
+
     heading(console, "Speed")
     timing = demo.timing
     console.print(
@@ -48,7 +67,7 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     for what, same in (("split into four calls", timing.same_split), ("on two threads", timing.same_threads)):
         console.print(f"The batch {what}: {'the same bits' if same else 'OTHER BITS'}.")
 
-    heading(console, "Figures")
+    heading(console, "Figures, and pages that replay the runs in a browser")
     for file in files:
         console.print(str(file), soft_wrap=True)
     console.print()

@@ -58,8 +58,9 @@ def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
         z = axes[:, 2]
         parent = mechanism.parents[i]
         origin = _origin(joint, z, out[parent] if parent >= 0 else WorkingFrame(), _has_axis(joints, parent))
-        if main[i] is not None:
-            axes = _facing(axes, z, origin, joints[main[i]])
+        child = main[i]
+        if child is not None:
+            axes = _facing(axes, z, origin, joints[child])
         elif joint.kind == "revolute":
             axes = _turned(axes, z, np.array(resolved(mechanism.bodies[i].com, values), dtype=float))
         out.append(WorkingFrame(_tuples(axes), tuple(map(float, origin))))  # type: ignore[arg-type]

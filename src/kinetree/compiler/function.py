@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..joints import kind
 from ..model.mechanism import Mechanism
 from . import cache
 from .build import Request, build, refuse_singular, signature
@@ -32,7 +33,7 @@ class Function:
         self.mechanism = mechanism
         refuse_singular(mechanism, self.request)
         self.inputs, self.output = signature(mechanism, self.request)
-        self._bad = ctypes.c_int64(0)
+        self._bad = (ctypes.c_int64 * 2)()
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
     @property
@@ -58,9 +59,9 @@ class Function:
 
         The kernel itself counts blocks with NaN or infinities, so that the check costs next to nothing.
         """
-        before = self._bad.value
+        before = tuple(self._bad)
         result = self.unchecked(arguments, out=out, threads=threads)
-        if self._bad.value != before:
+        if tuple(self._bad) != before:
             self._refuse_non_finite(arguments)
         return result
 
@@ -83,12 +84,12 @@ class Function:
                 return otherwise(*arguments, **options)
             if constant:
                 arguments += constant
-            before = count[0]
+            inputs, outputs = count
             try:
                 result = gufunc(*arguments)
             except (ValueError, TypeError) as error:
                 raise self._explained(arguments, None, error) from None
-            if count[0] != before:
+            if count[0] != inputs or count[1] != outputs:
                 self._refuse_non_finite(arguments)
             return result
 
@@ -194,3 +195,19 @@ class Function:
                     + (f", and {len(bad) - 1} more entries are not finite" if len(bad) > 1 else "")
                     + "; give finite numbers, or check=False to let NaN through"
                 )
+        self._refuse_zero_quaternions(arguments)
+
+    def _refuse_zero_quaternions(self, arguments: tuple) -> None:
+        """Name a quaternion of length zero; other results that are not finite are those of singular states."""
+        at = 0
+        for joint in self.mechanism.joints:
+            size = kind(joint.kind).NQ
+            for a, given in zip(self.inputs, arguments, strict=True):
+                if a.name in ("q", "q2") and joint.kind in ("spherical", "free"):
+                    quaternion = np.asarray(given, dtype=float)[..., at + size - 4 : at + size]
+                    if not quaternion.any(axis=-1).all():
+                        raise InputError(
+                            f"{self.name}: {a.name} has a quaternion of length zero (joint {joint.name!r}); "
+                            "give one of unit length"
+                        )
+            at += size

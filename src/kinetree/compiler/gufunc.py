@@ -12,7 +12,7 @@ TYPES = {"float64": 12, "float32": 11}  # NPY_DOUBLE, NPY_FLOAT
 NAME_OFFSET, OBJECT_OFFSET = 56, 88  # fields `name` and `obj` of PyUFuncObject on 64-bit machines
 
 
-def register(address: int, counter: ctypes.c_int64, name: str, doc: str, signature: str, arity: tuple[int, int],
+def register(address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int],
              dtype: str, keep: Any) -> np.ufunc:  # fmt: skip
     """Return a gufunc that runs the kernel at an address; `keep` stays alive as long as the gufunc does."""
     nin, nout = arity

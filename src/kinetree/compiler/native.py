@@ -19,4 +19,4 @@ def native(program: Program, dtype: str = "float64") -> np.ufunc:
     loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_object(program, dtype)))
     signature = core_signature(program.inputs, program.outputs)
     arity = (len(program.inputs), len(program.outputs))
-    return register(loaded.address, ctypes.c_int64(0), program.name, signature, signature, arity, dtype, loaded)
+    return register(loaded.address, (ctypes.c_int64 * 2)(), program.name, signature, signature, arity, dtype, loaded)

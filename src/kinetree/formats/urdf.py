@@ -220,7 +220,15 @@ def _root(source: Source, parts: _Parts) -> str:
 
 
 def _remarks(source: Source, parts: _Parts, mechanism: Mechanism) -> None:
-    """Report what was read, in numbers."""
+    """Report what was read, in numbers, and limits that no coordinate can keep."""
+    for joint in mechanism.joints:
+        for lower, upper in zip(joint.limits.lower, joint.limits.upper, strict=False):
+            if lower > upper:
+                line = parts.elements[joint.name].line if joint.name in parts.elements else None
+                text = (
+                    f"joint {joint.name!r}: the lower limit {lower:g} is above the upper limit {upper:g}; both are kept"
+                )
+                source.report.suspect(text, line)
     source.report.read(
         f"{len(parts.links)} links and {len(parts.elements)} joints: {len(mechanism.bodies)} bodies, "
         f"{mechanism.nv} degrees of freedom, {len(mechanism.frames)} frames, {len(mechanism.couplings)} couplings"

@@ -31,7 +31,8 @@ class Equations:
 
     def acceleration(self, tau: ArrayLike) -> Matrix:
         """Return qdd under given torques, by a dense solution."""
-        return np.linalg.solve(self.I, np.asarray(tau, dtype=float) + self.external - self.convective - self.g)
+        acting = np.asarray(tau, dtype=float) + self.external - self.convective - self.g
+        return np.asarray(np.linalg.solve(self.I, acting), dtype=np.float64)
 
 
 def external_wrenches(states: list[BodyState], wrenches: ArrayLike | None) -> list[Matrix]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..algebra.scalars import is_number, snap, sqrt
+from ..algebra.scalars import snap, sqrt, where
 from ..algebra.spatial import Twist
-from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, cross, dot, scale, sub, transpose
+from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale
 from ..errors import ModelError
 
 X, Y, Z = IDENTITY
@@ -32,32 +32,27 @@ def unit(v: Vector) -> Vector:
 def axes_with_z(axis: Vector) -> Matrix:
     """Return a rotation whose third column is the axis; a signed permutation where the axis is one of x, y, z.
 
-    The first column is y for x, z for y, x for z (and for -z); else it is the part of the coordinate axis least
-    along the axis that is across it.
+    The first column is x for z and for -z, -z for x, x for y. In general (x, y, z) has
+    (1 + s a x^2, s a x y, -s x) with s the sign of z and a = -1/(s + z): smooth but where z changes sign, and finite
+    for every axis, so that it serves for axes of free parameters too.
     """
-    if all(is_number(x) for x in axis):
-        axis = tuple(snap(x) for x in unit(axis))  # type: ignore[assignment]
-        for k, e in enumerate(IDENTITY):
-            if axis == e:
-                return transpose((IDENTITY[(k + 1) % 3], IDENTITY[(k + 2) % 3], e))
-            if axis == tuple(-x for x in e):
-                first, second = IDENTITY[(k + 1) % 3], IDENTITY[(k + 2) % 3]
-                return transpose((first, tuple(-x for x in second), axis))  # type: ignore[arg-type]
-        least = min(range(3), key=lambda k: abs(axis[k]))
-    else:
-        axis, least = unit(axis), 0  # a free parameter: any value must do, but one along x
-    across = IDENTITY[least]
-    first = unit(sub(across, scale(dot(across, axis), axis)))
-    return transpose((first, cross(axis, first), axis))
+    x, y, z = unit(axis)
+    s = where(z < 0.0, -1.0, 1.0)
+    a = -1.0 / (s + z)
+    b = x * y * a
+    rows = ((1.0 + s * x * x * a, b, x), (s * b, s + y * y * a, y), (-s * x, -y, z))
+    return tuple(tuple(map(snap, row)) for row in rows)  # type: ignore[return-value]
 
 
 def random_in_limits(joint, rng, spans) -> tuple[float, ...]:
     """Return uniform coordinates inside the joint's limits, or inside +- span where a limit is missing."""
     out = []
     for k, span in enumerate(spans):
-        lower = joint.limits.lower[k] if joint.limits.lower else -span
-        upper = joint.limits.upper[k] if joint.limits.upper else span
-        lower = max(lower, -span) if math.isinf(lower) else lower
-        upper = min(upper, span) if math.isinf(upper) else upper
+        lower = joint.limits.lower[k] if joint.limits.lower else -math.inf
+        upper = joint.limits.upper[k] if joint.limits.upper else math.inf
+        if math.isinf(lower):
+            lower = -span if upper > -span else upper - 2 * span
+        if math.isinf(upper):
+            upper = span if lower < span else lower + 2 * span
         out.append(float(rng.uniform(lower, upper)) if upper > lower else float(lower))
     return tuple(out)

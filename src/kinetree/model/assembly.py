@@ -9,6 +9,7 @@ from .checks import check, unique_names
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
 from .parts import Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
+from .tidying import tidy, vector
 from .topology import depth_order
 
 
@@ -32,17 +33,22 @@ def assemble(
 
     `lenient` lets impossible inertias pass, for files of others; `checks.impossible_inertias` lists them.
     """
+    sorts = {
+        "body": bodies, "joint": joints, "frame": frames, "loop": loops, "coupling": couplings, "force": forces,
+        "parameter": parameters, "scenery": scenery,
+    }  # fmt: skip
+    parts = {sort: tuple(tidy(x, f"{sort} {x.name!r}") for x in given) for sort, given in sorts.items()}
     loose = Mechanism(
         name=name,
-        bodies=tuple(bodies),
-        joints=tuple(joints),
-        frames=tuple(frames),
-        loops=tuple(loops),
-        couplings=tuple(couplings),
-        forces=tuple(forces),
-        gravity=tuple(gravity),
-        parameters=tuple(parameters),
-        scenery=tuple(scenery),
+        bodies=parts["body"],
+        joints=parts["joint"],
+        frames=parts["frame"],
+        loops=parts["loop"],
+        couplings=parts["coupling"],
+        forces=parts["force"],
+        gravity=vector(gravity, 3, "gravity"),
+        parameters=parts["parameter"],
+        scenery=parts["scenery"],
         source=source,
         description=description,
     )

@@ -13,7 +13,7 @@ from .. import joints as joint_kinds
 from ..algebra.vectors import from_moments
 from ..errors import ModelError, unknown_name
 from .mechanism import Mechanism, resolved
-from .parameters import Expression
+from .parameters import CONSTANTS, FUNCTIONS, Expression
 from .parts import GROUND, Body, Joint
 
 ORTHONORMAL = 1e-6
@@ -21,6 +21,8 @@ ORTHONORMAL = 1e-6
 TRIANGLE = 1e-6
 """How much, relative to the largest, one principal moment may exceed the sum of the others: printed digits."""
 MAX_NAME = 1000
+RESERVED = {*CONSTANTS, *FUNCTIONS}
+"""Names with a meaning of their own in formulas."""
 
 
 def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
@@ -38,7 +40,7 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
         if isinstance(plain, Body) and not lenient:
             body(plain)
         if isinstance(plain, Joint):
-            joint(plain)
+            joint(plain, lenient=lenient)
         for placement in _placements(plain):
             rotation(placement.rotation, where)
     _finite(resolved(mechanism.gravity, values), "gravity")
@@ -57,6 +59,11 @@ def unique_names(mechanism: Mechanism) -> None:
             if item.name in seen:
                 raise ModelError(f"two of the {sort} names are {item.name!r}", remedy="rename one of them")
             seen.add(item.name)
+    for parameter in mechanism.parameters:
+        if parameter.name in RESERVED:
+            raise ModelError(
+                f"a parameter is called {parameter.name!r}, which formulas know already", remedy="rename the parameter"
+            )
     if any(b.name == GROUND for b in mechanism.bodies):
         raise ModelError(f"a body is called {GROUND!r}, the name of the fixed world", remedy="rename the body")
     taken = {b.name for b in mechanism.bodies} | {GROUND}
@@ -127,7 +134,7 @@ def inertia_excess(inertia: Iterable[float]) -> tuple[float, tuple[float, ...]]:
     return max(-a, c - a - b) / size, (a, b, c)
 
 
-def joint(j: Any) -> None:
+def joint(j: Any, *, lenient: bool = False) -> None:
     """Refuse an unknown kind, a zero axis, and numbers of the wrong count."""
     where = f"joint {j.name!r}"
     kind = joint_kinds.kind(j.kind, where=where)
@@ -145,6 +152,11 @@ def joint(j: Any) -> None:
         if numbers and len(numbers) != count:
             raise ModelError(
                 f"{len(numbers)} {label} for a {j.kind} joint", where=where, remedy=f"give {count}, or none"
+            )
+    for lower, upper in zip(j.limits.lower, j.limits.upper, strict=False):
+        if lower > upper and not lenient:
+            raise ModelError(
+                f"the lower limit {lower:g} is above the upper limit {upper:g}", where=where, remedy="swap them"
             )
     if any(a < 0 for a in j.armature):
         raise ModelError("the armature is negative", where=where, remedy="an armature is zero or more")

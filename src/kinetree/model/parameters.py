@@ -47,19 +47,30 @@ class Expression:
 
     def __str__(self) -> str:
         """Return text that parses back to an equal expression."""
-        if self.op == "name":
-            return self.args[0]
-        if self.op in FUNCTIONS:
-            return f"{self.op}({_text(self.args[0])})"
-        if self.op == "neg":
-            return f"(-{_text(self.args[0])})"
-        return f"({_text(self.args[0])} {self.op} {_text(self.args[1])})"
+        first, steps = self._spine()
+        text, before = _atom(first), ""
+        for op, right in steps:
+            if (op == "^" and before) or (op in "*/" and before in ("+", "-")):
+                text = f"({text})"
+            text += f"^{float(right)!r}" if op == "^" else f" {op} {_operand(right)}"
+            before = op
+        return text
+
+    def _spine(self) -> tuple[Any, list[tuple[str, Any]]]:
+        """Return the leftmost operand and the operations that follow: long sums are not nested, but long."""
+        steps, node = [], self
+        while isinstance(node, Expression) and node.op in _BINARY:
+            steps.append((node.op, node.args[1]))
+            node = node.args[0]
+        return node, steps[::-1]
 
     def names(self) -> set[str]:
         """Return the parameters that occur."""
         if self.op == "name":
             return {self.args[0]}
-        return set().union(*(a.names() for a in self.args if isinstance(a, Expression)))
+        first, steps = self._spine()
+        parts = self.args if not steps else (first, *(right for _, right in steps))
+        return set().union(*(a.names() for a in parts if isinstance(a, Expression)))
 
     def value(self, values: Mapping[str, Any]) -> Any:
         """Return the number for given parameters, of whatever scalar type these are."""
@@ -67,9 +78,14 @@ class Expression:
             if self.args[0] not in values:
                 raise unknown_name("parameter", self.args[0], values)
             return values[self.args[0]]
-        a = [resolve(x, values) for x in self.args]
         try:
-            return FUNCTIONS[self.op](*a) if self.op in FUNCTIONS else _OPERATORS[self.op](*a)
+            if self.op not in _BINARY:
+                return (FUNCTIONS.get(self.op) or _OPERATORS[self.op])(resolve(self.args[0], values))
+            first, steps = self._spine()
+            total = resolve(first, values)
+            for op, right in steps:
+                total = _OPERATORS[op](total, resolve(right, values))
+            return total
         except (ArithmeticError, ValueError) as error:
             raise ModelError(f"{self} cannot be computed ({error})", remedy="change the parameters") from None
 
@@ -128,6 +144,8 @@ class Expression:
         return Expression("sqrt", (self,))
 
 
+_BINARY = ("+", "-", "*", "/", "^")
+
 Number = float | Expression
 
 
@@ -135,8 +153,21 @@ def _is(x, number: int) -> bool:
     return isinstance(x, int | float) and x == number
 
 
-def _text(x) -> str:
-    return str(x) if isinstance(x, Expression) else repr(float(x))
+def _atom(x) -> str:
+    """Return a number, a name, a call or a change of sign as text."""
+    if not isinstance(x, Expression):
+        return repr(float(x)) if x >= 0 else f"({float(x)!r})"
+    if x.op == "name":
+        return x.args[0]
+    (inner,) = x.args
+    if x.op == "neg":
+        return f"(-{_operand(inner)})"
+    return f"{x.op}({inner if isinstance(inner, Expression) else repr(float(inner))})"
+
+
+def _operand(x) -> str:
+    """Return an operand on the right, in parentheses where it is an operation itself."""
+    return f"({x})" if isinstance(x, Expression) and x.op in _BINARY else _atom(x)
 
 
 def _power(base, exponent):

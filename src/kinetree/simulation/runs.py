@@ -69,11 +69,13 @@ def run(
     progress: Callable[[float], None] | None = None,
     checkpoint: str | Path | None = None,
     key: str = "",
+    until: Callable[[Run], bool] | None = None,
 ) -> Run:
     """Integrate from states [..., nq], [..., nv] over the times, at least two.
 
     With a `checkpoint` file, what is done is kept there now and then, and an earlier call's part of the same run
-    (`key`) is taken up again, to the same bits. Ctrl-C ends the run with what was computed.
+    (`key`) is taken up again, to the same bits. Ctrl-C ends the run with what was computed, and so does `until`, which
+    is asked after each piece.
     """
     lead = q0.shape[:-1]
     result = Run(
@@ -94,6 +96,8 @@ def run(
                 progress((times[result.reached - 1] - times[0]) / (times[-1] - times[0]))
             if checkpoint is not None:
                 save_checkpoint(checkpoint, key, result)
+            if until is not None and until(result):
+                break
     except KeyboardInterrupt:
         result.interrupted = True
     return result

@@ -55,7 +55,7 @@ class Stepper:
         signature = ",".join([*given, "(t)", *["()"] * settings]) + "->" + ",".join(results)
         arity = (len(given) + 1 + settings, len(results))
         label = self.method.name if self.method else self.program.name
-        return register(loaded.address, ctypes.c_int64(0), label, signature, signature, arity, self.dtype, loaded)
+        return register(loaded.address, (ctypes.c_int64 * 2)(), label, signature, signature, arity, self.dtype, loaded)
 
     def _assembly(self) -> str:
         from ..compiler.targets import llvm_adaptive, llvm_fixed, llvm_implicit

@@ -1,4 +1,4 @@
-"""The figures of the demonstration, after those of the papers."""
+"""The figures and pages of the demonstration, the former after those of the papers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from ..demo import Demo, kuka_motion
+from ..demo.moving import tracking_errors
 from ..errors import InputError
 from . import plots
+from .replay import replay
 
 
 def figure_folder(out: str | Path) -> Path:
@@ -22,7 +24,7 @@ def figure_folder(out: str | Path) -> Path:
 
 
 def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
-    """Draw the torques of the three arms and return the files.
+    """Draw the torques of the three arms and the two runs, write pages that replay these, and return the files.
 
     They are figure 8 of [Saha1999] and 5 of [Saha2013]; figure 5 of [Wolinski2015], with all joints and their common
     motion; and figure 5 of [Saha1999].
@@ -55,4 +57,32 @@ def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
             label="torque  [N m]",
             heading="Planar 3R arm: torques, each joint turning by half a turn",
         ),
+        *draw_runs(demo, folder),
+    )
+
+
+def draw_runs(demo: Demo, folder: Path) -> tuple[Path, ...]:
+    """Draw the fall with its energies and the errors under control, and write a page for each run."""
+    fall, tracking = demo.fall, demo.tracking
+    energies = ("energy", "kinetic_energy", "potential_energy")
+    return (
+        plots.curves(
+            folder / "stanford_fall.png",
+            fall.t,
+            np.column_stack([fall[name] for name in energies]),
+            names=["total", "kinetic", "potential"],
+            label="energy  [J]",
+            heading="Stanford arm: energies in free fall",
+        ),
+        plots.panels(
+            folder / "kuka_tracking.png",
+            tracking.t,
+            np.column_stack([tracking["tau"], tracking_errors(tracking)[:, 0]]),
+            titles=[*(f"Joint {i}" for i in range(1, 8)), "Distance of every joint from its motion"],
+            symbols=[*(rf"$\tau_{i}$" for i in range(1, 8)), "$q_j - q_{d,j}$"],
+            units=["N m"] * 7 + ["rad"],
+            heading="KUKA LWR 4+: computed torque, from 0.3 rad beside the motion",
+        ),
+        replay(fall, folder / "stanford_fall.html", title="Stanford arm: free fall"),
+        replay(tracking, folder / "kuka_tracking.html", title="KUKA LWR 4+: computed torque"),
     )

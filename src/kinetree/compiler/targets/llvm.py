@@ -24,6 +24,7 @@ def _ready() -> None:
     llvm.initialize_native_asmprinter()
     for name in LIBRARY:
         llvm.add_symbol(f"kt_{name}", _library_address(name))
+    llvm.add_symbol("kt_clear_flags", _library_address("_clearfp" if sys.platform == "win32" else "feclearexcept"))
 
 
 def machine() -> llvm.TargetMachine:

@@ -127,7 +127,7 @@ class _Adaptive:
             scale = self.op("fadd", atol, self.op("fmul", rtol, largest))
             for k, weights in enumerate((self.pair.e, self.pair.e3)):
                 if weights:
-                    x = self.op("fdiv", self.op("fmul", o.combine(weights, j), h), scale)
+                    x = self.op("fdiv", self.op("fmul", str(o.combine(weights, j)), h), scale)
                     o.store(self.op("fadd", o.load("%sum", k), self.op("fmul", x, x)), "%sum", k)
 
         t.loop(o.n, 1, entry_error)

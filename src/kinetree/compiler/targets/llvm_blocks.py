@@ -16,7 +16,7 @@ from .llvm_writer import Text
 def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     """Return the assembly of `kernel(char **args, npy_intp *dims, npy_intp *steps, void *bad)`.
 
-    `bad` points to a 64-bit count, raised whenever a block had an input that is not finite. `angles` are the places in
+    `bad` points to two 64-bit counts, of blocks with an input and with an output that is not finite. `angles` are the places in
     the block of which only sine and cosine are taken: large ones are brought into one turn before the body runs.
     `slots` tells for each entry of the outputs which vector of the body's output block it is.
     """
@@ -31,6 +31,8 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
         "entry:",
         f"  %in = alloca {V}, i64 {max(n_in, 1)}, align 64",
         f"  %out = alloca {V}, i64 {max(n_out, 1)}, align 64",
+        f"  %top_out = alloca {lanes.integers}, align 64",
+        "  %seen = load i64, ptr %bad",
         "  %n = load i64, ptr %dims",
     )
     for k in range(len(arrays)):
@@ -78,9 +80,9 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
         at += a.size
     t.put("  br label %compute", "compute:")
     scan(t, lanes, n_in)
-    t.put(
-        "  call void @body(ptr %in, ptr %out)", "  br i1 %is_fast, label %store_fast, label %store_slow", "store_fast:"
-    )
+    t.put("  call void @body(ptr %in, ptr %out)")
+    _look_at_outputs(t, lanes, n_out)
+    t.put("  br i1 %is_fast, label %store_fast, label %store_slow", "store_fast:")
     at = 0
     for j, a in enumerate(program.outputs):
         _store_rows(t, lanes, len(program.inputs) + j, a.size, at)
@@ -91,9 +93,36 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
         k = len(program.inputs) + j
         _entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=True)
         at += a.size
-    t.put("  br label %after", "after:", f"  %next = add i64 %i, {L}", "  br label %head", "done:", "  ret void", "}")
+    t.put("  br label %after", "after:", f"  %next = add i64 %i, {L}", "  br label %head", "done:")
+    # Input that is not finite is the caller's affair: NumPy shall not warn of the operations it went through.
+    t.used.add("declare i32 @kt_clear_flags(i32)")
+    changed = t.new(f"icmp ne i64 {t.new('load i64, ptr %bad')}, %seen")
+    t.if_(changed, lambda: t.new("call i32 @kt_clear_flags(i32 61)"))
+    t.put("  ret void", "}")
     w.used |= t.used
     return t.text() + "\n" + mend(lanes, w, angles)
+
+
+def _look_at_outputs(t, lanes, n_out: int) -> None:
+    """Raise the count at %bad[1] if an output of the block is not finite."""
+    ints, L, bits = lanes.integers, lanes.count, lanes.bits
+    maximum = f"llvm.umax.v{L}i{bits}"
+    t.used.add(f"declare {ints} @{maximum}({ints}, {ints})")
+    t.put(f"  store {ints} zeroinitializer, ptr %top_out, align 64")
+
+    def one(j: str) -> None:
+        x = t.new(f"load {ints}, ptr {t.new(f'getelementptr {lanes.vector}, ptr %out, i64 {j}')}, align 64")
+        size = t.new(f"and {ints} {x}, splat (i{bits} {2 ** (bits - 1) - 1})")
+        top = t.new(f"load {ints}, ptr %top_out, align 64")
+        larger = t.new(f"call {ints} @{maximum}({ints} {top}, {ints} {size})")
+        t.put(f"  store {ints} {larger}, ptr %top_out, align 64")
+
+    t.loop(n_out, 1, one)
+    infinity = f"splat (i{bits} {lanes.pattern(math.inf)})"
+    bads = t.new(f"icmp uge {ints} {t.new(f'load {ints}, ptr %top_out, align 64')}, {infinity}")
+    found = t.new(f"icmp ne i{L} {t.new(f'bitcast {lanes.mask} {bads} to i{L}')}, 0")
+    place = t.new("getelementptr i64, ptr %bad, i64 1")
+    t.if_(found, lambda: t.new(f"atomicrmw add ptr {place}, i64 1 monotonic"))
 
 
 def _row(t, lanes, k: int, lane: int) -> str:

@@ -11,8 +11,11 @@ from math import factorial, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from .loading import load
-from .system import System
+from ..loading import load
+from ..results.trajectory import Trajectory
+from ..system import System
+from .agreement import Check
+from .moving import energy_check, fall, tracking, tracking_check
 
 Numbers = NDArray[np.floating]
 Motion = tuple[Numbers, Numbers, Numbers]
@@ -20,20 +23,6 @@ Motion = tuple[Numbers, Numbers, Numbers]
 
 BOUND = 1e-12
 SAMPLES = 1_000_000
-
-
-@dataclass(frozen=True)
-class Check:
-    """An agreement: what was compared, the largest relative difference, and what it may be."""
-
-    what: str
-    residual: float
-    bound: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether the difference is a number within its bound."""
-        return self.residual <= self.bound
 
 
 @dataclass(frozen=True)
@@ -58,7 +47,7 @@ class History:
 
 @dataclass(frozen=True)
 class Demo:
-    """All that was computed: the torques of three arms, the Stanford arm's inertia, agreements, a timing."""
+    """All that was computed: torques of three arms, the Stanford arm's inertia, agreements, a timing, two runs."""
 
     stanford: History
     planar: History
@@ -67,6 +56,8 @@ class Demo:
     condition: float
     checks: tuple[Check, ...]
     timing: Timing
+    fall: Trajectory
+    tracking: Trajectory
 
     @property
     def holds(self) -> bool:
@@ -99,6 +90,12 @@ def run(*, say: Callable[[str], None] = lambda text: None, samples: int = SAMPLE
     kuka_tau = kuka.inverse_dynamics(*kuka_motion(t7))
     checks.append(_matrix_check(kuka, kuka_motion(t7), kuka_tau))
     checks.append(Check("kuka_lwr4: tau(t) = tau(14 s - t)", _relative(kuka_tau, kuka_tau[::-1]), BOUND))
+    say("Stanford arm: free fall")
+    falling = fall()
+    checks.append(energy_check(falling))
+    say("KUKA LWR 4+: computed torque along a motion")
+    following = tracking()
+    checks.append(tracking_check(following))
     say(f"KUKA LWR 4+: {samples:,} samples in one call")
     return Demo(
         History(t, tau, _units(stanford)),
@@ -108,6 +105,8 @@ def run(*, say: Callable[[str], None] = lambda text: None, samples: int = SAMPLE
         condition,
         tuple(checks),
         _timing(kuka, samples),
+        falling,
+        following,
     )
 
 

@@ -1,0 +1,159 @@
+"""Runs on the command line: states out of options, summaries out of trajectories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError, ModelError
+from ..formats.fields import constant
+from ..results.columns import columns
+from ..results.files import FORMATS
+from ..results.trajectory import Trajectory
+from ..simulation.joint_forces import require_flat
+from ..simulation.point_forces import forces_of
+from ..simulation.references import Cycloid, Reference, Table, sampled
+from ..system import System
+from .console import clean, counted, heading, make_table, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ROWS = 40
+"""Of more coordinates or speeds, the first are printed."""
+ROUNDING = 1e-15
+"""Of the largest entry of a column: what is smaller is printed as zero."""
+
+
+def state(system: System, column: str, option: str, text: str | None) -> np.ndarray | None:
+    """Return the numbers of an option, one for each coordinate or speed, or None where it is not given."""
+    if text is None:
+        return None
+    labels = columns(system.mechanism)[column].labels
+    words = [word.strip() for word in text.split(",")]
+    if len(words) != len(labels):
+        listed = ", ".join(label.partition(".")[2] for label in labels[:12]) + (", ..." if len(labels) > 12 else "")
+        raise InputError(f"{option} has {counted(len(words), 'number', 'numbers')}; give {len(labels)}: {listed}")
+    try:
+        return np.array([constant(word, option) for word in words])
+    except ModelError as error:
+        raise InputError(str(error)) from None
+
+
+def check_names(save: str | None, replay: str | None) -> None:
+    """Refuse names of files that cannot be written, before anything is computed."""
+    if save is not None and Path(save).suffix.lower() not in FORMATS:
+        raise InputError(f"--save {save!a}: use a name that ends with {', '.join(FORMATS)}")
+    if replay is not None and Path(replay).suffix.lower() != ".html":
+        raise InputError(f"--replay {replay!a}: use a name that ends with .html")
+
+
+def file_stem(system: System) -> str:
+    """Return the mechanism's name as the name of a file."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", system.mechanism.name)[:80] or "mechanism"
+
+
+def cycloid_of(system: System, q0: str | None, q1: str | None, duration: float) -> Cycloid:
+    """Return the cycloid between two positions."""
+    if q1 is None:
+        raise InputError("--cycloid needs --q1, where the motion ends")
+    _require_flat(system)
+    start, end = state(system, "q", "--q0", q0), state(system, "q", "--q1", q1)
+    return Cycloid(system.neutral() if start is None else start, end, duration)
+
+
+def table_of(system: System, file: Path) -> Table:
+    """Return the motion of a CSV file whose columns have the names of the coordinates."""
+    _require_flat(system)
+    names = [label.partition(".")[2] for label in columns(system.mechanism)["q"].labels]
+    return Table.from_csv(file, columns=names)
+
+
+def along(system: System, reference: Reference, samples: int) -> Trajectory:
+    """Return a motion with its torques at evenly spread times."""
+    times = getattr(reference, "times", None)
+    first, last = (0.0, reference.duration) if times is None else (times[0], times[-1])  # type: ignore[attr-defined]
+    t = np.linspace(first, last, samples)
+    q, qd, qdd = sampled(reference, t)
+    free = system.mechanism.free_parameters
+    parameters = np.array([p.value for p in free]) if free else None
+    more = {} if parameters is None else {"parameters": parameters}
+    tau = system.inverse_dynamics(q, qd, qdd, **more)
+    return Trajectory(
+        system, t, q, qd,
+        torque=tau, accelerations=qdd, parameters=parameters, method="inverse dynamics", evaluations=len(t),
+    )  # fmt: skip
+
+
+def print_run(console: Console, run: Trajectory, seconds: float) -> None:
+    """Print how a run was made, how it ended, its energy where that should stay, and the first and last states."""
+    heading(console, f"{clean(run.system.mechanism.name)}: {counted(len(run), 'sample', 'samples')} to {run.t[-1]:g} s")
+    numbers = ", ".join(f"{key} = {run.options[key]:g}" for key in ("dt", "rtol", "atol") if key in run.options)
+    console.print(f"method {run.method} ({numbers}), {run.evaluations:,} evaluations, {seconds:.2g} s in all")
+    console.print(f"status: {clean(run.status)}", style=None if run.finished else "bold red")
+    if len(run) > 1 and _conserves(run):
+        console.print(f"energy error: {run.energy_error:.1e} of the energy in motion")
+    _print_columns(console, run, ("q", "qd"))
+
+
+def print_torques(console: Console, run: Trajectory) -> None:
+    """Print the torques of inverse dynamics: at the ends, and the least and largest."""
+    heading(console, f"{clean(run.system.mechanism.name)}: torques at {len(run)} times to {run.t[-1]:g} s")
+    _print_columns(console, run, ("q", "tau"))
+    if forces_of(run.system.mechanism):
+        console.print("Damping, friction and springs of the mechanism are not in these torques.")
+
+
+def print_tracking(console: Console, run: Trajectory, error: np.ndarray | None) -> None:
+    """Print how far a run was from its reference."""
+    if error is None:
+        return
+    heading(console, "Distance from the reference")
+    column = next(c for c in run.columns if c.name == "q")
+    cells = ("largest", "at the end")
+    table = make_table(console, "", *cells, "unit", numeric=cells)
+    for k, (label, unit) in enumerate(zip(column.labels[:ROWS], column.units, strict=False)):
+        table.add_row(clean(label), f"{np.abs(error[:, k]).max():.3g}", f"{abs(error[-1, k]):.3g}", unit)
+    print_table(console, table)
+
+
+def print_files(console: Console, files: Sequence[Path]) -> None:
+    """Print what was written."""
+    if files:
+        heading(console, "Files")
+    for file in files:
+        console.print(clean(str(file)), soft_wrap=True)
+
+
+def _print_columns(console: Console, run: Trajectory, names: Sequence[str]) -> None:
+    cells = ("start", "end", "least", "largest")
+    table = make_table(console, "", *cells, "unit", numeric=cells)
+    more = 0
+    for column in (c for c in run.columns if c.name in names):
+        values = run[column.name]
+        rounding = ROUNDING * float(np.abs(values).max(initial=0.0))
+        for k, (label, unit) in enumerate(zip(column.labels[:ROWS], column.units, strict=False)):
+            x = values[:, k]
+            table.add_row(clean(label), *(_shown(v, rounding) for v in (x[0], x[-1], x.min(), x.max())), unit)
+        more += max(0, len(column.labels) - ROWS)
+    print_table(console, table)
+    if more:
+        console.print(f"... and {more} more: --save keeps them", style="italic")
+
+
+def _shown(x: float, rounding: float) -> str:
+    return f"{x:.6g}" if abs(x) > rounding else "0"
+
+
+def _conserves(run: Trajectory) -> bool:
+    """Tell whether nothing but gravity did work."""
+    return all(x is None or not x.any() for x in (run.torque, run.wrenches))
+
+
+def _require_flat(system: System) -> None:
+    for joint in system.joints:
+        require_flat(joint, "a motion by coordinates")

@@ -1,0 +1,140 @@
+"""The verbs of motion: simulate, inverse and run.
+
+Exit status: 0 where all went well, 1 where a run stopped before its end (what was computed is written all the same), 2
+where nothing ran because an option, a file or a model is wrong.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .analyses import Base, Model
+
+app = typer.Typer()
+
+Out = Annotated[Path, typer.Option(help="The folder for files; names of files are relative to it.")]
+Duration = Annotated[float, typer.Option(help="How long, in seconds.")]
+Numbers = Annotated[str | None, typer.Option(help='Numbers with commas, such as "0, pi/2, 0.1". Default: neutral.')]
+Plot = Annotated[bool, typer.Option("--plot", help="Draw the motion over time, with its energies or torques.")]
+
+
+@app.command()
+def simulate(
+    model: Model,
+    duration: Duration = 10.0,
+    method: Annotated[
+        str, typer.Option(help="auto, rk4, euler, midpoint, gauss (with --dt), dopri5, dop853 or bdf.")
+    ] = "auto",
+    dt: Annotated[float | None, typer.Option(help="The step of methods with fixed steps, in seconds.")] = None,
+    rtol: Annotated[float, typer.Option(help="The relative error of a step of the other methods.")] = 1e-8,
+    q0: Numbers = None,
+    qd0: Annotated[str | None, typer.Option(help="The speeds at the start. Default: at rest.")] = None,
+    base: Base = "fixed",
+    plot: Plot = False,
+    save: Annotated[str | None, typer.Option(help="Write the run: a .csv, .npz, .parquet or .zarr file.")] = None,
+    replay: Annotated[str | None, typer.Option(help="Write a web page that replays the run: a .html file.")] = None,
+    out: Out = Path("out"),
+) -> None:
+    """Let a mechanism move from a state, without control.
+
+    Exit status 1 where the run stops early (what was computed is written all the same), 2 where an input is wrong.
+    """
+    from time import perf_counter
+
+    from ..experiments.experiment import Outputs, write_run
+    from ..experiments.paths import made_folder
+    from ..loading import load
+    from ..running import simulate as run_of
+    from .console import make_console
+    from .motions import check_names, file_stem, print_files, print_run, state
+
+    check_names(save, replay)
+    system = load(model, base=base)
+    start = state(system, "q", "--q0", q0), state(system, "qd", "--qd0", qd0)
+    columns = ("q", "qd", "energy", "kinetic_energy", "potential_energy") if plot else ()
+    outputs = Outputs((save,) if save else (), (), columns, replay)
+    folder = made_folder(out) if plot or save or replay else out
+    began = perf_counter()
+    run = run_of(system, *start, duration=duration, method=method, dt=dt, rtol=rtol)
+    console = make_console()
+    print_run(console, run, perf_counter() - began)
+    stem = file_stem(system)
+    print_files(console, write_run(run, folder, outputs, f"{stem}.png", system.mechanism.name))
+    if not run.finished:
+        raise typer.Exit(1)
+
+
+@app.command()
+def inverse(
+    model: Model,
+    cycloid: Annotated[bool, typer.Option("--cycloid", help="Move from --q0 to --q1, at rest at both ends.")] = False,
+    table: Annotated[
+        Path | None, typer.Option(help="A CSV file with a column t and one for each coordinate by name.")
+    ] = None,
+    q0: Numbers = None,
+    q1: Annotated[str | None, typer.Option(help="Where the cycloid ends.")] = None,
+    duration: Duration = 10.0,
+    samples: Annotated[int, typer.Option(help="How many times, evenly spread.", min=2, max=1_000_000)] = 1001,
+    base: Base = "fixed",
+    plot: Plot = False,
+    save: Annotated[
+        str | None, typer.Option(help="The file of motion and torques. Default: MODEL_inverse.csv.")
+    ] = None,
+    out: Out = Path("out"),
+) -> None:
+    """Compute the torques of a motion.
+
+    A table is joined by a cubic spline. Exit status 2 where an input is wrong.
+    """
+    from ..errors import InputError
+    from ..experiments.experiment import Outputs, write_run
+    from ..experiments.paths import made_folder
+    from ..loading import load
+    from .console import make_console
+    from .motions import along, check_names, cycloid_of, file_stem, print_files, print_torques, table_of
+
+    if cycloid == (table is not None):
+        raise InputError("--cycloid and --table: give one of them")
+    if table is not None and (q0 or q1):
+        raise InputError("--q0 and --q1 belong to --cycloid; leave them out with --table")
+    check_names(save, None)
+    system = load(model, base=base)
+    reference = table_of(system, table) if table else cycloid_of(system, q0, q1, duration)
+    run = along(system, reference, samples)
+    console, stem = make_console(), f"{file_stem(system)}_inverse"
+    outputs = Outputs((save or f"{stem}.csv",), (), ("q", "tau") if plot else ())
+    files = write_run(run, made_folder(out), outputs, f"{stem}.png", f"{system.mechanism.name}: inverse dynamics")
+    print_torques(console, run)
+    print_files(console, files)
+
+
+@app.command()
+def run(
+    experiment: Annotated[Path, typer.Argument(help="A .toml file; docs/experiments.md says what it holds.")],
+    out: Out = Path("out"),
+) -> None:
+    """Run an experiment that a file describes.
+
+    Exit status 1 where the run stops early (what was computed is written all the same), 2 where an input is wrong.
+    """
+    from time import perf_counter
+
+    from ..experiments import read_experiment
+    from ..experiments.paths import made_folder
+    from .console import clean, heading, make_console
+    from .motions import print_files, print_run, print_tracking
+
+    read = read_experiment(experiment)
+    folder = made_folder(out)
+    began = perf_counter()
+    found = read.simulate()
+    console = make_console()
+    heading(console, clean(read.description or read.name))
+    print_run(console, found, perf_counter() - began)
+    print_tracking(console, found, read.tracking_error(found))
+    print_files(console, read.write(found, folder))
+    if not found.finished:
+        raise typer.Exit(1)

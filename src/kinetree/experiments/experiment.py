@@ -1,0 +1,110 @@
+"""An experiment that has been read: it runs, measures how well a reference was followed, and writes its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..results.trajectory import Trajectory
+from ..running import simulate
+from ..simulation.controllers import Saturated, Sum
+from ..simulation.references import sampled
+from ..system import System
+from .paths import made_folder
+
+Numbers = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What to keep of a run: files to save with further columns, columns to plot, a page to replay."""
+
+    save: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    plot: tuple[str, ...] = ()
+    replay: str | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A System, where it starts, what acts on it, the times and the method, and what to keep."""
+
+    name: str
+    system: System
+    q0: Numbers
+    qd0: Numbers
+    times: Numbers
+    description: str = ""
+    forces: tuple[Any, ...] = ()
+    control: Any = None
+    parameters: Numbers | None = None
+    method: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Outputs = Outputs()
+
+    def simulate(self, *, progress: bool | None = None) -> Trajectory:
+        """Return the run."""
+        return simulate(
+            self.system, self.q0, self.qd0,
+            times=self.times, control=self.control, forces=self.forces, parameters=self.parameters,
+            progress=progress, **self.method,
+        )  # fmt: skip
+
+    def tracking_error(self, run: Trajectory) -> Numbers | None:
+        """Return reference less coordinates at the times of a run [nt, nq], zero where a joint is not driven.
+
+        None without a reference.
+        """
+        followed = next((c for c in _parts(self.control) if hasattr(c, "reference")), None)
+        if followed is None:
+            return None
+        wanted = sampled(followed.reference, run.t)[0]
+        joints, error = getattr(followed, "joints", None), np.zeros(run.q.shape)
+        if joints is None:
+            return wanted - run.q
+        column = next(c for c in run.columns if c.name == "q")
+        places = [k for joint in joints for k in np.atleast_1d(np.arange(run.system.nq)[column.parts[joint]])]
+        error[:, places] = wanted - run.q[:, places]
+        return error
+
+    def write(self, run: Trajectory, folder: str | Path) -> list[Path]:
+        """Write what the outputs ask for into a folder, and return the files."""
+        folder = made_folder(folder)
+        return write_run(run, folder, self.outputs, f"{self.name}.png", self.description or self.name)
+
+
+def write_run(run: Trajectory, folder: Path, outputs: Outputs, figure: str, heading: str) -> list[Path]:
+    """Write a run as its outputs ask, and return the files in the order in which they were written."""
+    files: list[Path] = []
+    path = folder
+    try:
+        for name in outputs.save:
+            path = _ready(folder / name)
+            files.append(run.save(path, columns=outputs.columns))
+        if outputs.plot:
+            path = _ready(folder / figure)
+            run.plot(list(outputs.plot), path, heading=heading)
+            files.append(path)
+        if outputs.replay:
+            path = _ready(folder / outputs.replay)
+            files.append(run.replay(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+    return files
+
+
+def _ready(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _parts(control: Any) -> list[Any]:
+    """Return the controllers inside sums and limits."""
+    if isinstance(control, Sum):
+        return [part for c in control.controllers for part in _parts(c)]
+    return _parts(control.controller) if isinstance(control, Saturated) else [control]

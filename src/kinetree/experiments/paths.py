@@ -1,0 +1,46 @@
+"""Names of files in an experiment: they stay in the folder that they belong to."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from ..errors import InputError, ModelError
+from ..formats.numbers import shown
+
+REMEDY = "give a name without .. and without a leading /, relative to"
+
+
+def inner(folder: Path, name: str, where: str) -> Path:
+    """Return the path of a file to read that lies in a folder, links followed, or raise ModelError."""
+    plain(name, where, "the folder of the experiment")
+    try:
+        inside = (folder / name).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):
+        inside = False
+    if not inside:
+        raise ModelError(
+            f"{shown(name)} leads out of the folder of the experiment", where=where, remedy="copy it there"
+        )
+    if not (folder / name).is_file():
+        raise ModelError(f"there is no file {shown(name)}", where=where, remedy=f"put it into {folder.resolve()}")
+    return folder / name
+
+
+def plain(name: str, where: str, folder: str) -> str:
+    """Return a relative name that does not climb, on any system, or raise ModelError."""
+    climbs = ".." in PureWindowsPath(name).parts
+    rooted = PureWindowsPath(name).anchor or PurePosixPath(name).is_absolute()
+    if not name or "\0" in name or climbs or rooted:
+        raise ModelError(f"{shown(name)} is no name of a file in {folder}", where=where, remedy=f"{REMEDY} {folder}")
+    return name
+
+
+def made_folder(folder: str | Path) -> Path:
+    """Return a folder for results, made if it is not there, or raise InputError."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{folder}: no folder for the results ({reason}); give another with --out") from None
+    return folder

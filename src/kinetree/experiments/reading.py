@@ -1,0 +1,218 @@
+"""EXPERIMENT.toml -> Experiment.
+
+`[experiment]` names the mechanism, `[start]` its state, `[parameters]` values of free parameters, `[run]` times and
+method, `[[force]]` what acts besides the mechanism's own forces, `[control]` (or several `[[control]]`, which add up)
+the torques, `[output]` what to keep. Every number may be a formula in quotes, such as "pi/2".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import library
+from ..errors import InputError, ModelError, unknown_name
+from ..formats.fields import constant, known_keys, name, required, sequence, text, truth
+from ..formats.toml import _parsed as parsed
+from ..formats.toml import file_text
+from ..formats.toml_lines import Places
+from ..loading import load
+from ..model.checks import MAX_NAME
+from ..results.columns import columns, find
+from ..results.files import FORMATS
+from ..running import OUTPUTS
+from ..simulation.controllers import Sum
+from ..simulation.methods import choose
+from ..simulation.point_forces import forces_of
+from ..simulation.runs import check_times
+from ..system import System
+from . import parts
+from .experiment import Experiment, Outputs
+from .paths import inner, plain
+
+KEYS = {
+    "experiment": ("mechanism", "base", "description", "own_forces"),
+    "start": ("q", "qd"),
+    "run": ("duration", "samples", "times", "method", "dt", "rtol", "atol", "max_steps"),
+    "output": ("save", "columns", "plot", "replay"),
+}
+TABLES = ("experiment", "parameters", "start", "run", "force", "control", "output")
+SAMPLES = 1_000_000
+"""The most output times that `samples` may ask for."""
+
+
+def read_experiment(path: str | Path) -> Experiment:
+    """Read an experiment file; errors name its line and a remedy."""
+    path = Path(path)
+    source = file_text(path)
+    places = Places(source)
+    try:
+        return _experiment(parsed(source), places, path)
+    except RecursionError:
+        raise ModelError("the nesting is too deep", remedy="write flat tables and short formulas", file=path) from None
+    except OverflowError:
+        raise ModelError("a number is too large to compute with", remedy="use SI units", file=path) from None
+    except ModelError as error:
+        raise (error if error.file else places.locate(error, str(path))) from None
+
+
+def _experiment(data: dict[str, Any], places: Places, path: Path) -> Experiment:
+    for key in data:
+        if key not in TABLES:
+            raise unknown_name("table", key[:MAX_NAME], TABLES, line=places.line(key[:MAX_NAME], 0))
+    tables = {key: known_keys(data.get(key, {}), known, places.add(key, key)) for key, known in KEYS.items()}
+    head = tables["experiment"]
+    system = _system(head, path.parent)
+    mechanism = system.mechanism
+    own = truth(head.get("own_forces", True), "experiment, own_forces")
+    forces = [
+        parts.force(table, places.add(f"force {i + 1}", "force", i), mechanism)
+        for i, table in enumerate(_listed(data, "force"))
+    ]
+    controls = [
+        parts.control(table, places.add(f"control {i + 1}", "control", i), mechanism, path.parent, places, i)
+        for i, table in enumerate(_listed(data, "control"))
+    ]
+    return Experiment(
+        path.stem,
+        system,
+        _state(tables["start"], "q", system, system.neutral()),
+        _state(tables["start"], "qd", system, np.zeros(system.nv)),
+        _times(tables["run"]),
+        text(head.get("description", ""), "experiment, description"),
+        (*(forces_of(mechanism) if own else ()), *forces),
+        None if not controls else controls[0] if len(controls) == 1 else Sum(controls),
+        _parameters(data.get("parameters", {}), places.add("parameters", "parameters"), system),
+        _method(tables["run"]),
+        _outputs(tables["output"], system),
+    )
+
+
+def _system(head: Mapping[str, Any], folder: Path) -> System:
+    where = "experiment, mechanism"
+    model = name(required(head, "mechanism", "experiment"), where)
+    base = text(head.get("base", "fixed"), "experiment, base")
+    is_file = any(mark in model for mark in "/\\.")
+    if not is_file and model not in library.names():
+        error = unknown_name("library mechanism", model, library.names(), where=where)
+        raise ModelError(error.what, where=where, remedy=f"{error.remedy}; or give a file beside the experiment")
+    return load(inner(folder, model, where) if is_file else library.path(model), base=base)
+
+
+def _listed(data: dict[str, Any], key: str) -> list[Any]:
+    """Return the tables of [[key]]; a single [key] counts as one."""
+    found = data.get(key, [])
+    if not isinstance(found, list | Mapping):
+        raise ModelError("not a table", where=key, remedy=f"write [{key}] or [[{key}]], with its keys below")
+    return [found] if isinstance(found, Mapping) else found
+
+
+def _state(table: Mapping[str, Any], key: str, system: System, state: np.ndarray) -> np.ndarray:
+    """Return q or qd out of all its numbers, or of those of some joints by name."""
+    given, where = table.get(key), f"start, {key}"
+    column = columns(system.mechanism)[key]
+    if given is None:
+        return state
+    if isinstance(given, Mapping):
+        for part, value in given.items():
+            if part not in column.parts:
+                raise unknown_name(f"part of {key}", part[:MAX_NAME], column.parts, where=where)
+            at = np.atleast_1d(np.arange(len(state))[column.parts[part]])
+            state[at] = _numbers(value, len(at), where, [column.labels[k] for k in at])
+        return state
+    return np.array(_numbers(given, len(state), where, list(column.labels)))
+
+
+def _numbers(x: Any, count: int, where: str, labels: list[str]) -> list[float]:
+    items = sequence(x, where) if isinstance(x, list) or count != 1 else [x]
+    if len(items) != count:
+        listed = ", ".join(labels[:12]) + (", ..." if len(labels) > 12 else "")
+        raise ModelError(f"{len(items)} numbers", where=where, remedy=f"give {count}: {listed}")
+    return [constant(item, where) for item in items]
+
+
+def _times(table: Mapping[str, Any]) -> np.ndarray:
+    if ("duration" in table) == ("times" in table):
+        raise ModelError("a run needs a duration or times", where="run", remedy="give one of them, in seconds")
+    if "times" in table:
+        if "samples" in table:
+            raise ModelError("samples belong to a duration", where="run, samples", remedy="leave them out")
+        try:
+            return check_times(np.array([constant(x, "run, times") for x in sequence(table["times"], "run, times")]))
+        except InputError as error:
+            raise ModelError(str(error), where="run, times") from None
+    samples = _count(table, "samples", OUTPUTS)
+    if not 2 <= samples <= SAMPLES:
+        raise ModelError(f"{samples} samples", where="run, samples", remedy=f"give 2 to {SAMPLES}")
+    return np.linspace(0.0, _positive(table, "duration"), samples)
+
+
+def _method(table: Mapping[str, Any]) -> dict[str, Any]:
+    method: dict[str, Any] = {key: _positive(table, key) for key in ("dt", "rtol", "atol") if key in table}
+    if "max_steps" in table:
+        method["max_steps"] = _count(table, "max_steps", 0)
+    label = text(table.get("method", "auto"), "run, method")
+    try:
+        chosen = choose(label, method.get("dt"), method.get("rtol", 1e-8))
+    except ModelError as error:
+        raise ModelError(error.what, where="run, method", remedy=error.remedy) from None
+    if chosen.adaptive and "dt" in method:
+        raise ModelError(f"{chosen.name} chooses its steps", where="run, dt", remedy="leave dt out, or use rk4")
+    if not chosen.adaptive and "dt" not in method:
+        raise ModelError(f"{chosen.name} takes fixed steps", where="run, method", remedy="add dt = ... in seconds")
+    return method | {"method": label}
+
+
+def _positive(table: Mapping[str, Any], key: str) -> float:
+    value = constant(table[key], f"run, {key}")
+    if value <= 0.0:
+        raise ModelError(f"{key} is {value:g}", where=f"run, {key}", remedy="give more than zero")
+    return value
+
+
+def _count(table: Mapping[str, Any], key: str, default: int) -> int:
+    value = table.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or (key in table and value < 1):
+        raise ModelError(f"{key} is no whole number above zero", where=f"run, {key}", remedy="give one such as 1000")
+    return value
+
+
+def _parameters(table: Any, where: str, system: System) -> np.ndarray | None:
+    free = system.mechanism.free_parameters
+    names = [p.name for p in free]
+    known_keys(table, table if isinstance(table, Mapping) else (), where)
+    for key in table:
+        if key not in names:
+            raise unknown_name("free parameter", key[:MAX_NAME], names, where=f"{where}, {key}")
+    return np.array([constant(table.get(p.name, p.value), f"{where}, {p.name}") for p in free]) if free else None
+
+
+def _outputs(table: Mapping[str, Any], system: System) -> Outputs:
+    known = columns(system.mechanism, wrenches=True)
+    save = _texts(table, "save")
+    for file in save:
+        plain(file, "output, save", "the folder of the results")
+        if Path(file).suffix.lower() not in FORMATS:
+            endings = ", ".join(FORMATS)
+            raise ModelError(f"{file!a} is no trajectory", where="output, save", remedy=f"use one of {endings}")
+    for column in _texts(table, "columns"):
+        if column not in known:
+            raise unknown_name("column", column, known, where="output, columns")
+    for column in _texts(table, "plot"):
+        try:
+            find(known, column)
+        except ModelError as error:
+            raise ModelError(error.what, where="output, plot", remedy=error.remedy) from None
+    page = text(table["replay"], "output, replay") if "replay" in table else None
+    if page is not None and Path(plain(page, "output, replay", "the folder of the results")).suffix != ".html":
+        raise ModelError(f"{page!a} is no web page", where="output, replay", remedy="use a name that ends with .html")
+    return Outputs(save, _texts(table, "columns"), _texts(table, "plot"), page)
+
+
+def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return a list of texts, or one text as a list of one."""
+    where, given = f"output, {key}", table.get(key, [])
+    return tuple(name(x, where) for x in ([given] if isinstance(given, str) else sequence(given, where)))

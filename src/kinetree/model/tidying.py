@@ -1,0 +1,79 @@
+"""Parts as users give them, lists and NumPy numbers included, turned into plain tuples and floats, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from .parameters import Expression
+from .parts import Placement
+
+VECTORS = {"com": 3, "translation": 3, "axis": 3, "axis2": 3, "inertia": 6, "point_a": 3, "point_b": 3, "gravity": 3}
+"""Fields that are so many numbers."""
+
+NUMBERS = ("mass", "pitch", "length", "offset", "value")
+LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armature", "size", "color")
+
+
+def tidy(part: Any, where: str) -> Any:
+    """Return a part whose numbers are floats or expressions in tuples of the right length, or raise ModelError."""
+    changed: dict[str, Any] = {}
+    for f in fields(part):
+        value = getattr(part, f.name)
+        label = f"{where}, {f.name}"
+        if f.name == "inertia" and len(_sequence(value, label)) != 6:
+            what = f"the inertia has {len(value)} numbers"
+            raise ModelError(what, where=where, remedy="give xx, yy, zz, xy, yz, zx")
+        if f.name in VECTORS and value is not None:
+            value = vector(value, VECTORS[f.name], label)
+        elif f.name in NUMBERS:
+            value = number(value, label)
+        elif f.name in LISTS and value is not None:
+            value = vector(value, None, label)
+        elif f.name == "rotation":
+            rows = _sequence(value, label)
+            if len(rows) != 3:
+                raise _count(rows, 3, label, "rows")
+            value = tuple(vector(row, 3, label) for row in rows)
+        elif f.name in ("terms", "coefficients"):
+            value = tuple((str(name), number(x, label)) for name, x in value)
+        elif f.name == "shapes":
+            value = tuple(tidy(shape, f"{where}, shape") for shape in value)
+        elif is_dataclass(value) and not isinstance(value, Expression):
+            value = tidy(value, where if isinstance(value, Placement) else label)
+        changed[f.name] = value
+    return replace(part, **changed)
+
+
+def vector(value: Any, count: int | None, where: str) -> tuple:
+    """Return numbers as a tuple, of a given count where there is one."""
+    items = _sequence(value, where)
+    if count is not None and len(items) != count:
+        raise _count(items, count, where, "numbers")
+    return tuple(number(x, where) for x in items)
+
+
+def number(value: Any, where: str) -> Any:
+    """Return a number as a float, or an expression as it is."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_):
+        return float(value)
+    raise ModelError(f"{_shown(value)} is not a number", where=where, remedy="give a number, or parse(...) a formula")
+
+
+def _sequence(value: Any, where: str) -> list:
+    if isinstance(value, list | tuple | np.ndarray):
+        return list(value)
+    raise ModelError(f"{_shown(value)} is not a list of numbers", where=where, remedy="give a tuple of numbers")
+
+
+def _count(items: list, count: int, where: str, what: str) -> ModelError:
+    return ModelError(f"{len(items)} {what}", where=where, remedy=f"give {count}")
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60]

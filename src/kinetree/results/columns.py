@@ -1,0 +1,142 @@
+"""Names, units and shapes of the columns of a trajectory, down to the single coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .. import joints as joint_kinds
+from ..errors import unknown_name
+from ..model.mechanism import Mechanism
+
+Index = tuple[int | slice, ...]
+
+COORDINATES: dict[str, tuple[str, ...]] = {
+    "cylindrical": ("angle shift",) * 3,
+    "universal": ("angle1 angle2",) * 3,
+    "planar": ("x y angle",) * 3,
+    "euler": ("angle1 angle2 angle3",) * 3,
+    "free_euler": ("x y z angle1 angle2 angle3",) * 3,
+    "spherical": ("qx qy qz qw", "wx wy wz", "nx ny nz"),
+    "free": ("x y z qx qy qz qw", "wx wy wz vx vy vz", "nx ny nz fx fy fz"),
+}
+"""Names of the coordinates, speeds and torques of joints with more than one."""
+
+QUATERNION = ("qx", "qy", "qz", "qw")
+WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
+WRENCH_UNITS = ("N m", "N m", "N m", "N", "N", "N")
+POSE_UNITS = ("1", "1", "1", "m") * 3 + ("1",) * 4
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, the shape of one sample, and labels and units of its entries in the order of the array.
+
+    `parts` maps the names after the dot, such as "joint2" or "base.x" in "q.base.x", to where they are in a sample.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    labels: tuple[str, ...] = field(repr=False)
+    units: tuple[str, ...] = field(repr=False)
+    parts: dict[str, Index] = field(repr=False, default_factory=dict)
+
+    @property
+    def unit(self) -> str:
+        """The unit, or the units where entries differ."""
+        return ", ".join(dict.fromkeys(self.units))
+
+    def __str__(self) -> str:
+        """Return name, unit and shape in a line."""
+        return f"{self.name} [{self.unit}] {self.shape}"
+
+
+def columns(mechanism: Mechanism, *, wrenches: bool = False) -> dict[str, Column]:
+    """Return every column of the runs of a mechanism by name."""
+    bodies = [b.name for b in mechanism.bodies]
+    listed = [
+        _scalar("t", "s"),
+        _of_joints(mechanism, "q", 0, lambda unit: unit),
+        _of_joints(mechanism, "qd", 1, lambda unit: f"{unit}/s"),
+        _of_joints(mechanism, "qdd", 1, lambda unit: f"{unit}/s^2"),
+        _of_joints(mechanism, "tau", 2, lambda unit: {"rad": "N m", "m": "N"}[unit]),
+        _scalar("energy", "J"),
+        _scalar("kinetic_energy", "J"),
+        _scalar("potential_energy", "J"),
+        _vector("momentum", ("lx", "ly", "lz", "px", "py", "pz"), ("N m s",) * 3 + ("N s",) * 3),
+        _vector("center_of_mass", ("x", "y", "z"), ("m",) * 3),
+        _wrenches("reactions", bodies),
+        Column(
+            "poses",
+            (len(bodies), 4, 4),
+            tuple(f"poses.{b}.{i}{k}" for b in bodies for i in range(1, 5) for k in range(1, 5)),
+            POSE_UNITS * len(bodies),
+            {b: (i, slice(None), slice(None)) for i, b in enumerate(bodies)},
+        ),
+    ]
+    if wrenches:
+        listed.append(_wrenches("wrenches", bodies))
+    return {column.name: column for column in listed}
+
+
+def find(known: dict[str, Column], name: str) -> tuple[str, Index]:
+    """Return the column of a name such as "q.joint2", and where its entries are in a sample."""
+    base, dot, part = name.partition(".")
+    if base not in known:
+        raise unknown_name("column", name, known)
+    if not dot:
+        return base, ()
+    parts = known[base].parts
+    if part not in parts:
+        raise unknown_name(f"part of column {base!r}", part, parts)
+    return base, parts[part]
+
+
+def axis_names(mechanism: Mechanism, which: int) -> Iterable[tuple[str, str, str]]:
+    """Yield (joint, coordinate, unit of its integral or "1") of each coordinate (0), speed (1) or torque (2)."""
+    for joint in mechanism.joints:
+        kind = joint_kinds.kind(joint.kind)
+        count = kind.NQ if which == 0 else kind.NV
+        names = COORDINATES[joint.kind][which].split() if joint.kind in COORDINATES else _numbers(count)
+        units = dict(zip(names, kind.UNITS, strict=False))
+        if kind.NQ != kind.NV and which == 0:
+            units = {name: "1" if name in QUATERNION else "m" for name in names}
+        for name in names:
+            yield joint.name, name, units[name]
+
+
+def _numbers(count: int) -> list[str]:
+    return [""] if count == 1 else [str(k + 1) for k in range(count)]
+
+
+def _of_joints(mechanism: Mechanism, name: str, which: int, unit) -> Column:
+    axes = list(axis_names(mechanism, which))
+    joints: dict[str, list[int]] = {}
+    for k, (joint, _, _) in enumerate(axes):
+        joints.setdefault(joint, []).append(k)
+    parts: dict[str, Index] = {
+        joint: (at[0],) if len(at) == 1 else (slice(at[0], at[-1] + 1),) for joint, at in joints.items()
+    }
+    suffixes = [f"{joint}.{coordinate}" if coordinate else joint for joint, coordinate, _ in axes]
+    for k, suffix in enumerate(suffixes):
+        parts.setdefault(suffix, (k,))
+    units = tuple(unit(u) for _, _, u in axes)
+    return Column(name, (len(axes),), tuple(f"{name}.{s}" for s in suffixes), units, parts)
+
+
+def _wrenches(name: str, bodies: list[str]) -> Column:
+    parts: dict[str, Index] = {b: (i, slice(None)) for i, b in enumerate(bodies)}
+    for i, b in enumerate(bodies):
+        for k, entry in enumerate(WRENCH):
+            parts.setdefault(f"{b}.{entry}", (i, k))
+    labels = tuple(f"{name}.{b}.{entry}" for b in bodies for entry in WRENCH)
+    return Column(name, (len(bodies), 6), labels, WRENCH_UNITS * len(bodies), parts)
+
+
+def _scalar(name: str, unit: str) -> Column:
+    return Column(name, (), (name,), (unit,))
+
+
+def _vector(name: str, entries: tuple[str, ...], units: tuple[str, ...]) -> Column:
+    parts: dict[str, Index] = {entry: (k,) for k, entry in enumerate(entries)}
+    return Column(name, (len(entries),), tuple(f"{name}.{e}" for e in entries), units, parts)

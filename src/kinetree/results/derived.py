@@ -1,0 +1,55 @@
+"""Columns that follow from the states of a run: each is one call of the System's functions for all samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .trajectory import Trajectory
+
+Numbers = NDArray[np.floating]
+
+
+def derive(run: Trajectory, name: str) -> Numbers:
+    """Return a column of a run by its whole name; samples that are NaN stay NaN."""
+    if name in ("t", "q", "qd", "wrenches"):
+        return getattr(run, name)
+    if name == "tau":
+        return np.zeros(run.qd.shape) if run.torque is None else run.torque
+    if name == "energy":
+        return run["kinetic_energy"] + run["potential_energy"]
+    if name == "qdd":
+        if run.accelerations is not None:
+            return run.accelerations
+        return run.system.forward_dynamics(run.q, run.qd, run["tau"], **call_options(run, wrenches=True))
+    if name == "reactions":
+        return run.system.reactions(run.q, run.qd, run["qdd"], **call_options(run, wrenches=True))
+    states = (run.q, run.qd) if name in ("kinetic_energy", "momentum") else (run.q,)
+    return getattr(run.system, name)(*states, **call_options(run))
+
+
+def call_options(run: Trajectory, *, wrenches: bool = False) -> dict[str, Any]:
+    """Return the options of a System's function that belong to a run: its parameters, and the wrenches that acted."""
+    options: dict[str, Any] = {"check": False}
+    if run.parameters is not None:
+        options["parameters"] = run.parameters[..., None, :]
+    if wrenches and run.wrenches is not None:
+        options["wrenches"] = run.wrenches
+    return options
+
+
+def energy_error(run: Trajectory) -> Numbers:
+    """Return the largest change of the total energy over the energy in motion, for each run of a batch.
+
+    The energy in motion is the largest kinetic energy or, if that is more, the span of the potential energy: both are
+    the same whatever height counts as zero.
+    """
+    energy, kinetic, potential = run["energy"], run["kinetic_energy"], run["potential_energy"]
+    with np.errstate(invalid="ignore"):
+        span = np.fmax.reduce(potential, axis=-1) - np.fmin.reduce(potential, axis=-1)
+        scale = np.fmax(np.fmax.reduce(kinetic, axis=-1), span)
+        drift = np.fmax.reduce(np.abs(energy - energy[..., :1]), axis=-1)
+        return np.where(drift > 0, drift / np.where(scale > 0, scale, 1.0), drift)

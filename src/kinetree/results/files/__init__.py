@@ -1,0 +1,61 @@
+"""Trajectories as files: the format by the ending of the name, whole or not at all, and checked when read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from ...errors import InputError, KinetreeError
+from ...system import System
+from . import csv, npz, parquet, zarr
+from .content import pack, unpack
+
+if TYPE_CHECKING:
+    from ..trajectory import Trajectory
+
+FORMATS: dict[str, ModuleType] = {".csv": csv, ".npz": npz, ".parquet": parquet, ".zarr": zarr}
+"""Each with write(content, path) and read(path)."""
+
+
+def save(run: Trajectory, path: str | Path, *, columns: Sequence[str] = ()) -> Path:
+    """Write a run, with further columns by name, and return the path."""
+    path = Path(path)
+    write = _format(path).write
+    content = pack(run, columns)
+    try:
+        write(content, path)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror or error}); choose another place or make room"
+        ) from None
+    return path
+
+
+def read_trajectory(path: str | Path, *, system: System | None = None) -> Trajectory:
+    """Read a run that `save` wrote, with the System of the mechanism inside, or with `system` where it is the same."""
+    path = Path(path)
+    read = _format(path).read
+    if not path.exists():
+        raise InputError(f"{path}: does not exist; give the path of a {_endings()} file")
+    try:
+        return unpack(read(path), path, system)
+    except KinetreeError:
+        raise
+    except Exception as error:  # every format has errors of its own for files that are cut or altered
+        raise InputError(f"{path}: is damaged or no trajectory ({type(error).__name__}: {error})") from None
+
+
+def _format(path: Path) -> ModuleType:
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        raise InputError(f"{path}: files that end with {ending or 'nothing'!r} are no trajectories; use {_endings()}")
+    return FORMATS[ending]
+
+
+def _endings() -> str:
+    return ", ".join(list(FORMATS)[:-1]) + f" or {list(FORMATS)[-1]}"
+
+
+__all__ = ["FORMATS", "read_trajectory", "save"]

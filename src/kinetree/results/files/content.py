@@ -1,0 +1,131 @@
+"""What a file of a trajectory holds, whatever its format: named arrays, and a table that explains them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError, unknown_name
+from ...formats.toml import read_toml_text
+from ...formats.toml_writer import write_toml
+from ...system import System
+
+if TYPE_CHECKING:
+    from ..trajectory import Trajectory
+
+Numbers = NDArray[np.floating]
+
+FORMAT = "kinetree trajectory"
+VERSION = 1
+STORED = {"torque": "tau", "accelerations": "qdd", "wrenches": "wrenches"}
+"""Fields that may be absent, and the columns that they are stored as."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """Arrays by name, in order, and the table `about` with what is known of them; it survives JSON."""
+
+    about: dict[str, Any]
+    arrays: dict[str, Numbers]
+
+
+def pack(run: Trajectory, extra: Sequence[str] = ()) -> Content:
+    """Return what to write of a run: its states and what acted, further columns, and the mechanism itself."""
+    known = {column.name: column for column in run.columns}
+    given = [column for field, column in STORED.items() if getattr(run, field) is not None]
+    names = ["t", "q", "qd", *given]
+    for name in extra:
+        if name not in known:
+            raise unknown_name("column", name, known)
+        names += [] if name in names else [name]
+    arrays = {name: run[name] for name in names}
+    entries = [{"name": n, "labels": list(known[n].labels), "units": list(known[n].units)} for n in names]
+    if run.parameters is not None:
+        free = run.system.mechanism.free_parameters
+        arrays["parameters"] = run.parameters
+        labels = [f"parameters.{p.name}" for p in free]
+        entries.append({"name": "parameters", "labels": labels, "units": [p.unit or "1" for p in free]})
+    for entry in entries:
+        entry["shape"] = list(arrays[entry["name"]].shape)
+    mechanism = run.system.mechanism
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "mechanism": {"name": mechanism.name, "hash": mechanism.hash, "toml": write_toml(mechanism)},
+        "batch": list(run.shape),
+        "given": given,
+        "method": run.method,
+        "options": dict(run.options),
+        "status": run.status,
+        "evaluations": int(run.evaluations),
+        "versions": _versions(),
+        "arrays": entries,
+    }
+    about["digest"] = _digest(about, arrays)
+    return Content(about, arrays)
+
+
+def _versions() -> dict[str, str]:
+    root = sys.modules[__name__.partition(".")[0]]  # imported by now; to import it here would lead up the layers
+    return {"kinetree": root.__version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
+def unpack(content: Content, path: Path, system: System | None) -> Trajectory:
+    """Return the run in a file's content, or raise InputError where it is not what was written."""
+    from ..trajectory import Trajectory
+
+    about, arrays = content.about, content.arrays
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise InputError(f"{path}: is no trajectory; give a file that a run's save(...) wrote")
+    if about.get("version") != VERSION:
+        raise InputError(
+            f"{path}: is of version {about.get('version')!r}, and this Kinetree reads {VERSION}; update Kinetree"
+        )
+    if about.get("digest") != _digest(about, arrays):
+        raise InputError(f"{path}: is damaged: its content does not have the digest that it was written with")
+    sampled = {name: arrays[name] for name in ("t", "q", "qd")}
+    sampled |= {field: arrays[column] for field, column in STORED.items() if column in about["given"]}
+    return Trajectory(
+        _system(about["mechanism"], path, system),
+        **sampled,
+        parameters=arrays.get("parameters"),
+        method=about["method"],
+        options=about["options"],
+        status=about["status"],
+        evaluations=about["evaluations"],
+    )
+
+
+def _system(stored: dict[str, str], path: Path, system: System | None) -> System:
+    if system is not None:
+        if system.mechanism.hash != stored["hash"]:
+            raise InputError(
+                f"{path}: is a run of {stored['name']!r} with the hash {stored['hash'][:12]}, not of the given "
+                f"{system.mechanism.name!r} with {system.mechanism.hash[:12]}; leave out system= to read its own"
+            )
+        return system
+    mechanism, report = read_toml_text(stored["toml"], file=str(path))
+    if mechanism.hash != stored["hash"]:
+        raise InputError(
+            f"{path}: the mechanism inside has the hash {mechanism.hash[:12]}, but the run is of "
+            f"{stored['hash'][:12]}; the file was altered, or written by another version of Kinetree"
+        )
+    return System(mechanism, report)
+
+
+def _digest(about: dict[str, Any], arrays: dict[str, Numbers]) -> str:
+    """Return a digest of everything but itself; all NaN count as one."""
+    digest = hashlib.sha256(json.dumps({**about, "digest": None}, sort_keys=True).encode())
+    for name, array in arrays.items():
+        plain = np.ascontiguousarray(np.where(np.isnan(array), np.nan, array), dtype="<f8")
+        digest.update(f"{name}{array.shape}".encode() + plain.tobytes())
+    return digest.hexdigest()

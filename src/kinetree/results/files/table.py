@@ -1,0 +1,58 @@
+"""Arrays as one table of named columns, a row for each sample of each run, and back."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .content import Content
+
+Numbers = NDArray[np.floating]
+
+
+def headings(content: Content) -> list[str]:
+    """Return the columns' names with their units; the number of the run comes first in a batch."""
+    named = [
+        f"{label} [{unit}]"
+        for entry in content.about["arrays"]
+        for label, unit in zip(entry["labels"], entry["units"], strict=True)
+    ]
+    return (["run [1]"] if content.about["batch"] else []) + named
+
+
+def to_table(content: Content) -> Numbers:
+    """Return all numbers as [rows, columns]; what does not change in a run stands in every row of it."""
+    batch = tuple(content.about["batch"])
+    nt = len(content.arrays["t"])
+    rows = (prod(batch), nt)
+    blocks = [np.repeat(np.arange(rows[0], dtype=float), nt)[:, None]] if batch else []
+    for name, array in content.arrays.items():
+        if name == "parameters":
+            array = np.broadcast_to(np.expand_dims(array, -2), (*batch, nt, array.shape[-1]))
+        elif name == "t":
+            array = np.broadcast_to(array, (*batch, nt))
+        width = prod(array.shape[len(batch) + 1 :])
+        blocks.append(array.reshape(rows[0] * nt, width))
+    return np.concatenate(blocks, axis=1)
+
+
+def from_table(about: dict, table: Numbers) -> Content:
+    """Return the content whose table this is; the shapes in `about` say what the columns are."""
+    batch = tuple(about["batch"])
+    arrays, at = {}, 1 if batch else 0
+    nt = about["arrays"][0]["shape"][0]
+    for entry in about["arrays"]:
+        shape, width = tuple(entry["shape"]), len(entry["labels"])
+        block = table[:, at : at + width]
+        at += width
+        if entry["name"] == "t":
+            arrays["t"] = block[:nt, 0]
+        elif entry["name"] == "parameters":
+            arrays["parameters"] = block.reshape(*batch, nt, width)[..., 0, :][(0,) * (len(batch) + 1 - len(shape))]
+        else:
+            arrays[entry["name"]] = block.reshape(shape)
+    if at != table.shape[1]:
+        raise ValueError(f"{table.shape[1]} columns, and {at} are described")
+    return Content(about, arrays)

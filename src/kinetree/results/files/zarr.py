@@ -1,0 +1,53 @@
+"""Zarr: a folder of chunked arrays, for what is too large to read whole. Needs zarr."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import InputError
+from .atomic import optional, temporary
+from .content import FORMAT, Content
+
+
+def write(content: Content, path: Path) -> None:
+    """Write a Zarr folder; one of before is replaced, anything else in the way is left alone."""
+    zarr = optional("zarr", "Zarr files")
+    if path.exists() and not _is_ours(path, zarr):
+        raise InputError(f"{path}: is there already and is no trajectory; choose another name or remove it")
+    written, old = temporary(path), temporary(path)
+    try:
+        group = zarr.open_group(str(written), mode="w-")
+        entries = {entry["name"]: entry for entry in content.about["arrays"]}
+        for name, array in content.arrays.items():
+            stored = group.create_array(name, data=np.ascontiguousarray(array))
+            stored.attrs.update({key: entries[name][key] for key in ("labels", "units")})
+        group.attrs.update(content.about)
+        if path.exists():
+            os.replace(path, old)  # a folder cannot take the place of one that is not empty
+        os.replace(written, path)
+    except BaseException:
+        shutil.rmtree(written, ignore_errors=True)
+        if old.exists():
+            os.replace(old, path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def read(path: Path) -> Content:
+    """Read a Zarr folder that `write` wrote."""
+    zarr = optional("zarr", "Zarr files")
+    group = zarr.open_group(str(path), mode="r")
+    about = dict(group.attrs)
+    names = [entry["name"] for entry in about.get("arrays", ())]
+    return Content(about, {name: group[name][...] for name in names})
+
+
+def _is_ours(path: Path, zarr) -> bool:
+    try:
+        return zarr.open_group(str(path), mode="r").attrs.get("format") == FORMAT
+    except Exception:  # whatever it is, it is not ours
+        return False

@@ -1,0 +1,99 @@
+"""A run at other times: cubics through states and rates, with quaternions brought back to unit length."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import joints as joint_kinds
+from ..algebra.quaternions import conjugate, product
+from ..algebra.rotations import from_quaternion
+from ..algebra.vectors import times as rotated
+from ..algebra.vectors import transpose
+from ..model.mechanism import Mechanism
+from .columns import QUATERNION, axis_names
+from .derived import call_options
+
+if TYPE_CHECKING:
+    from .trajectory import Trajectory
+
+Numbers = NDArray[np.floating]
+
+
+def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
+    """Return the arrays of a run at times inside it.
+
+    q is the cubic that has the coordinates and their rates at both samples around a time, with an error of the fourth
+    power of the step. qd is the same from accelerations that the run has, else the rate of the cubic, of the third
+    power. Torques, accelerations and wrenches are linear between samples.
+    """
+    if len(run) == 1:
+        return {name: getattr(run, name) for name in run._given()}
+    k = np.clip(np.searchsorted(run.t, times, side="right") - 1, 0, len(run) - 2)
+    h = (run.t[k + 1] - run.t[k])[:, None]
+    s = ((times - run.t[k])[:, None]) / h
+    rate = run.system.coordinate_rate(run.q, run.qd, **call_options(run))
+    mechanism = run.system.mechanism
+    q0, q1, d0, d1 = run.q[..., k, :], run.q[..., k + 1, :], rate[..., k, :], rate[..., k + 1, :]
+    for at in quaternions(mechanism):
+        flip = np.where((q0[..., at] * q1[..., at]).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
+        q1[..., at] *= flip  # q and -q are the same rotation: go the shorter way
+        d1[..., at] *= flip
+    q = _cubic(q0, q1, d0, d1, h, s)
+    if run.accelerations is not None:
+        a = run.accelerations
+        qd = _cubic(run.qd[..., k, :], run.qd[..., k + 1, :], a[..., k, :], a[..., k + 1, :], h, s)
+    else:
+        qd = _speeds(mechanism, q, _cubic_rate(q0, q1, d0, d1, h, s))
+    for at in quaternions(mechanism):
+        q[..., at] /= np.linalg.norm(q[..., at], axis=-1, keepdims=True)
+    out = {"q": q, "qd": qd}
+    for name in set(run._given()) - set(out):
+        values = getattr(run, name)
+        axis = 1 if name != "wrenches" else 2
+        share = s[:, 0].reshape(-1, *(1,) * axis)
+        before, after = (np.take(values, i, axis=-1 - axis) for i in (k, k + 1))
+        out[name] = (1.0 - share) * before + share * after
+    return out
+
+
+def quaternions(mechanism: Mechanism) -> list[slice]:
+    """Return where in q the quaternions are."""
+    names = [name for _, name, _ in axis_names(mechanism, 0)]
+    return [slice(k, k + 4) for k, name in enumerate(names) if name == QUATERNION[0]]
+
+
+def _cubic(a: Numbers, b: Numbers, da: Numbers, db: Numbers, h: Numbers, s: Numbers) -> Numbers:
+    """Return the cubic of Hermite at the share s of a step h."""
+    r = 1.0 - s
+    return r * r * (1.0 + 2.0 * s) * a + s * s * (3.0 - 2.0 * s) * b + h * s * r * (r * da - s * db)
+
+
+def _cubic_rate(a: Numbers, b: Numbers, da: Numbers, db: Numbers, h: Numbers, s: Numbers) -> Numbers:
+    """Return the rate of that cubic."""
+    return 6.0 * s * (1.0 - s) * (b - a) / h + (1.0 - s) * (1.0 - 3.0 * s) * da + s * (3.0 * s - 2.0) * db
+
+
+def _speeds(mechanism: Mechanism, q: Numbers, rate: Numbers) -> Numbers:
+    """Return qd for coordinates, of any length, and their rates."""
+    parts, at = [], 0
+    for joint in mechanism.joints:
+        kind = joint_kinds.kind(joint.kind)
+        own, change = q[..., at : at + kind.NQ], rate[..., at : at + kind.NQ]
+        at += kind.NQ
+        if kind.NQ == kind.NV:
+            parts.append(change)
+            continue
+        turn = _entries(own[..., -4:] / np.linalg.norm(own[..., -4:], axis=-1, keepdims=True))
+        size = np.linalg.norm(own[..., -4:], axis=-1)
+        w = product(conjugate(turn), _entries(change[..., -4:]))[:3]  # w/2 = conj(q) o dq; along q it has no share
+        parts.append(np.stack([2.0 * x / size for x in w], axis=-1))
+        if kind.NQ == 7:  # free: the velocity in the body's axes
+            parts.append(np.stack(rotated(transpose(from_quaternion(turn)), _entries(change[..., :3])), axis=-1))
+    return np.concatenate(parts, axis=-1) if parts else rate
+
+
+def _entries(values: Numbers) -> tuple[Any, ...]:
+    return tuple(np.moveaxis(values, -1, 0))

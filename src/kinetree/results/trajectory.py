@@ -1,0 +1,226 @@
+"""Trajectory: the states of a run, or of a batch of runs, and every quantity that follows from them by name."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, unknown_name
+from ..system import System
+from .columns import Column, columns, find
+from .derived import call_options, derive, energy_error
+from .resampling import resample
+
+Numbers = NDArray[np.floating]
+
+SAMPLED = {"q": 1, "qd": 1, "torque": 1, "accelerations": 1, "wrenches": 2}
+"""The arrays with a row for each sample, and how many axes they have after that of time."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """Times t [nt] and states q [..., nt, nq], qd [..., nt, nv] of a System; leading axes are runs of a batch.
+
+    `torque` [..., nt, nv] are the joint torques that acted, None for none; `parameters` [np] or [..., np] the values of
+    the free parameters; `accelerations` [..., nt, nv] and `wrenches` [..., nt, nb, 6] are what the simulation knows of
+    other forces: without them, "qdd" and "reactions" are those of the torques alone. `status` is "finished" or
+    "stopped: reason"; samples after a stop in a batch are NaN.
+
+    run["tau"] is a column by name, run["q.joint2"] a part of it, run[10:20] the samples 10 to 19.
+    """
+
+    system: System
+    t: Numbers
+    q: Numbers
+    qd: Numbers
+    _: KW_ONLY
+    parameters: Numbers | None = None
+    torque: Numbers | None = None
+    accelerations: Numbers | None = None
+    wrenches: Numbers | None = None
+    method: str = "rk4"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    status: str = "finished"
+    evaluations: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every array once, and keep views that cannot be written to."""
+        t = _array("t", self.t)
+        if t.ndim != 1 or not len(t) or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
+            raise InputError(f"t has shape {t.shape}; expected one or more finite times [nt] that increase")
+        object.__setattr__(self, "t", t)
+        sizes = {"q": (self.system.nq,), "wrenches": (len(self.system.bodies), 6)}
+        lead = np.shape(self.q)[:-2]
+        for name in SAMPLED:
+            if getattr(self, name) is not None:
+                core = (len(t), *sizes.get(name, (self.system.nv,)))
+                object.__setattr__(self, name, _array(name, getattr(self, name), (*lead, *core)))
+        if self.parameters is not None:
+            object.__setattr__(self, "parameters", self._checked_parameters(lead))
+        try:
+            plain = json.loads(json.dumps(dict(self.options)))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"options of a run must be plain numbers, texts, lists and tables: {error}") from None
+        object.__setattr__(self, "options", plain)
+
+    def _checked_parameters(self, lead: tuple[int, ...]) -> Numbers:
+        values = _array("parameters", self.parameters)
+        count = len(self.system.mechanism.free_parameters)
+        if values.shape not in ((count,), (*lead, count)) or count == 0:
+            expected = f"[{count}]" + (f" or {[*lead, count]}" if lead else "") if count else "none"
+            raise InputError(f"parameters have shape {values.shape}; expected {expected}")
+        return values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the batch; () for a single run."""
+        return self.q.shape[:-2]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run reached its end."""
+        return self.status == "finished"
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.t)
+
+    __iter__ = None  # samples or runs? a slice or `runs()` says which
+
+    def __repr__(self) -> str:
+        """Return what ran, how long and how it ended."""
+        batch = f"{self.shape} runs of " if self.shape else ""
+        name, span = self.system.mechanism.name, self.t[-1] - self.t[0]
+        return f"<Trajectory of {name!r}: {batch}{len(self)} samples over {span:g} s, {self.method}, {self.status}>"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns, each with name, unit and shape of a sample."""
+        return tuple(self._columns.values())
+
+    @cached_property
+    def _columns(self) -> dict[str, Column]:
+        return columns(self.system.mechanism, wrenches=self.wrenches is not None)
+
+    @cached_property
+    def _derived(self) -> dict[str, Numbers]:
+        return {}
+
+    @overload
+    def __getitem__(self, key: str) -> Numbers: ...
+    @overload
+    def __getitem__(self, key: slice) -> Trajectory: ...
+    def __getitem__(self, key):
+        """Return a column, a part of one, or a slice of the samples."""
+        if isinstance(key, slice):
+            return self._with_samples(self.t[key], lambda a, inner: a[(..., key, *(slice(None),) * inner)])
+        if not isinstance(key, str):
+            raise InputError(
+                f"a run has no item {key!r}; give a column's name or a slice of samples, and take a run of a batch "
+                "with run(i)"
+            )
+        frame = key.removeprefix("poses.")
+        if frame != key and frame not in self._columns["poses"].parts:
+            return self._frame_pose(frame)
+        name, where = find(self._columns, key)
+        values = self._column(name)
+        return values[(..., *where)] if where else values
+
+    def _column(self, name: str) -> Numbers:
+        if name not in self._derived:
+            values = derive(self, name).view()
+            values.flags.writeable = False
+            self._derived[name] = values
+        return self._derived[name]
+
+    def _frame_pose(self, frame: str) -> Numbers:
+        known = self.system.mechanism.frame_names
+        if frame not in known:
+            raise unknown_name("part of column 'poses'", frame, known)
+        return self.system.pose(self.q, frame, **call_options(self))
+
+    @property
+    def energy_error(self) -> float | Numbers:
+        """The largest change of the total energy over the energy in motion, [...] for a batch.
+
+        A measure of the integration where nothing but gravity does work: no torques, damping, springs or wrenches.
+        """
+        error = energy_error(self)
+        return error if self.shape else float(error)
+
+    def at(self, times: ArrayLike) -> Trajectory:
+        """Return the run at other times, which increase inside those of the run; see docs/results.md for the error."""
+        new = np.atleast_1d(_array("times", times))
+        if not len(new) or not (self.t[0] <= new.min() and new.max() <= self.t[-1]):
+            raise InputError(f"times must be inside {self.t[0]:g} to {self.t[-1]:g} s, the times of the run")
+        return replace(self, t=new, **resample(self, new))
+
+    def run(self, *index: int) -> Trajectory:
+        """Return one run of a batch, with an index for each of its axes."""
+        if not self.shape or len(index) != len(self.shape):
+            raise InputError(f"{len(index)} indices came for a batch of shape {self.shape}")
+        for i, count in zip(index, self.shape, strict=True):
+            if not -count <= i < count:
+                raise InputError(f"no run {i}; the batch has shape {self.shape}")
+        changed: dict[str, Any] = {name: getattr(self, name)[index] for name in self._given()}
+        if self.parameters is not None and self.parameters.ndim > 1:
+            changed["parameters"] = self.parameters[index]
+        return replace(self, **changed)
+
+    def runs(self) -> Iterator[Trajectory]:
+        """Yield every run of a batch; a single run yields itself."""
+        if not self.shape:
+            yield self
+            return
+        for index in np.ndindex(self.shape):
+            yield self.run(*index)
+
+    def _given(self) -> list[str]:
+        return [name for name in SAMPLED if getattr(self, name) is not None]
+
+    def _with_samples(self, t: Numbers, select) -> Trajectory:
+        changed = {name: select(getattr(self, name), SAMPLED[name]) for name in self._given()}
+        return replace(self, t=t, **changed)
+
+    def save(self, path: str | Path, *, columns: Sequence[str] = ()) -> Path:
+        """Write a .csv, .npz, .parquet or .zarr file, with further columns if any are named; return its path."""
+        from .files import save
+
+        return save(self, path, columns=columns)
+
+    # What people look at is a layer above this one, so that it is looked up by name when it is asked for.
+
+    def plot(self, columns: Sequence[str] | str | None = None, path: str | Path | None = None, **options):
+        """Draw columns over time, a panel a coordinate; see `kinetree.view.trajectory_plots.plot`."""
+        return importlib.import_module("kinetree.view.trajectory_plots").plot(self, columns, path, **options)
+
+    def portraits(self, path: str | Path | None = None, **options):
+        """Draw speeds over coordinates; see `kinetree.view.trajectory_plots.portraits`."""
+        return importlib.import_module("kinetree.view.trajectory_plots").portraits(self, path, **options)
+
+    def animate(self, path: str | Path = "run.gif", **options) -> Path:
+        """Write a moving picture, .gif or .mp4; see `kinetree.view.animation.animate`."""
+        return importlib.import_module("kinetree.view.animation").animate(self, path, **options)
+
+    def replay(self, path: str | Path = "run.html", **options) -> Path:
+        """Write a web page that replays the run in 3D; see `kinetree.view.replay.replay`."""
+        return importlib.import_module("kinetree.view.replay").replay(self, path, **options)
+
+
+def _array(name: str, values: Any, shape: tuple[int, ...] | None = None) -> Numbers:
+    try:
+        array = np.asarray(values, dtype=np.float64).view()
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not an array of real numbers") from None
+    if shape is not None and array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}; expected {shape}")
+    array.flags.writeable = False
+    return array

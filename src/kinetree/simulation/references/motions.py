@@ -1,0 +1,176 @@
+"""Motions given by a formula: at rest, cycloidal, cosine, polynomial."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from ...errors import InputError
+from ..arguments import number, numbers, positive, together
+from ..smooth import clip, cos, sin, where
+from .sampling import Lists, as_time
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Rest at q: one number a coordinate [rad, m]."""
+
+    q: Any
+
+    def __post_init__(self) -> None:
+        """Read the numbers."""
+        _set(self, q=numbers(self.q, "q of Constant"))
+
+    def __call__(self, t: Any) -> Lists:
+        """Return q and zeros."""
+        return list(self.q), [0.0] * len(self.q), [0.0] * len(self.q)
+
+
+Hold = Constant
+"""The set point of a controller that holds still."""
+
+
+@dataclass(frozen=True)
+class Cycloid:
+    """From rest at q0 to rest at q1 in `duration` [s], with accelerations that begin and end at zero.
+
+    q0 + (q1 - q0) / T [t - T / (2 pi) sin(2 pi t / T)]                                  [Saha2013] (34), (35)
+
+    The mechanism rests before `start` and after start + T. With q0 = 0 and q1 = pi it is the motion of [Saha1999]
+    (38) and (39).
+    """
+
+    q0: Any
+    q1: Any
+    duration: float
+    _: KW_ONLY
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Read the numbers."""
+        ends = {"q0": numbers(self.q0, "q0 of Cycloid"), "q1": numbers(self.q1, "q1 of Cycloid")}
+        _set(self, **together(ends, "Cycloid"), **_interval(self))
+
+    def __call__(self, t: Any) -> Lists:
+        """Return q, qd, qdd."""
+        T = self.duration
+        t = as_time(t) - self.start
+        w = 2.0 * math.pi / T
+        u = clip(t, 0.0, T)
+        s, c = sin(u * w), cos(u * w)
+        part = u * (1.0 / T) - s * (0.5 / math.pi)
+        speed = inside(t, T, (1.0 - c) * (1.0 / T))
+        rate = inside(t, T, s * (w / T))
+        way = [b - a for a, b in zip(self.q0, self.q1, strict=True)]
+        q = [a + part * d for a, d in zip(self.q0, way, strict=True)]
+        return q, [speed * d for d in way], [rate * d for d in way]
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """offset + amplitude cos(frequency t + phase); the frequency in rad/s.                 [Wolinski2015] (28), (29)"""
+
+    amplitude: Any
+    frequency: Any
+    _: KW_ONLY
+    phase: Any = 0.0
+    offset: Any = 0.0
+
+    def __post_init__(self) -> None:
+        """Read the numbers."""
+        names = ("amplitude", "frequency", "phase", "offset")
+        _set(self, **together({n: numbers(getattr(self, n), f"{n} of Cosine") for n in names}, "Cosine"))
+
+    def __call__(self, t: Any) -> Lists:
+        """Return q, qd, qdd."""
+        t = as_time(t)
+        q, qd, qdd = [], [], []
+        for a, w, phase, offset in zip(self.amplitude, self.frequency, self.phase, self.offset, strict=True):
+            c, s = cos(t * w + phase), sin(t * w + phase)
+            q.append(c * a + offset)
+            qd.append(s * (-a * w))
+            qdd.append(c * (-a * w * w))
+        return q, qd, qdd
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """From q0 to q1 in `duration` [s] by a polynomial of degree 3 (given speeds) or 5 (given accelerations as well).
+
+    What is not given is zero at both ends. Before and after, the motion goes on with the speed of that end: it rests
+    where that is zero.
+    """
+
+    q0: Any
+    q1: Any
+    duration: float
+    _: KW_ONLY
+    degree: int = 5
+    qd0: Any = 0.0
+    qd1: Any = 0.0
+    qdd0: Any = 0.0
+    qdd1: Any = 0.0
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Read the numbers."""
+        names = ("q0", "q1", "qd0", "qd1", "qdd0", "qdd1")
+        ends = {n: numbers(getattr(self, n), f"{n} of Polynomial") for n in names}
+        if self.degree not in (3, 5):
+            raise InputError(f"the degree of Polynomial is {self.degree!r}; give 3 or 5")
+        if self.degree == 3 and any((*ends["qdd0"], *ends["qdd1"])):
+            raise InputError("a Polynomial of degree 3 cannot meet qdd0 and qdd1; leave them out or give degree=5")
+        _set(self, **together(ends, "Polynomial"), **_interval(self))
+
+    def __call__(self, t: Any) -> Lists:
+        """Return q, qd, qdd."""
+        T = self.duration
+        t = as_time(t) - self.start
+        u = clip(t, 0.0, T) * (1.0 / T)
+        beyond = t - clip(t, 0.0, T)
+        q, qd, qdd = [], [], []
+        for c in self._coefficients():
+            first = [k * x for k, x in enumerate(c)][1:]
+            second = [k * x for k, x in enumerate(first)][1:]
+            speed = horner(first, u) * (1.0 / T)
+            q.append(horner(c, u) + beyond * speed)
+            qd.append(speed)
+            qdd.append(inside(t, T, horner(second, u) * (1.0 / T**2)))
+        return q, qd, qdd
+
+    def _coefficients(self):
+        """Yield the coefficients of each coordinate in powers of u = t / T."""
+        T = self.duration
+        for a, b, v0, v1, a0, a1 in zip(self.q0, self.q1, self.qd0, self.qd1, self.qdd0, self.qdd1, strict=True):
+            d, V0, V1, A0, A1 = b - a, v0 * T, v1 * T, a0 * T * T, a1 * T * T
+            if self.degree == 3:
+                yield [a, V0, 3 * d - 2 * V0 - V1, V0 + V1 - 2 * d]
+            else:
+                c3 = 10 * d - 6 * V0 - 4 * V1 - (3 * A0 - A1) / 2
+                c4 = -15 * d + 8 * V0 + 7 * V1 + (3 * A0 - 2 * A1) / 2
+                yield [a, V0, A0 / 2, c3, c4, 6 * d - 3 * (V0 + V1) - (A0 - A1) / 2]
+
+
+def horner(coefficients, u: Any) -> Any:
+    """Return a polynomial with the constant first."""
+    total = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        total = u * total + c
+    return total
+
+
+def inside(t: Any, T: float, x: Any) -> Any:
+    """Return x for t from 0 to T, and zero elsewhere."""
+    return where(t < 0.0, 0.0, where(T < t, 0.0, x))
+
+
+def _interval(motion: Any) -> dict[str, float]:
+    name = type(motion).__name__
+    duration = positive(motion.duration, f"the duration of {name}")
+    return {"duration": duration, "start": number(motion.start, f"the start of {name}")}
+
+
+def _set(motion: Any, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(motion, name, value)

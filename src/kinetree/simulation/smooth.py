@@ -1,0 +1,127 @@
+"""Functions for forces, controllers and references, on any scalar: a float, a NumPy array or a traced value.
+
+A traced value has no truth, so that `if`, `abs`, `min` and `max` cannot see it: `where` chooses, and the rest is built
+on it. Both sides of a choice are computed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..algebra import scalars
+
+Scalar = Any
+
+SMALL = 1e-5
+"""Below this exp(x) - 1 and log(1 + x) are their series: the next term is smaller than the rounding."""
+
+
+def _function(name: str, array):
+    plain = getattr(scalars, name)
+
+    def apply(x: Scalar) -> Scalar:
+        return array(x) if isinstance(x, np.ndarray | np.generic) else plain(x)
+
+    apply.__name__ = name
+    apply.__doc__ = f"Return {name}(x)."
+    return apply
+
+
+sin = _function("sin", np.sin)
+cos = _function("cos", np.cos)
+tan = _function("tan", np.tan)
+sqrt = _function("sqrt", np.sqrt)
+asin = _function("asin", np.arcsin)
+acos = _function("acos", np.arccos)
+atan = _function("atan", np.arctan)
+exp = _function("exp", np.exp)
+log = _function("log", np.log)
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """Return the angle of the point (x, y) in (-pi, pi]."""
+    arrays = isinstance(y, np.ndarray | np.generic) or isinstance(x, np.ndarray | np.generic)
+    return np.arctan2(y, x) if arrays else scalars.atan2(y, x)
+
+
+def where(condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
+    """Return `yes` where the condition holds, else `no`."""
+    if scalars.is_number(yes) and scalars.is_number(no) and yes == no:
+        return yes
+    if isinstance(condition, np.ndarray | np.generic):
+        return np.where(condition, yes, no)
+    return scalars.where(condition, yes, no)
+
+
+def absolute(x: Scalar) -> Scalar:
+    """Return |x|."""
+    return where(x < 0.0, -x, x)
+
+
+def maximum(a: Scalar, b: Scalar) -> Scalar:
+    """Return the larger of two."""
+    return where(a < b, b, a)
+
+
+def minimum(a: Scalar, b: Scalar) -> Scalar:
+    """Return the smaller of two."""
+    return where(b < a, b, a)
+
+
+def clip(x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
+    """Return x, or the bound that it passes."""
+    return where(x < lower, lower, where(upper < x, upper, x))
+
+
+def smooth_sign(x: Scalar, width: Scalar) -> Scalar:
+    """Return x / sqrt(x^2 + width^2): the sign of x with a smooth passage; +-0.71 at x = +-width."""
+    return x / sqrt(x * x + width * width)
+
+
+def soft_ramp(x: Scalar, width: float) -> tuple[Scalar, Scalar, Scalar]:
+    """Return (H, h, h'): h is 0 below zero, x^2 / (2 width) up to the width, x - width / 2 beyond; H is its integral.
+
+    h and its slope h' are continuous, and so are the integral's first two derivatives.
+    """
+    bend, straight = clip(x, 0.0, width), maximum(x - width, 0.0)
+    h = bend * bend * (0.5 / width) + straight
+    H = bend * bend * bend * (1.0 / (6.0 * width)) + straight * (straight + width) * 0.5
+    return H, h, bend * (1.0 / width)
+
+
+def expm1(x: Scalar) -> Scalar:
+    """Return exp(x) - 1 without loss of digits."""
+    size = absolute(x)
+    middle = where(size < SMALL, 1.0, where(1.0 < size, 1.0, x))
+    u = exp(middle)
+    far = where(1.0 < size, exp(x) - 1.0, (u - 1.0) * (middle / log(u)))
+    return where(size < SMALL, x + x * x * (0.5 + x * (1.0 / 6.0)), far)
+
+
+def log1p(x: Scalar) -> Scalar:
+    """Return log(1 + x) without loss of digits."""
+    small = absolute(x) < SMALL
+    safe = where(small, 1.0, x)
+    u = safe + 1.0
+    return where(small, x - x * x * (0.5 - x * (1.0 / 3.0)), safe * (log(u) / (u - 1.0)))
+
+
+def sinh(x: Scalar) -> Scalar:
+    """Return the hyperbolic sine."""
+    e = expm1(x)
+    return (e + e / (e + 1.0)) * 0.5
+
+
+def cosh(x: Scalar) -> Scalar:
+    """Return the hyperbolic cosine."""
+    u = exp(x)
+    return (u + 1.0 / u) * 0.5
+
+
+def tanh(x: Scalar) -> Scalar:
+    """Return the hyperbolic tangent."""
+    e = expm1(minimum(absolute(x), 40.0) * -2.0)  # beyond 40, all digits are those of one
+    t = -e / (e + 2.0)
+    return where(x < 0.0, -t, t)

@@ -1,0 +1,123 @@
+"""Where to look from: a camera about a vertical axis that has a whole motion in sight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import atan2, cos, radians, sin
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .skeleton import Scene
+
+Numbers = NDArray[np.floating]
+
+FIELD = radians(32.0)
+"""The angle of view, upwards."""
+ASPECT = 4.0 / 3.0
+"""Width over height of the picture that a motion is to fit."""
+
+
+@dataclass(frozen=True)
+class Camera:
+    """An eye at a distance [m] from a target [m], by azimuth and elevation [rad]; the third row of `axes` is up."""
+
+    target: Numbers
+    distance: float
+    azimuth: float
+    elevation: float
+    axes: Numbers
+
+    @property
+    def direction(self) -> Numbers:
+        """The unit vector from the target to the eye."""
+        c = cos(self.elevation)
+        return np.array([c * cos(self.azimuth), c * sin(self.azimuth), sin(self.elevation)]) @ self.axes
+
+    @property
+    def view(self) -> Numbers:
+        """The axes of the picture as rows: to the right, upwards, towards the eye."""
+        back = self.direction
+        right = np.cross(self.axes[2], back)
+        right /= np.linalg.norm(right)
+        return np.stack([right, np.cross(back, right), back])
+
+    def project(self, points: Numbers) -> tuple[Numbers, Numbers]:
+        """Return places in the picture [..., 2], whose height is 2, and distances before the eye [...]."""
+        seen = (points - self.target) @ self.view.T
+        depth = np.maximum(self.distance - seen[..., 2], 1e-3 * self.distance)
+        return seen[..., :2] / (depth[..., None] * np.tan(FIELD / 2.0)), depth
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A camera for a motion; the height of a floor along `up` [m]; whether the camera goes along with the bodies."""
+
+    camera: Camera
+    floor: float
+    follows: bool
+
+    def at(self, poses: Numbers) -> Camera:
+        """Return the camera for bodies at poses [nb, 4, 4]."""
+        return replace(self.camera, target=_middle(poses)) if self.follows else self.camera
+
+
+def fit(scene: Scene, poses: Numbers) -> Sight:
+    """Return a sight of a motion through poses [nt, nb, 4, 4].
+
+    A motion in a vertical plane is seen nearly from its side; one that leads far away is followed.
+    """
+    some = poses[:: max(1, len(poses) // 24)]
+    points = _points(scene, some)
+    heights = points @ scene.up
+    floor = float(heights.min())
+    if floor > -2.0 * scene.size and float(heights.max()) < 3.0 * scene.size:
+        floor = min(floor, 0.0)
+    low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
+    follows = poses.shape[1] > 0 and float(np.linalg.norm(high - low)) > 4.0 * scene.size
+    if follows:
+        points = points - _middle(some)[:, None]
+    target = np.zeros(3) if follows else (low + high) / 2.0
+    axes = _axes(scene.up)
+    flat = points.reshape(-1, 3)
+    camera = Camera(target, 4.0 * scene.size, _azimuth(flat, axes), radians(18.0), axes)
+    for _ in range(4):  # nearer or farther until all of it just fits
+        places = np.abs(camera.project(flat)[0])
+        share = max(float(places[:, 0].max()) / (0.85 * ASPECT), float(places[:, 1].max()) / 0.85, 0.05)
+        camera = replace(camera, distance=max(camera.distance * share, 1.2 * scene.size))
+    return Sight(replace(camera, target=_middle(poses[0])) if follows else camera, floor - 0.002 * scene.size, follows)
+
+
+def _points(scene: Scene, poses: Numbers) -> Numbers:
+    """Return points [nt, n, 3] that show how far everything reaches."""
+    ground = np.concatenate([scene.bodies[-1].vertices, *([np.zeros((1, 3))] if _grounded(scene) else [])])
+    out = [np.broadcast_to(ground, (len(poses), *ground.shape))]
+    for i, mesh in enumerate(scene.bodies[:-1]):
+        corners = np.concatenate([mesh.vertices, np.zeros((1, 3)), *[[p] for k, p in scene.tips if k == i]])
+        out.append(np.einsum("tij,nj->tni", poses[:, i, :3, :3], corners) + poses[:, i, None, :3, 3])
+    return np.concatenate(out, axis=1)
+
+
+def _grounded(scene: Scene) -> bool:
+    return len(scene.bodies) == 1 or any(rod.a < 0 for rod in scene.rods)
+
+
+def _middle(poses: Numbers) -> Numbers:
+    return poses[..., :3, 3].mean(axis=-2)
+
+
+def _axes(up: Numbers) -> Numbers:
+    """Return two level directions and up, as rows."""
+    first = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    first = first - (first @ up) * up
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(up, first), up])
+
+
+def _azimuth(points: Numbers, axes: Numbers) -> float:
+    flat = (points - points.mean(axis=0)) @ axes[:2].T
+    spread, directions = np.linalg.eigh(flat.T @ flat)
+    if not spread[0] < 0.1 * spread[1]:
+        return radians(-60.0)
+    normal = directions[:, 0] * (1.0 if directions[1, 0] < 0 else -1.0)  # thin across a vertical plane
+    return atan2(normal[1], normal[0]) + radians(24.0)

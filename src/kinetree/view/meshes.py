@@ -1,0 +1,117 @@
+"""Triangles of boxes and of bodies of revolution, with a normal at every vertex."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import pi
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Numbers = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Vertices [n, 3] with normals [n, 3] and colours [n, 3] in 0 to 1; faces [m, 3] are counterclockwise outside."""
+
+    vertices: Numbers
+    normals: Numbers
+    faces: NDArray[np.integer]
+    colors: Numbers
+
+    def placed(self, rotation: ArrayLike, translation: ArrayLike) -> Mesh:
+        """Return the mesh turned, then shifted."""
+        turn = np.asarray(rotation, dtype=float).T
+        return Mesh(self.vertices @ turn + np.asarray(translation), self.normals @ turn, self.faces, self.colors)
+
+    def painted(self, color: ArrayLike) -> Mesh:
+        """Return the mesh in one colour."""
+        colors = np.broadcast_to(np.asarray(color, dtype=float)[:3], self.vertices.shape)
+        return Mesh(self.vertices, self.normals, self.faces, colors)
+
+
+EMPTY = Mesh(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=int), np.zeros((0, 3)))
+
+
+def joined(meshes: Iterable[Mesh]) -> Mesh:
+    """Return several meshes as one."""
+    parts = [m for m in meshes if len(m.faces)]
+    if not parts:
+        return EMPTY
+    starts = np.cumsum([0] + [len(m.vertices) for m in parts])
+    return Mesh(
+        np.concatenate([m.vertices for m in parts]),
+        np.concatenate([m.normals for m in parts]),
+        np.concatenate([m.faces + start for m, start in zip(parts, starts, strict=False)]),
+        np.concatenate([m.colors for m in parts]),
+    )
+
+
+def box(size: ArrayLike) -> Mesh:
+    """Return a box with edges x, y, z, centred."""
+    vertices, normals, faces = [], [], []
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    for axis in range(3):
+        for side in (1, -1):
+            normal = np.roll([side, 0, 0], axis)
+            for a, b in corners[::side]:
+                vertices.append(np.roll([side, a, b], axis))
+                normals.append(normal)
+            k = len(vertices) - 4
+            faces += [(k, k + 1, k + 2), (k, k + 2, k + 3)]
+    return _mesh(np.array(vertices) * np.asarray(size, dtype=float) / 2.0, normals, faces)
+
+
+def cylinder(radius: float, length: float, *, sides: int = 24) -> Mesh:
+    """Return a cylinder along z, centred."""
+    h = length / 2.0
+    return _turned(
+        [
+            [(0.0, -h, 0.0, -1.0), (radius, -h, 0.0, -1.0)],
+            [(radius, -h, 1.0, 0.0), (radius, h, 1.0, 0.0)],
+            [(radius, h, 0.0, 1.0), (0.0, h, 0.0, 1.0)],
+        ],
+        sides,
+    )
+
+
+def sphere(radius: float, *, sides: int = 24) -> Mesh:
+    """Return a sphere."""
+    return capsule(radius, 0.0, sides=sides)
+
+
+def capsule(radius: float, length: float, *, sides: int = 24) -> Mesh:
+    """Return a cylinder along z with half a sphere at either end, which its length does not count."""
+    angles = np.linspace(-pi / 2, pi / 2, 2 * (sides // 4) + 1)
+    rings = [(angle, -length / 2.0 if angle <= 0 else length / 2.0) for angle in angles]
+    if length > 0:
+        rings.insert(len(rings) // 2 + 1, (0.0, length / 2.0))
+    c, s = np.cos, np.sin
+    return _turned([[(abs(radius * c(a)), radius * s(a) + z, c(a), s(a)) for a, z in rings]], sides)
+
+
+def _turned(strips: list[list[tuple[float, float, float, float]]], sides: int) -> Mesh:
+    """Return the surface that profiles of (r, z, normal's r, normal's z), upwards outside, sweep about z."""
+    angles = np.arange(sides) * (2.0 * pi / sides)
+    cos, sin = np.cos(angles), np.sin(angles)
+    vertices, normals, faces = [], [], []
+    for strip in strips:
+        start = len(vertices) * sides
+        for r, z, nr, nz in strip:
+            vertices.append(np.stack([r * cos, r * sin, np.full(sides, z)], axis=1))
+            normals.append(np.stack([nr * cos, nr * sin, np.full(sides, nz)], axis=1))
+        k, after = np.arange(sides), (np.arange(sides) + 1) % sides
+        for ring in range(len(strip) - 1):
+            low, high = start + ring * sides, start + (ring + 1) * sides
+            if strip[ring + 1][0] > 1e-12 * abs(strip[ring][0]):
+                faces.append(np.stack([low + k, high + after, high + k], axis=1))
+            if strip[ring][0] > 1e-12 * abs(strip[ring + 1][0]):
+                faces.append(np.stack([low + k, low + after, high + after], axis=1))
+    return _mesh(np.concatenate(vertices), np.concatenate(normals), np.concatenate(faces))
+
+
+def _mesh(vertices, normals, faces) -> Mesh:
+    points = np.asarray(vertices, dtype=float)
+    return Mesh(points, np.asarray(normals, dtype=float), np.asarray(faces, dtype=int), np.full(points.shape, 0.6))

@@ -1,0 +1,126 @@
+"""A run as one web page that replays it in 3D: no server, no network, no script but its own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..results.files.atomic import replacing
+from .animation import floor_cell
+from .camera import FIELD, fit
+from .meshes import cylinder, joined
+from .motion_frames import even_frames
+from .skeleton import scene
+
+if TYPE_CHECKING:
+    from ..results.trajectory import Trajectory
+
+Numbers = NDArray[np.floating]
+
+SCRIPTS = ("vectors.js", "webgl.js", "painter.js", "stage.js", "player.js")
+"""In the order in which they build on each other."""
+
+
+def replay(run: Trajectory, path: str | Path = "run.html", *, fps: float = 60.0, title: str | None = None) -> Path:
+    """Write a page that replays a single run in any browser, and return the file.
+
+    Drag to turn, with shift to shift, and use the wheel to come closer. `run.html#t=1.5` opens at that time.
+    """
+    path = Path(path)
+    data = replay_data(run, fps)
+    page = _page(data, title or f"{run.system.mechanism.name}: {run.method}, {run.status}")
+    with replacing(path) as written:
+        written.write_text(page, encoding="utf-8")
+    return path
+
+
+def replay_data(run: Trajectory, fps: float = 60.0) -> dict[str, Any]:
+    """Return what the page draws, plain and safe for JSON: names, sizes, and arrays as base64."""
+    times, poses = even_frames(run, fps)
+    drawn = scene(run)
+    sight = fit(drawn, poses)
+    rod = cylinder(1.0, 1.0, sides=20)
+    solids = [*drawn.bodies, rod]
+    whole = joined(solids)
+    counts = [3 * len(mesh.faces) for mesh in solids]
+    starts = np.cumsum([0, *counts])
+    camera = sight.camera
+    return {
+        "name": run.system.mechanism.name,
+        "bodies": [body.name for body in run.system.bodies],
+        "start": float(times[0]),
+        "step": float(times[1] - times[0]) if len(times) > 1 else 0.0,
+        "frames": len(times),
+        "poses": _base64(_positions_and_quaternions(poses), "<f4"),
+        "vertices": _base64(np.concatenate([whole.vertices, whole.normals, whole.colors], axis=1), "<f4"),
+        "faces": _base64(whole.faces, "<u4"),
+        "ranges": [[int(start), count] for start, count in zip(starts, counts, strict=False)],
+        "rods": [
+            {"a": r.a, "pa": _plain(r.point_a), "b": r.b, "pb": _plain(r.point_b), "radius": r.radius, "color": r.color}
+            for r in drawn.rods
+        ],
+        "tips": [[body, _plain(point)] for body, point in drawn.tips],
+        "size": drawn.size,
+        "cell": floor_cell(drawn.size),
+        "floor": sight.floor,
+        "follows": sight.follows,
+        "camera": {
+            "target": _plain(camera.target),
+            "distance": camera.distance,
+            "azimuth": camera.azimuth,
+            "elevation": camera.elevation,
+            "axes": [_plain(row) for row in camera.axes],
+            "field": FIELD,
+        },
+    }
+
+
+def _page(data: dict[str, Any], title: str) -> str:
+    folder = files("kinetree.view") / "replay_page"
+    script = "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    style = (folder / "style.css").read_text(encoding="utf-8")
+    # No text of a model can close the element: "<" is written as an escape of JSON.
+    payload = json.dumps(data, allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    parts = {
+        "TITLE": html.escape(title),
+        "POLICY": f"default-src 'none'; script-src '{_fingerprint(script)}'; style-src '{_fingerprint(style)}'",
+        "STYLE": style,
+        "SCRIPT": script,
+        "DATA": payload,
+    }
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    pieces = page.split("@@")  # text, key, text, key, ..., text: what is filled in is never searched again
+    return "".join(parts[piece] if k % 2 else piece for k, piece in enumerate(pieces))
+
+
+def _fingerprint(text: str) -> str:
+    """Return what lets a browser run this text and no other, by the page's Content-Security-Policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _base64(values: NDArray, dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
+
+
+def _plain(values: Any) -> list[float]:
+    return [float(x) for x in values]
+
+
+def _positions_and_quaternions(poses: Numbers) -> Numbers:
+    """Return poses [nt, nb, 4, 4] as [nt, nb, 7]: x, y, z, then a quaternion on the side of the frame before."""
+    from scipy.spatial.transform import Rotation
+
+    if poses.shape[1] == 0:
+        return np.zeros((*poses.shape[:2], 7))
+    turns = Rotation.from_matrix(poses[..., :3, :3].reshape(-1, 3, 3)).as_quat().reshape(*poses.shape[:2], 4)
+    steps = np.where((turns[1:] * turns[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
+    sides = np.cumprod(np.concatenate([np.ones((1, poses.shape[1])), steps]), axis=0)
+    return np.concatenate([poses[..., :3, 3], turns * sides[..., None]], axis=-1)

@@ -1,0 +1,74 @@
+// Draw without a graphics processor: triangles from back to front on a plain canvas.
+
+function painterRenderer(canvas, solids) {
+  const pen = canvas.getContext("2d");
+  const { vertices, faces } = solids;
+
+  function toPixels(camera, p) {
+    const m = camera.both;
+    const w = m[3] * p[0] + m[7] * p[1] + m[11] * p[2] + m[15];
+    if (w < camera.near) return null;
+    const [x, y] = transform(m, p);
+    return [(0.5 + (0.5 * x) / w) * canvas.width, (0.5 - (0.5 * y) / w) * canvas.height, w];
+  }
+
+  function drawLines(lines, camera) {
+    for (const one of lines) {
+      const step = one.strip ? 3 : 6;
+      const [r, g, b, alpha] = one.color;
+      const ratio = canvas.width / (canvas.clientWidth || canvas.width);
+      pen.lineWidth = one.thick ? 2 * ratio : ratio;
+      pen.strokeStyle = `rgba(${255 * r}, ${255 * g}, ${255 * b}, ${alpha})`;
+      pen.beginPath();
+      for (let k = 0; k + 5 < one.points.length; k += step) {
+        const a = toPixels(camera, one.points.subarray(k, k + 3));
+        const z = toPixels(camera, one.points.subarray(k + 3, k + 6));
+        if (!a || !z) continue;
+        pen.moveTo(a[0], a[1]);
+        pen.lineTo(z[0], z[1]);
+      }
+      pen.stroke();
+    }
+  }
+
+  function triangles(picture) {
+    const out = [];
+    for (const item of picture.items) {
+      for (let k = item.first; k < item.first + item.count; k += 3) {
+        const corners = [0, 1, 2].map((j) => {
+          const v = 9 * faces[k + j];
+          return transform(item.matrix, vertices.subarray(v, v + 3));
+        });
+        const normal = unit(cross(sub(corners[1], corners[0]), sub(corners[2], corners[0])));
+        if (dot(normal, sub(picture.camera.eye, corners[0])) <= 0) continue;
+        const pixels = corners.map((p) => toPixels(picture.camera, p));
+        if (pixels.includes(null)) continue;
+        const v = 9 * faces[k] + 6;
+        const color = item.color || vertices.subarray(v, v + 3);
+        const bright = 0.4 + 0.2 * dot(normal, picture.up) + 0.5 * Math.max(0, dot(normal, picture.light));
+        out.push({ pixels, depth: pixels[0][2] + pixels[1][2] + pixels[2][2], color, bright });
+      }
+    }
+    return out.sort((a, b) => b.depth - a.depth);
+  }
+
+  return {
+    draw(picture) {
+      pen.clearRect(0, 0, canvas.width, canvas.height);
+      drawLines(picture.floor, picture.camera);
+      for (const { pixels, color, bright } of triangles(picture)) {
+        const [r, g, b] = [0, 1, 2].map((k) => Math.round(255 * Math.min(1, bright * color[k] + 0.03)));
+        pen.fillStyle = pen.strokeStyle = `rgb(${r}, ${g}, ${b})`;
+        pen.lineWidth = 0.7;
+        pen.beginPath();
+        pen.moveTo(pixels[0][0], pixels[0][1]);
+        pen.lineTo(pixels[1][0], pixels[1][1]);
+        pen.lineTo(pixels[2][0], pixels[2][1]);
+        pen.closePath();
+        pen.fill();
+        pen.stroke();
+      }
+      drawLines(picture.lines, picture.camera);
+    },
+  };
+}

@@ -1,0 +1,201 @@
+"""What to draw of a mechanism: the shapes of its bodies or, where there are none, rods, joints and boxes of inertia."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import joints as joint_kinds
+from ..algebra.vectors import from_moments
+from ..errors import InputError
+from ..model.mechanism import Mechanism, resolved
+from ..model.parts import GROUND, Body, Joint, Shape
+from . import meshes
+from .meshes import Mesh
+from .plots import COLORS
+
+if TYPE_CHECKING:
+    from ..results.trajectory import Trajectory
+
+Numbers = NDArray[np.floating]
+
+GREY = "#8a8f98"
+DARK = "#3c4350"
+FLOATING = ("free", "free_euler", "planar")
+SLIDING = ("prismatic", "cylindrical")
+TURNING = ("revolute", "helical", "cylindrical")
+THINNEST, THICKEST, SLIM = 0.004, 0.011, 0.07
+"""Radius of a rod over the size of the mechanism, and over the length of its middle rod, if that is between."""
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A round rod from a point of body a to one of body b; -1 is the ground."""
+
+    a: int
+    point_a: tuple[float, float, float]
+    b: int
+    point_b: tuple[float, float, float]
+    radius: float
+    color: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A mesh for each body in its frame, the ground's last; rods between bodies; tips (body, point) that leave trails.
+
+    `size` is a length to measure by [m], `up` the direction against gravity.
+    """
+
+    bodies: tuple[Mesh, ...]
+    rods: tuple[Rod, ...]
+    tips: tuple[tuple[int, tuple[float, float, float]], ...]
+    size: float
+    up: Numbers
+
+
+def scene(run: Trajectory) -> Scene:
+    """Return what to draw of a single run."""
+    if run.shape:
+        raise InputError(f"the batch has shape {run.shape}; choose one of its runs with run(i) to draw it")
+    mechanism = run.system.mechanism
+    values = mechanism.values(None if run.parameters is None else [float(x) for x in run.parameters])
+    bodies, joints = resolved(mechanism.bodies, values), resolved(mechanism.joints, values)
+    points = _tip_points(mechanism, bodies, values)
+    size = _size(run, bodies, joints, points)
+    radius = _radius(run["poses"][0], points, size)
+    solids, rods, tips = [], [], []
+    for i, (body, joint) in enumerate(zip(bodies, joints, strict=True)):
+        color = rgb(COLORS[i % len(COLORS)])
+        shapes = _drawable(body.shapes)
+        if shapes:
+            solids.append(meshes.joined(_shape_mesh(shape, color) for shape in shapes))
+        else:
+            boxed = not points[i] or joint.kind in FLOATING
+            solids.append(_skeleton(body, joint, boxed, radius, color))
+            ends = [end for end in points[i] if not (boxed and _inside(body, run["poses"][0], i, *end))]
+            rods += [Rod(i, (0.0, 0.0, 0.0), k, point, radius, color) for k, point in ends]
+        tips += [(i, point) for k, point in points[i] if k == i]
+        if i not in mechanism.parents and not tips_of(tips, i):
+            tips.append((i, tuple(body.com)))
+    if not _drawable(mechanism.scenery):
+        rods += _footing(run, joints, size, radius)
+    solids.append(meshes.joined(_shape_mesh(shape, rgb(GREY)) for shape in _drawable(mechanism.scenery)))
+    return Scene(tuple(solids), tuple(rods), tuple(tips), size, up_direction(mechanism, values))
+
+
+def tips_of(tips, body: int) -> list:
+    """Return the tips of a body."""
+    return [tip for tip in tips if tip[0] == body]
+
+
+def up_direction(mechanism: Mechanism, values) -> Numbers:
+    """Return the direction against gravity; z where there is none."""
+    gravity = np.array(resolved(tuple(mechanism.gravity), values), dtype=float)
+    length = np.linalg.norm(gravity)
+    return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
+
+
+def rgb(color: str) -> tuple[float, float, float]:
+    """Return #rrggbb as three numbers in 0 to 1."""
+    return tuple(int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]
+
+
+def _drawable(shapes: tuple[Shape, ...]) -> list[Shape]:
+    """Return the visual shapes; meshes stay in their files, and shapes for collisions are often not like the body."""
+    return [s for s in shapes if s.role == "visual" and s.kind in ("box", "cylinder", "sphere", "capsule")]
+
+
+def _shape_mesh(shape: Shape, color) -> Mesh:
+    make = {"box": lambda *s: meshes.box(s)}.get(shape.kind) or getattr(meshes, shape.kind)
+    mesh = make(*shape.size).painted(shape.color or color)
+    return mesh.placed(shape.placement.rotation, shape.placement.translation)
+
+
+def _tip_points(mechanism: Mechanism, bodies: tuple[Body, ...], values) -> list[list]:
+    """Return where rods lead from each body: (child, its origin), or (itself, a frame's origin or the mass centre)."""
+    parents, out = mechanism.parents, []
+    for i, body in enumerate(bodies):
+        ends: list = [(k, (0.0, 0.0, 0.0)) for k, parent in enumerate(parents) if parent == i]
+        frames = [resolved(f, values) for f in mechanism.frames if f.body == body.name]
+        ends += [(i, f.placement.translation) for f in frames if np.linalg.norm(f.placement.translation) > 1e-9]
+        if not ends and np.linalg.norm(body.com) > 1e-9:
+            ends = [(i, tuple(body.com))]
+        out.append(ends)
+    return out
+
+
+def _size(run: Trajectory, bodies, joints, points) -> float:
+    """Return the extent of the mechanism where the run begins [m]."""
+    poses = run["poses"][0]
+    places = [poses[k] @ [*point, 1.0] for ends in points for k, point in ends] + [pose[:, 3] for pose in poses]
+    if not any(joint.kind in FLOATING for joint in joints):
+        places.append(np.array([0.0, 0.0, 0.0, 1.0]))
+    extent = float(np.linalg.norm(np.ptp(np.array(places)[:, :3], axis=0))) if places else 0.0
+    shapes = [shape for body in bodies for shape in _drawable(body.shapes)]
+    solid = [float(2.0 * np.abs(_shape_mesh(shape, (0, 0, 0)).vertices).max()) for shape in shapes]
+    boxes = [float(np.linalg.norm(_box_of_inertia(b)[1])) for b in bodies if not _drawable(b.shapes)]
+    return max([extent, *solid, *boxes]) or 1.0
+
+
+def _radius(poses: Numbers, points, size: float) -> float:
+    """Return the radius of rods [m]: thinner where they are short."""
+    ends = [(i, poses[k, :3, :3] @ point + poses[k, :3, 3]) for i, own in enumerate(points) for k, point in own]
+    lengths = [float(np.linalg.norm(end - poses[i, :3, 3])) for i, end in ends]
+    long = [length for length in lengths if length > 1e-3 * size]
+    middle = float(np.median(long)) if long else size
+    return float(np.clip(SLIM * middle, THINNEST * size, THICKEST * size))
+
+
+def _skeleton(body: Body, joint: Joint, boxed: bool, r: float, color) -> Mesh:
+    """Return the joint that carries a body, and a box of the body's inertia if that is all there is to see."""
+    parts = []
+    if joint.kind in TURNING or joint.kind == "prismatic":
+        slides = joint.kind == "prismatic"
+        solid = meshes.box((4.2 * r, 4.2 * r, 6.0 * r)) if slides else meshes.cylinder(2.3 * r, 6.0 * r)
+        turn = joint_kinds.kind(joint.kind).frame(joint)
+        parts.append(solid.placed(turn, (0.0, 0.0, 0.0)).painted(rgb(DARK)))
+    elif joint.kind in ("spherical", "euler", "universal"):
+        parts.append(meshes.sphere(2.6 * r).painted(rgb(DARK)))
+    if boxed or np.linalg.norm(body.com) > 1e-9:
+        axes, edges = _box_of_inertia(body)
+        if boxed and edges.max() > 0:
+            parts.append(meshes.box(np.maximum(edges, 2.0 * r)).placed(axes, body.com).painted(color))
+        elif edges.max() == 0 and body.mass:
+            parts.append(meshes.sphere(3.2 * r).placed(np.eye(3), body.com).painted(color))
+    return meshes.joined(parts)
+
+
+def _box_of_inertia(body: Body) -> tuple[Numbers, Numbers]:
+    """Return axes and edges of the even box with the body's mass and inertia."""
+    moments, axes = np.linalg.eigh(np.array(from_moments(body.inertia), dtype=float))
+    if np.linalg.det(axes) < 0:
+        axes = -axes
+    if not body.mass:
+        return axes, np.zeros(3)
+    squares = 6.0 * (moments.sum() - 2.0 * moments) / float(body.mass)  # type: ignore[arg-type]
+    squares[squares < 1e-9 * np.abs(squares).max()] = 0.0
+    return axes, np.sqrt(squares)
+
+
+def _inside(body: Body, poses: Numbers, i: int, k: int, point) -> bool:
+    """Tell whether a point of body k is in the box of inertia of body i, or at its skin."""
+    axes, edges = _box_of_inertia(body)
+    place = poses[k, :3, :3] @ point + poses[k, :3, 3] - poses[i, :3, 3]
+    local = (poses[i, :3, :3].T @ place - np.array(body.com, dtype=float)) @ axes
+    return bool((np.abs(local) <= 0.51 * edges + 1e-6 * edges.max()).all())
+
+
+def _footing(run: Trajectory, joints, size: float, radius: float) -> list[Rod]:
+    """Return rods from the ground's origin to the joints on it."""
+    origins = run["poses"][0, :, :3, 3] if len(joints) else []
+    return [
+        Rod(-1, (0.0, 0.0, 0.0), k, (0.0, 0.0, 0.0), radius, rgb(GREY))
+        for k, joint in enumerate(joints)
+        if joint.parent == GROUND
+        and joint.kind not in FLOATING
+        and (joint.kind in SLIDING or np.linalg.norm(origins[k]) > 1e-3 * size)
+    ]

@@ -1,0 +1,216 @@
+"""What makes a mechanism impossible, each with the culprit and the remedy in its message."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetree import (
+    Body,
+    Coupling,
+    ForceElement,
+    Frame,
+    Joint,
+    KinetreeError,
+    Limits,
+    Loop,
+    ModelError,
+    Parameter,
+    Placement,
+    System,
+    UnknownNameError,
+    assemble,
+)
+from kinetree.model import parse
+from kinetree.model.checks import check, impossible_inertias, inertia_excess
+from strategies import body, examples, nested, rotation
+
+GOOD = Body("a", 1.0, (0.1, 0.2, 0.3), (1.0, 1.2, 1.1, 0.1, 0.2, 0.05))
+JOINT = Joint("j", "revolute", "ground", "a")
+
+
+def refused(bodies=(GOOD,), joints=(JOINT,), **more) -> str:
+    """Return the message of the error that parts give."""
+    with pytest.raises(ModelError) as caught:
+        assemble("bad", bodies, joints, **more)
+    return str(caught.value)
+
+
+NONE_MAY = (
+    "and none may be negative or exceed the sum of the others; "
+    "check units, signs and the order xx, yy, zz, xy, yz, zx, about the mass centre"
+)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"mass": -1.0}, "body 'a': the mass is -1 kg; a mass is zero or more"),
+    ({"mass": math.nan}, "body 'a': mass is nan; give a finite number"),
+    ({"com": (0.0, math.inf, 0.0)}, "body 'a': com is inf; give a finite number"),
+    ({"inertia": (1.0, 1.0)}, "body 'a': the inertia has 2 numbers; give xx, yy, zz, xy, yz, zx"),
+    ({"inertia": (1.0, 1.0, 3.0, 0.0, 0.0, 0.0)},
+     "body 'a': no body can have this inertia: its principal moments are 1, 1, 3 kg m^2, " + NONE_MAY),
+    ({"inertia": (1.0, 1.0, 1.0, 2.0, 0.0, 0.0)},
+     "body 'a': no body can have this inertia: its principal moments are -1, 1, 3 kg m^2, " + NONE_MAY),
+    ({"name": ""}, "a body has no name; give it a name of 1 to 1000 characters"),
+    ({"name": "a" * 1001}, "a body has a name of 1001 characters; give it a name of 1 to 1000 characters"),
+    ({"name": "ground"}, "a body is called 'ground', the name of the fixed world; rename the body"),
+])  # fmt: skip
+def test_impossible_bodies(change, message):
+    """Refuse bodies that cannot be."""
+    assert refused([replace(GOOD, **change)]) == message
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"kind": "revolut"}, "joint 'j': no joint kind 'revolut'; did you mean 'revolute'? available: fixed, revolute, "),
+    ({"damping": (1.0, 2.0)}, "joint 'j': 2 damping for a revolute joint; give 1, or none"),
+    ({"friction": (1.0, 2.0)}, "joint 'j': 2 friction for a revolute joint; give 1, or none"),
+    ({"armature": (1.0, 2.0)}, "joint 'j': 2 armature for a revolute joint; give 1, or none"),
+    ({"armature": (-1.0,)}, "joint 'j': the armature is negative; an armature is zero or more"),
+    ({"limits": Limits(lower=(1.0, 2.0))}, "joint 'j': 2 lower limits for a revolute joint; give 1, or none"),
+    ({"limits": Limits(upper=(math.nan,))}, "joint 'j': upper is nan; give a finite number"),
+    ({"pitch": math.inf}, "joint 'j': pitch is inf; give a finite number"),
+    ({"placement": Placement((0.0, 0.0, math.nan))}, "joint 'j': translation is nan; give a finite number"),
+    ({"placement": Placement(rotation=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, -1.0)))},
+     "joint 'j': the rotation is not orthonormal with determinant 1: it is a reflection; "
+     "give a right-handed set of unit axes across each other, or use rpy or quaternion"),
+    ({"placement": Placement(rotation=((2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))},
+     "joint 'j': the rotation is not orthonormal with determinant 1: it is off by 3; "),
+])  # fmt: skip
+def test_impossible_joints(change, message):
+    """Refuse joints that cannot be."""
+    assert refused(joints=[replace(JOINT, **change)]).startswith(message)
+
+
+def test_infinite_limits_are_fine():
+    """Let a limit be infinite."""
+    assemble("good", [GOOD], [replace(JOINT, limits=Limits((-math.inf,), (math.inf,), (math.inf,), (math.inf,)))])
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    ({"frames": [Frame("f", "b")]}, "frame 'f': no body 'b'; available: a, ground"),
+    ({"frames": [Frame("a", "a")]}, "the frame 'a' has the name of a body; rename the frame: bodies are frames too"),
+    ({"frames": [Frame("f", "a"), Frame("f", "a")]}, "two of the frame names are 'f'; rename one of them"),
+    ({"loops": [Loop("l", "revolute", "a", "z")]}, "loop 'l': no body 'z'; available: a, ground"),
+    ({"forces": [ForceElement("s", "spring", "y", "a")]}, "force 's': no body 'y'; available: a, ground"),
+    ({"couplings": [Coupling("c", "j", (("k", 2.0),))]}, "coupling 'c': no joint 'k'; available: j"),
+    ({"gravity": (0.0, 0.0, math.nan)}, "gravity: a number is nan; give a finite number"),
+    ({"gravity": (0.0, 0.0, parse("g"))}, "gravity: no parameter 'g'; available: none"),
+    ({"parameters": [Parameter("p", math.inf)]}, "parameter 'p': value is inf; give a finite number"),
+])  # fmt: skip
+def test_impossible_parts(more, message):
+    """Refuse frames, loops, forces, couplings, gravity and parameters that cannot be."""
+    assert refused(**more) == message
+
+
+def test_expressions_are_checked_at_their_values():
+    """Refuse a mass that a parameter makes negative, and one that cannot be computed."""
+    light = replace(GOOD, mass=parse("1 - m"))
+    assert refused([light], parameters=[Parameter("m", 3.0)]) == "body 'a': the mass is -2 kg; a mass is zero or more"
+    infinite = replace(GOOD, mass=parse("1/m"))
+    message = refused([infinite], parameters=[Parameter("m", 0.0)])
+    assert message == "body 'a': 1.0 / m cannot be computed (float division by zero); change the parameters"
+    assert refused([light]) == "body 'a': no parameter 'm'; available: none"
+
+
+def test_two_of_one_name():
+    """Refuse two joints of one name."""
+    joints = [JOINT, replace(JOINT, child="b")]
+    assert refused([GOOD, replace(GOOD, name="b")], joints) == "two of the joint names are 'j'; rename one of them"
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(50)
+def test_possible_inertias_pass(seed):
+    """Accept every inertia that some distribution of mass has, and none with one moment too large."""
+    rng = np.random.default_rng(seed)
+    made = body("b", rng)
+    assert inertia_excess(made.inertia)[0] <= 0
+    R = np.array(rotation(rng))
+    a, b = rng.uniform(0.1, 1.0, 2)
+    bad = R @ np.diag([a, b, (a + b) * 1.001]) @ R.T
+    assert inertia_excess(nested([*np.diag(bad), bad[0, 1], bad[1, 2], bad[2, 0]]))[0] > 1e-5
+
+
+def test_lenient_lets_inertias_pass_and_lists_them():
+    """Let impossible inertias of other people's files pass, and name their bodies."""
+    bad = replace(GOOD, inertia=(1.0, 1.0, 3.0, 0.0, 0.0, 0.0))
+    made = assemble("lenient", [bad], [JOINT], lenient=True)
+    ((name, what),) = impossible_inertias(made)
+    assert name == "a"
+    assert what.startswith("no body can have this inertia: its principal moments are 1, 1, 3 kg m^2")
+    with pytest.raises(ModelError):
+        check(made)
+
+
+def test_unknown_names_are_key_errors_too():
+    """Catch an unknown name as a KeyError, with a message that is not quoted."""
+    made = assemble("good", [GOOD], [JOINT])
+    for find, what in ((made.body, "body"), (made.joint, "joint"), (made.frame, "frame")):
+        with pytest.raises(KeyError) as caught:
+            find("nobody")
+        assert isinstance(caught.value, UnknownNameError)
+        assert str(caught.value).startswith(f"no {what} 'nobody'; available: ")
+
+
+BROKEN = {
+    "short com": {"body": {"com": (0.1, 0.2)}},
+    "short translation": {"joint": {"placement": Placement((1.0, 2.0))}},
+    "short rotation": {"joint": {"placement": Placement(rotation=((1.0, 0.0), (0.0, 1.0)))}},
+    "short gravity": {"gravity": (0.0, -9.81)},
+    "text": {"body": {"mass": "2"}},
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_numbers_of_the_wrong_count_or_type_are_refused(name):
+    """Refuse vectors that are not of three numbers, and numbers that are none, by an error of ours."""
+    changes = BROKEN[name]
+    with pytest.raises(ModelError):
+        assemble(
+            "bad",
+            [replace(GOOD, **changes.get("body", {}))],
+            [replace(JOINT, **changes.get("joint", {}))],
+            gravity=changes.get("gravity", (0.0, 0.0, -9.81)),
+        )
+
+
+@pytest.mark.parametrize("com", [[0.1, 0.2, 0.3], np.array([0.1, 0.2, 0.3])], ids=["list", "array"])
+def test_lists_and_arrays_are_numbers_too(com):
+    """Give a mass centre as a list or an array and get the numbers of a tuple, or an error of ours."""
+    expected = System(assemble("good", [GOOD], [JOINT])).forward_dynamics([0.1], [0.2], [0.3])
+    try:
+        made = assemble("good", [replace(GOOD, com=com)], [JOINT])
+    except KinetreeError:
+        return
+    assert System(made).forward_dynamics([0.1], [0.2], [0.3]) == expected
+
+
+NUMBERS = [np.float64(2.0), 2, np.int64(2), np.float32(2.0)]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=["float64", "int", "int64", "float32"])
+def test_numbers_of_numpy_are_numbers(number):
+    """Give a mass as a NumPy scalar and get the numbers of a float, or an error of ours."""
+    expected = System(assemble("good", [replace(GOOD, mass=2.0)], [JOINT])).forward_dynamics([0.1], [0.2], [0.3])
+    try:
+        made = assemble("good", [replace(GOOD, mass=number)], [JOINT])
+    except KinetreeError:
+        return
+    assert System(made).forward_dynamics([0.1], [0.2], [0.3]) == expected
+
+
+def test_nan_in_a_list_is_seen():
+    """Refuse a mass centre that is not finite, also in a list."""
+    with pytest.raises(KinetreeError):
+        assemble("bad", [replace(GOOD, com=[0.1, math.nan, 0.3])], [JOINT])
+
+
+def test_limits_the_wrong_way_round_are_refused():
+    """Refuse a lower limit above the upper one."""
+    with pytest.raises(ModelError, match="limit"):
+        assemble("bad", [GOOD], [replace(JOINT, limits=Limits((1.0,), (-1.0,)))])

@@ -1,0 +1,32 @@
+"""Any Program as a gufunc: the LLVM target without a mechanism around it."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from kinetree.compiler.gufunc import core_signature, register
+from kinetree.compiler.program import Array, Program
+from kinetree.compiler.targets import llvm
+from kinetree.compiler.trace import Trace
+
+
+def gufunc(program: Program, dtype: str = "float64") -> np.ufunc:
+    """Compile a Program and register it."""
+    return registered(llvm.Loaded(llvm.compile_object(program, dtype)), program, dtype)
+
+
+def registered(loaded: llvm.Loaded, program: Program, dtype: str = "float64") -> np.ufunc:
+    """Register the loaded code of a Program."""
+    signature = core_signature(program.inputs, program.outputs)
+    arity = (len(program.inputs), len(program.outputs))
+    return register(loaded.address, (ctypes.c_int64 * 2)(), program.name, "", signature, arity, dtype, loaded)
+
+
+def traced(function, count: int = 1) -> Program:
+    """Return the Program of a function of `count` scalars that returns a list of scalars."""
+    trace = Trace()
+    results = function(*(trace.input(0, k) for k in range(count)))
+    inputs, outputs = (Array("x", (count,)),), (Array("y", (len(results),)),)
+    return Program.of_trace("function", inputs, outputs, trace, [results])

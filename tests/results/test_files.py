@@ -1,0 +1,292 @@
+"""Files of runs: every format gives back every bit, whole or not at all, and says what is wrong."""
+
+from __future__ import annotations
+
+import csv as plain_csv
+import importlib.util
+import json
+import os
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.results import Trajectory, read_trajectory
+from kinetree.results.files import FORMATS
+from kinetree.results.files import zarr as zarr_files
+from runs import PENDULUM, batch, swinging
+
+PACKAGES = {".parquet": "pyarrow", ".zarr": "zarr"}
+ENDINGS = [
+    pytest.param(
+        ending,
+        marks=pytest.mark.skipif(
+            ending in PACKAGES and importlib.util.find_spec(PACKAGES[ending]) is None,
+            reason=f"needs {PACKAGES.get(ending)}",
+        ),
+    )
+    for ending in FORMATS
+]
+every_format = pytest.mark.parametrize("ending", ENDINGS)
+
+
+def same(a: Trajectory, b: Trajectory) -> bool:
+    """Tell whether two runs have the same bits and words."""
+    arrays = ("t", "q", "qd", "torque", "accelerations", "wrenches", "parameters")
+    for name in arrays:
+        x, y = getattr(a, name), getattr(b, name)
+        if (x is None) != (y is None) or (x is not None and not np.array_equal(x, y, equal_nan=True)):
+            return False
+    words = ("method", "options", "status", "evaluations")
+    return a.system.mechanism.hash == b.system.mechanism.hash and all(getattr(a, w) == getattr(b, w) for w in words)
+
+
+@every_format
+def test_a_run_comes_back_to_the_last_bit(ending, tmp_path):
+    """Save and read a run with everything that it can hold."""
+    rng = np.random.default_rng(5)
+    run = swinging(
+        "biped",
+        torque=rng.normal(size=(41, 12)) * 10.0 ** rng.integers(-300, 300, size=(41, 12)),
+        accelerations=rng.normal(size=(41, 12)),
+        wrenches=rng.normal(size=(41, 7, 6)),
+        options={"dt": 0.1, "names": ["a", "b"], "limit": float("inf")},
+        status="stopped: a reason with \"quotes\", a comma\nand a line",
+    )  # fmt: skip
+    path = run.save(tmp_path / f"run{ending}")
+    again = read_trajectory(path)
+    assert same(again, run)
+    assert np.array_equal(again["reactions"], run["reactions"])
+    assert [file.name for file in tmp_path.iterdir()] == [f"run{ending}"]
+
+
+@every_format
+def test_a_batch_comes_back(ending, tmp_path):
+    """Save and read runs of a batch with a parameter of each, with one for all, and with NaN after a stop."""
+    (tmp_path / "p.toml").write_text(PENDULUM)
+    pendulum = kt.load(tmp_path / "p.toml")
+    t = np.array([0.0, 0.1, 0.4])
+    q = np.random.default_rng(5).normal(size=(2, 4, 3, 1))
+    q[1, 2, 1:] = np.nan
+    for parameters in (np.linspace(0.1, 1.0, 8).reshape(2, 4, 1), np.array([0.25])):
+        runs = Trajectory(pendulum, t, q, -q, parameters=parameters)
+        assert same(read_trajectory(runs.save(tmp_path / f"run{ending}")), runs)
+
+
+@every_format
+def test_a_file_is_replaced_as_a_whole(ending, tmp_path):
+    """Save over a file of before, with more columns, and find the new one alone."""
+    path = tmp_path / f"run{ending}"
+    swinging().save(path)
+    run = swinging(shift=1.0)
+    run.save(path, columns=("energy", "poses", "qd"))
+    assert same(read_trajectory(path), run)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@every_format
+def test_an_immovable_mechanism_comes_back(ending, tmp_path):
+    """Save and read a run without coordinates."""
+    system = kt.System(kt.assemble("m", [kt.Body("b", mass=2.0)], [kt.Joint("j", "fixed", kt.GROUND, "b")]))
+    run = Trajectory(system, [0.0, 1.0], np.zeros((2, 0)), np.zeros((2, 0)))
+    assert same(read_trajectory(run.save(tmp_path / f"run{ending}")), run)
+
+
+@every_format
+def test_another_mechanism_is_refused(ending, tmp_path):
+    """Read a run with the System it belongs to, and with another one."""
+    path = swinging().save(tmp_path / f"run{ending}")
+    arm = kt.load("stanford")
+    assert read_trajectory(path, system=arm).system is arm
+    message = (
+        r"run\.\w+: is a run of 'stanford' with the hash \w{12}, not of the given 'planar_2r' with \w{12}; leave out"
+    )
+    with pytest.raises(kt.InputError, match=message):
+        read_trajectory(path, system=kt.load("planar_2r"))
+
+
+@every_format
+def test_a_failed_write_leaves_the_old_file(ending, tmp_path, monkeypatch):
+    """Fail at the last moment of a write and find the file of before, and nothing beside it."""
+    path = tmp_path / f"run{ending}"
+    old = swinging()
+    old.save(path)
+
+    real = os.replace
+
+    def fail(source, target):
+        if str(target) == str(path) and "run." in str(source) and not os.path.exists(path):
+            monkeypatch.setattr(os, "replace", real)
+            raise OSError(28, "No space left on device")
+        if os.path.isfile(source):
+            raise OSError(28, "No space left on device")
+        return real(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(kt.InputError, match=r"cannot be written \(No space left on device\); choose another place"):
+        swinging(shift=1.0).save(path)
+    monkeypatch.setattr(os, "replace", real)
+    assert same(read_trajectory(path), old)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".npz", pytest.param(".parquet", marks=ENDINGS[2].marks)])
+def test_damaged_files_are_refused(ending, tmp_path):
+    """Cut, overwrite and flip bytes of files: each reads as it was, or gives an error that names the file."""
+    run = swinging("planar_2r")[:6]
+    data = run.save(tmp_path / f"run{ending}").read_bytes()
+    rng = np.random.default_rng(3)
+    bad = tmp_path / f"bad{ending}"
+    refused = 0
+    for _ in range(60):
+        changed = bytearray(data)
+        match rng.integers(3):
+            case 0:
+                changed = changed[: rng.integers(len(changed))]
+            case 1:
+                changed[rng.integers(len(changed))] ^= 1 << int(rng.integers(8))
+            case 2:
+                at = rng.integers(len(changed))
+                changed[at : at + 20] = rng.bytes(20)
+        bad.write_bytes(bytes(changed))
+        try:
+            assert same(read_trajectory(bad), run)
+        except kt.KinetreeError as error:
+            assert str(bad) in str(error)
+            refused += 1
+    assert refused >= 40
+
+
+def test_altered_numbers_are_noticed(tmp_path):
+    """Change a digit of a CSV file, and the mechanism in it, and read that it is damaged."""
+    path = swinging().save(tmp_path / "run.csv")
+    text = path.read_text()
+    path.write_text(text[:-3] + ("1" if text[-3] != "1" else "2") + text[-2:])
+    with pytest.raises(kt.InputError, match=r"run\.csv: is damaged: its content does not have the digest"):
+        read_trajectory(path)
+    path.write_text(text.replace("mass = 9.0", "mass = 8.0"))
+    with pytest.raises(kt.InputError, match="is damaged"):
+        read_trajectory(path)
+
+
+def test_a_forged_mechanism_is_noticed(tmp_path):
+    """Change the mechanism and the digest with it, and read that the hash is another."""
+    from kinetree.results.files import content, npz
+
+    packed = content.pack(swinging())
+    about = json.loads(json.dumps(packed.about).replace("mass = 9.0", "mass = 8.0"))
+    about["digest"] = content._digest(about, packed.arrays)
+    npz.write(content.Content(about, packed.arrays), tmp_path / "run.npz")
+    with pytest.raises(kt.InputError, match=r"the mechanism inside has the hash \w{12}, but the run is of \w{12}; the"):
+        read_trajectory(tmp_path / "run.npz")
+    about["version"] = 2
+    npz.write(content.Content(about, packed.arrays), tmp_path / "run.npz")
+    with pytest.raises(kt.InputError, match="is of version 2, and this Kinetree reads 1; update Kinetree"):
+        read_trajectory(tmp_path / "run.npz")
+
+
+def test_csv_is_for_people_too(tmp_path):
+    """Read names with units, full digits and explained lines with a plain CSV reader."""
+    (tmp_path / "p.toml").write_text(PENDULUM.replace('"hinge"', '"a, \\"b\\" #1"'))
+    run = Trajectory(kt.load(tmp_path / "p.toml"), [0.0, 0.1], [[1 / 3], [2.0]], [[0.0], [0.0]], parameters=[0.5])
+    path = run.save(tmp_path / "run.csv", columns=["energy"])
+    lines = path.read_text().splitlines()
+    assert lines[0] == '# format: "kinetree trajectory"'
+    assert '# status: "finished"' in lines
+    header, first, _ = plain_csv.reader(line for line in lines if not line.startswith("# "))
+    assert header == [
+        "t [s]", 'q.a, "b" #1 [rad]', 'qd.a, "b" #1 [rad/s]', "energy [J]", "parameters.l [m]",
+    ]  # fmt: skip
+    assert first == ["0.0", repr(1 / 3), "0.0", repr(float(run["energy"][0])), "0.5"]
+    assert same(read_trajectory(path), run)
+
+
+def test_npz_is_numpys_own_and_never_pickled(tmp_path):
+    """Open the file with NumPy, and refuse one with an object inside without running it."""
+    path = batch().save(tmp_path / "run.npz", columns=["energy"])
+    with np.load(path, allow_pickle=False) as file:
+        assert file["q"].shape == (3, 41, 6)
+        assert file["energy"].shape == (3, 41)
+    np.savez(tmp_path / "bad.npz", about=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(
+        kt.InputError, match=r"bad\.npz: is damaged or no trajectory \(ValueError: .*allow_pickle=False"
+    ):
+        read_trajectory(tmp_path / "bad.npz")
+
+
+def test_parquet_is_a_data_frame(tmp_path):
+    """Read tidy columns with names and units."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(batch().save(tmp_path / "run.parquet"))
+    assert table.column_names[:3] == ["run [1]", "t [s]", "q.joint1 [rad]"]
+    assert table.num_rows == 3 * 41
+
+
+def test_zarr_has_labels_and_units(tmp_path):
+    """Open the folder with zarr and read what the columns are."""
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(swinging().save(tmp_path / "run.zarr")), mode="r")
+    assert group["q"].shape == (41, 6)
+    assert group["q"].attrs["units"][2] == "m"
+    assert group.attrs["mechanism"]["name"] == "stanford"
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path):
+    """Save where a folder of something else is and find it untouched."""
+    pytest.importorskip("zarr")
+    (tmp_path / "run.zarr").mkdir()
+    (tmp_path / "run.zarr" / "thesis.tex").write_text("precious")
+    with pytest.raises(kt.InputError, match=r"run\.zarr: is there already and is no trajectory; choose another name"):
+        swinging().save(tmp_path / "run.zarr")
+    assert (tmp_path / "run.zarr" / "thesis.tex").read_text() == "precious"
+
+
+def test_a_damaged_zarr_is_refused(tmp_path):
+    """Remove and overwrite files of a Zarr folder and read that it is damaged."""
+    pytest.importorskip("zarr")
+    path = swinging().save(tmp_path / "run.zarr")
+    chunk = next(file for file in (path / "q").rglob("*") if file.is_file() and file.name != "zarr.json")
+    chunk.unlink()  # zarr reads a missing chunk as zeros
+    with pytest.raises(kt.InputError, match="does not have the digest"):
+        read_trajectory(path)
+    (path / "zarr.json").write_text("{")
+    with pytest.raises(kt.InputError, match=r"run\.zarr: is damaged or no trajectory"):
+        read_trajectory(path)
+    assert not zarr_files._is_ours(path, sys.modules["zarr"])
+
+
+@pytest.mark.parametrize(("ending", "package", "what"), [(".parquet", "pyarrow", "Parquet"), (".zarr", "zarr", "Zarr")])
+def test_a_missing_package_is_named(ending, package, what, tmp_path, monkeypatch):
+    """Pretend that a package is not installed and read how to get it."""
+    for name in (package, "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    message = rf"{what} files need the package {package}, which is not installed; pip install 'kinetree\[results\]'"
+    with pytest.raises(kt.InputError, match=message):
+        swinging().save(tmp_path / f"run{ending}")
+    (tmp_path / f"run{ending}").touch()
+    with pytest.raises(kt.InputError, match=message):
+        read_trajectory(tmp_path / f"run{ending}")
+
+
+def test_other_files_are_refused(tmp_path):
+    """Name files of other sorts and read which sorts there are."""
+    run = swinging()
+    with pytest.raises(kt.InputError, match=r"files that end with '.xls' are no trajectories; use \.csv, .* or \.zarr"):
+        run.save(tmp_path / "run.xls")
+    with pytest.raises(kt.InputError, match="files that end with 'nothing' are no"):
+        read_trajectory(tmp_path / "run")
+    with pytest.raises(kt.InputError, match=r"none\.csv: does not exist; give the path of a \.csv"):
+        read_trajectory(tmp_path / "none.csv")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(kt.InputError, match=r"other\.csv: is no trajectory; give a file that a run's save"):
+        read_trajectory(tmp_path / "other.csv")
+    with zipfile.ZipFile(tmp_path / "other.npz", "w") as file:
+        file.writestr("a.txt", "b")
+    with pytest.raises(kt.InputError, match=r"other\.npz: is no trajectory"):
+        read_trajectory(tmp_path / "other.npz")
+    with pytest.raises(kt.InputError, match=r"cannot be written \(No such file or directory\)"):
+        run.save(tmp_path / "no" / "run.csv")
+    with pytest.raises(kt.UnknownNameError, match="no column 'heat'"):
+        run.save(tmp_path / "run.csv", columns=["heat"])

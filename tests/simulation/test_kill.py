@@ -1,0 +1,73 @@
+"""Kill -9 in the middle of a run: its checkpoint is whole, and what goes on from there has the same bits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+
+CHILD = """
+import sys, time
+import numpy as np
+import kinetree as kt
+from kinetree.simulation import checkpoints, runs
+
+checkpoints.EVERY = 0.0
+save = runs.save_checkpoint
+
+def slow(*arguments):
+    save(*arguments)
+    time.sleep(0.03)
+
+runs.save_checkpoint = slow
+method, file = sys.argv[1:]
+kt.simulate(kt.load("stanford"), {q0}, times=np.linspace(0.0, 4.0, 4001), method=method, checkpoint=file, {options})
+"""
+
+Q0 = [0.0, 1.5, 0.1, 0.2, 0.3, 0.4]
+OPTIONS = {"rk4": {"dt": 1e-3}, "dop853": {"rtol": 1e-9}}
+
+
+def reached(file: Path) -> int:
+    """Return how many output times a checkpoint has."""
+    with np.load(file) as data:
+        return int(data["reached"])
+
+
+@pytest.mark.parametrize("method", OPTIONS)
+def test_a_killed_run_goes_on_to_the_same_bits(method, tmp_path):
+    """Kill a run three times at random moments, resume it, and find the run that was never killed."""
+    file = tmp_path / "run.npz"
+    options = ", ".join(f"{name}={value!r}" for name, value in OPTIONS[method].items())
+    code = CHILD.format(q0=Q0, options=options)
+    rng = np.random.default_rng()
+    done = [0]
+    for _ in range(3):
+        before = file.stat().st_mtime_ns if file.exists() else 0
+        child = subprocess.Popen([sys.executable, "-c", code, method, str(file)], stderr=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 120
+            while not (file.exists() and file.stat().st_mtime_ns != before):
+                assert child.poll() is None, child.stderr and child.stderr.read().decode()
+                assert time.monotonic() < deadline, "no checkpoint came"
+                time.sleep(0.005)
+            time.sleep(rng.uniform(0.0, 0.3))
+        finally:
+            child.kill()
+            child.communicate()
+        done.append(reached(file))
+    assert done == sorted(set(done)), f"no progress: {done}"
+    assert done[-1] < 4001, "the run was over before it was killed"
+    times = np.linspace(0.0, 4.0, 4001)
+    again = kt.simulate(kt.load("stanford"), Q0, times=times, method=method, checkpoint=file, **OPTIONS[method])
+    whole = kt.simulate(kt.load("stanford"), Q0, times=times, method=method, **OPTIONS[method])
+    assert again.finished
+    assert np.array_equal(again.q, whole.q)
+    assert np.array_equal(again.qd, whole.qd)
+    assert again.evaluations == whole.evaluations

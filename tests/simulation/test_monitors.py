@@ -1,0 +1,121 @@
+"""Monitors: balances that close, and that do not close where something is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.errors import InputError
+from kinetree.simulation.events import Event
+from kinetree.simulation.monitors import energy_balance, limit_violations, momentum_balance
+from tolerance import assert_close
+
+TIGHT = {"rtol": 1e-12, "atol": 1e-13}
+
+
+def driven(**options) -> kt.Trajectory:
+    """Return a run of the Stanford arm with damping, a spring to the ground and a PD controller."""
+    arm = kt.load("stanford")
+    forces = [
+        kt.JointDamper(arm.joints[0].name, damping=2.0),
+        kt.SpringDamper("ground", arm.bodies[-1].name, (0.4, 0.2, 0.1), stiffness=30.0, damping=2.0),
+    ]
+    control = kt.PD(20.0, 4.0, kt.Hold([0.1, 1.0, 0.3, 0.2, 0.1, 0.0]))
+    q0 = [0.0, np.pi / 2, 0.1, 0.2, 0.3, 0.4]
+    return kt.simulate(arm, q0, duration=1.0, forces=forces, control=control, **(TIGHT | options))
+
+
+def test_energy_is_the_work_that_was_done():
+    """Close the balance of a damped, driven arm to 1e-8, and open it by a torque that did not act."""
+    run = driven()
+    balance = energy_balance(run)
+    assert_close(balance.residual / balance.scale, np.zeros(len(run)), 1e-8, "energy")
+    assert np.abs(balance.joint_work[-1]) > 0.1
+    assert np.abs(balance.wrench_work[-1]) > 0.1
+    assert "energy balance: largest residual" in str(balance)
+    assert run.torque is not None
+    wrong = energy_balance(replace(run, torque=run.torque + 0.1))
+    assert wrong.error > 1e-4 > 1e3 * balance.error
+
+
+def test_quadrature_has_sixth_order():
+    """Halve the spacing of the samples and find the residual's slope."""
+    counts = np.array([31, 61, 121])
+    errors = [energy_balance(driven(times=np.linspace(0, 1, n), duration=None)).error for n in counts]
+    slope = -np.polyfit(np.log(counts - 1), np.log(errors), 1)[0]
+    assert slope > 4.5, f"slope {slope:.2f} of {errors}"
+
+
+def test_momentum_changes_by_impulse_alone():
+    """Let a robot float under gravity and a wrench, its joints driven, and account for its momentum to 1e-9."""
+    robot = kt.load("space_robot_3r")
+    falling = kt.System(replace(robot.mechanism, gravity=(0.3, -0.2, -9.81)))
+    q, qd = falling.random_state(1, (2,))
+    wrench = kt.ExternalWrench(robot.bodies[1].name, (0, 0, 0.1), force=(0.4, 0.2, 0.3), moment=(0.1, 0, 0.2))
+    damper = kt.JointDamper(robot.joints[2].name, damping=0.4)
+    run = kt.simulate(falling, q, qd, duration=1.0, forces=[wrench, damper], **TIGHT)
+    balance = momentum_balance(run)
+    scale = np.abs(balance.momentum).max()
+    assert_close(balance.residual / scale, np.zeros(balance.residual.shape), 1e-9, "momentum")
+    assert np.abs(balance.impulse[:, -1]).max() > 1.0
+    assert "N m s angular" in str(balance)
+    silent = momentum_balance(replace(run, wrenches=None))
+    assert np.abs(silent.residual).max() > 1e-2
+    energy = energy_balance(run)
+    assert energy.error < 1e-9
+    assert " to " in str(energy)
+
+
+def test_momentum_needs_a_floating_mechanism():
+    """Name the joint that holds a mechanism, or the torque that cannot come from inside."""
+    with pytest.raises(InputError, match="holds 'stanford.*' to the ground"):
+        momentum_balance(driven())
+    robot = kt.load("space_robot_3r")
+    q, qd = robot.random_state(1)
+    run = kt.simulate(robot, q, qd, duration=0.1, forces=[kt.JointDamper(robot.joints[0].name, damping=1.0)])
+    with pytest.raises(InputError, match="has torques of its own; use an ExternalWrench"):
+        momentum_balance(run)
+
+
+def pendulum(*limits) -> kt.System:
+    """Return a pendulum with limits."""
+    body = kt.Body("bob", 1.0, (0.0, -1.0, 0.0))
+    joint = kt.Joint("pivot", "revolute", "ground", "bob", limits=kt.Limits(*limits))
+    return kt.System(kt.assemble("pendulum", [body], [joint], gravity=(0, -9.81, 0)))
+
+
+def test_limits_that_are_passed_are_named():
+    """Find every limit that a swing passes, when and by how much, and none where none is passed."""
+    system = pendulum((-0.5,), (0.8,), (2.0,), (1.0,))
+    control = kt.PD(0.0, 0.5, kt.Hold([0.0]))
+    run = kt.simulate(system, [[1.0], [0.1]], duration=2.0, control=control)
+    report = limit_violations(run)
+    assert report
+    assert {v.run for v in report.violations} == {(0,)}
+    found = {v.what: v for v in report.violations}
+    assert set(found) == {"lower", "upper", "velocity", "effort"}
+    q, qd, tau = run.q[0, :, 0], run.qd[0, :, 0], run["tau"][0, :, 0]
+    assert_close(found["upper"].excess, 0.2, 1e-12, "upper")
+    assert_close(found["lower"].excess, -0.5 - q.min(), 1e-12, "lower")
+    assert_close(found["velocity"].excess, np.abs(qd).max() - 2.0, 1e-12, "velocity")
+    assert_close(found["effort"].excess, np.abs(tau).max() - 1.0, 1e-12, "effort")
+    assert found["upper"].t_first == found["upper"].t_worst == 0.0
+    assert found["lower"].t_first == run.t[np.argmax(q < -0.5)]
+    assert "run 0: pivot: upper limit 0.8 passed by 0.2 at t = 0 s, first at t = 0 s, in" in str(report)
+    calm = limit_violations(run.run(1))
+    assert not calm
+    assert str(calm) == "all limits are kept"
+
+
+def test_monitors_take_runs_that_stopped():
+    """Balance the finite part of a run of a batch that ended early."""
+    control = kt.PD(0.0, 0.5, kt.Hold([0.0]))
+    stop = Event(lambda now: now.q[0], stop=True)
+    run = kt.simulate(pendulum(), [[1.0], [0.0]], duration=2.0, control=control, events=[stop], rtol=1e-11)
+    balance = energy_balance(run)
+    assert np.isnan(balance.residual[0, -1])
+    assert np.isfinite(balance.residual[1]).all()
+    assert balance.error < 1e-8

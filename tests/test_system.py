@@ -1,0 +1,221 @@
+"""System: what users hold; its methods, options and error messages."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from kinetree import Body, InputError, Joint, ModelError, Parameter, System, UnknownNameError, assemble
+from kinetree.dynamics import ALGORITHMS
+from kinetree.model import parse
+from strategies import State, one_of_each, random_mechanism
+from tolerance import assert_close
+
+ARM = System(random_mechanism(["revolute", "prismatic", "helical"], [-1, 0, 1], 51, name="arm"))
+S = State(ARM.mechanism, 1, 5)
+INPUTS = {"q": S.q, "q2": S.q[::-1], "qd": S.qd, "qdd": S.qdd, "tau": S.tau}
+
+
+def call(name: str, **options):
+    """Call a method by name, of the tool where it needs a frame."""
+    frame = ("tool",) if ALGORITHMS[name].frame else ()
+    return getattr(ARM, name)(*(INPUTS[i] for i in ALGORITHMS[name].inputs), *frame, **options)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_is_a_method(name):
+    """Call each method and find the function of the same name, with the promised shape."""
+    sizes = {"nq": 3, "nv": 3, "nb": 3}
+    out = call(name)
+    assert out.shape == (5, *(sizes.get(n, n) for n in ALGORITHMS[name].shape))
+    f = ARM.function(name, frame="tool" if ALGORITHMS[name].frame else None)
+    assert np.array_equal(out, f(*(INPUTS[i] for i in ALGORITHMS[name].inputs)))
+    assert getattr(System, name).__doc__
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_options_change_no_number(name):
+    """Pass every option at its plain value and find the bits of the call without."""
+    plain = call(name)
+    out = np.empty_like(plain)
+    assert call(name, out=out, check=False, threads=2, dtype=float) is out
+    assert np.array_equal(out, plain)
+    assert call(name, dtype="float32").dtype == np.float32
+    if ALGORITHMS[name].wrenches:
+        assert np.array_equal(call(name, wrenches=np.zeros((3, 6))), plain)
+
+
+def test_describes_itself():
+    """Read sizes and parts of a system."""
+    assert repr(ARM) == "<System 'arm': 3 bodies, nq = 3, nv = 3>"
+    assert (ARM.nq, ARM.nv) == (3, 3)
+    assert [b.name for b in ARM.bodies] == ["b0", "b1", "b2"]
+    assert [j.kind for j in ARM.joints] == ["revolute", "prismatic", "helical"]
+    assert System(one_of_each()).nq == 30
+
+
+def test_functions_are_compiled_once():
+    """Ask twice for a function and get the same one; a dtype may be given in any form."""
+    assert ARM.function("inertia_matrix") is ARM.function("inertia_matrix", dtype=np.float64)
+    assert ARM.function("inertia_matrix", dtype="float32") is ARM.function("inertia_matrix", dtype=np.float32)
+
+
+def test_random_states():
+    """Draw states from a seed or a generator, alone or in batches, inside the limits."""
+    q, qd = ARM.random_state(3)
+    assert q.shape == qd.shape == (3,)
+    again, _ = ARM.random_state(np.random.default_rng(3))
+    assert np.array_equal(q, again)
+    assert [x.shape for x in ARM.random_state(3, 4)] == [(4, 3), (4, 3)]
+    assert [x.shape for x in ARM.random_state(3, (2, 0))] == [(2, 0, 3), (2, 0, 3)]
+    assert [x.shape for x in System(assemble("none", [], [])).random_state(3, 4)] == [(4, 0), (4, 0)]
+
+
+def test_neutral_of_every_kind():
+    """Find the coordinates of no displacement, with unit quaternions."""
+    neutral = System(one_of_each()).neutral()
+    assert neutral.shape == (30,)
+    assert sorted(set(neutral.tolist())) == [0.0, 1.0]
+    assert neutral.sum() == 2.0
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ((np.zeros(2), np.zeros(3), np.zeros(3)), "inverse_dynamics: q has shape (2,); expected [..., 3]"),
+    ((np.zeros(3), np.zeros((4, 5)), np.zeros(3)), "inverse_dynamics: qd has shape (4, 5); expected [..., 3]"),
+    ((1.0, np.zeros(3), np.zeros(3)), "inverse_dynamics: q has shape (); expected [..., 3]"),
+    ((np.zeros((2, 3)), np.zeros((3, 3)), np.zeros(3)),
+     "inverse_dynamics: the leading shapes do not fit together: q (2,), qd (3,), qdd ()"),
+    ((["a"] * 3, np.zeros(3), np.zeros(3)), "inverse_dynamics: q is not an array of real numbers"),
+    ((np.zeros(3), np.zeros(3) * 1j, np.zeros(3)), "inverse_dynamics: qd is not an array of real numbers"),
+    ((np.zeros(3), None, np.zeros(3)), "inverse_dynamics: qd is not an array of real numbers"),
+    (([[1.0], [1.0, 2.0]], np.zeros(3), np.zeros(3)), "inverse_dynamics: q is not an array of real numbers"),
+])  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"check": False}, {"threads": 2}], ids=["plain", "unchecked", "threads"])
+def test_wrong_arguments_say_what_was_expected(arguments, message, options):
+    """Give wrong shapes and types and read which array, what came and what was expected."""
+    with pytest.raises(InputError) as caught:
+        ARM.inverse_dynamics(*arguments, **options)
+    assert str(caught.value) == message
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"out": np.zeros(4)}, "inverse_dynamics: out has shape (4,); expected (5, 3)"),
+    ({"out": np.zeros((5, 3), dtype=int)}, "inverse_dynamics: Cannot cast ufunc 'inverse_dynamics' output"),
+    ({"wrenches": np.zeros(6)}, "inverse_dynamics: wrenches has shape (6,); expected [..., 3, 6]"),
+    ({"dtype": "int32"}, "dtype is 'int32'; expected 'float64' or 'float32'"),
+    ({"threads": -1}, "threads is -1; expected 1 or more, or 0 for all cores"),
+    ({"parameters": [1.0]}, "'arm' has no free parameters; declare them with free = true in the mechanism"),
+    ({"frame": "tool"}, "inverse_dynamics takes no frame"),
+    ({"axes": "body"}, "inverse_dynamics has no choice of axes"),
+])  # fmt: skip
+def test_wrong_options_say_what_was_expected(options, message):
+    """Give impossible options and read what is possible."""
+    with pytest.raises(InputError) as caught:
+        ARM.inverse_dynamics(S.q, S.qd, S.qdd, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_dtype_that_is_none_is_refused_as_one():
+    """Mistype a dtype and read which there are, as for any other option."""
+    with pytest.raises(InputError, match="dtype is 'flaot32'; expected 'float64' or 'float32'"):
+        ARM.gravity_torque(S.q, dtype="flaot32")
+
+
+def test_a_wrong_count_of_arrays():
+    """Give a function too few arrays and read which it takes."""
+    with pytest.raises(InputError, match=r"inverse_dynamics takes 3 arrays \(q, qd, qdd\); 2 came"):
+        ARM.function("inverse_dynamics").checked((S.q, S.qd))
+
+
+def test_unknown_frames_list_the_known():
+    """Mistype a frame and read which there are."""
+    for name in ("pose", "jacobian"):
+        with pytest.raises(UnknownNameError) as caught:
+            getattr(ARM, name)(S.q, "tol")
+        assert str(caught.value) == "no frame 'tol'; did you mean 'tool'? available: tool, b0, b1, b2, ground"
+    with pytest.raises(UnknownNameError, match="no function 'inertia'; "):
+        ARM.function("inertia")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", range(3))
+def test_input_that_is_not_finite_is_refused_by_entry(place, bad):
+    """Put NaN or an infinity anywhere and read where it stands."""
+    arguments = [S.q.copy(), S.qd.copy(), S.qdd.copy()]
+    arguments[place][3, 1] = bad
+    name = ("q", "qd", "qdd")[place]
+    message = f"inverse_dynamics: {name}[3, 1] is {bad}; give finite numbers, or check=False to let NaN through"
+    for options in ({}, {"threads": 2}, {"dtype": "float32"}, {"out": np.empty((5, 3))}):
+        with np.errstate(all="ignore"), pytest.raises(InputError) as caught:
+            ARM.inverse_dynamics(*arguments, **options)
+        assert str(caught.value) == message
+    with np.errstate(all="ignore"):
+        out = ARM.inverse_dynamics(*arguments, check=False)
+    assert not np.isfinite(out[3]).all()
+    assert np.isfinite(np.delete(out, 3, 0)).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["gravity_torque", "inertia_matrix"])
+def test_input_that_is_not_finite_gives_an_error_and_no_warning(name, bad):
+    """Put NaN or an infinity into an angle with warnings as errors, and still read our own error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match=rf"{name}: q\[2\] is {bad}"):
+            getattr(ARM, name)([0.0, 0.0, bad])
+
+
+def test_several_bad_entries_are_counted():
+    """Put NaN into all of an array and read the first entry and how many more."""
+    with np.errstate(all="ignore"), pytest.raises(InputError) as caught:
+        ARM.gravity_torque(np.full((5, 3), np.nan))
+    assert str(caught.value) == (
+        "gravity_torque: q[0, 0] is nan, and 14 more entries are not finite; "
+        "give finite numbers, or check=False to let NaN through"
+    )
+
+
+def test_bad_wrenches_and_parameters_are_named():
+    """Put NaN into wrenches and parameters and read which of them."""
+    wrenches = np.zeros((3, 6))
+    wrenches[1, 4] = np.nan
+    with pytest.raises(InputError, match=r"gravity_torque: wrenches\[1, 4\] is nan"):
+        ARM.gravity_torque(S.q, wrenches=wrenches)
+    body = Body("a", parse("m"), (0.1, 0.2, 0.3))
+    made = System(assemble("p", [body], [Joint("j", "revolute", "ground", "a", axis=(1.0, 0.0, 0.0))],
+                           parameters=[Parameter("m", 1.0, free=True)]))  # fmt: skip
+    with pytest.raises(InputError, match=r"gravity_torque: parameters\[0\] is nan"):
+        made.gravity_torque([0.1], parameters=[np.nan])
+    with pytest.raises(InputError, match=r"gravity_torque: parameters has shape \(2,\); expected \[\.\.\., 1\]"):
+        made.gravity_torque([0.1], parameters=[1.0, 2.0])
+    assert_close(made.gravity_torque([0.1], parameters=[2.0]), 2 * made.gravity_torque([0.1]), 1e-15, "twice the mass")
+
+
+def test_numbers_of_any_kind_are_taken():
+    """Give lists, integers, booleans and float32, and find the numbers of float64 arrays."""
+    expected = ARM.gravity_torque(np.array([1.0, 0.0, 1.0]))
+    for q in ([1, 0, 1], (1.0, 0.0, 1.0), np.array([1, 0, 1], dtype=np.int8), np.array([True, False, True]),
+              np.array([1, 0, 1], dtype=np.float32), np.array([1, 0, 1], dtype=np.float16)):  # fmt: skip
+        out = ARM.gravity_torque(q)
+        assert out.dtype == np.float64
+        assert np.array_equal(out, expected)
+
+
+def test_a_zero_quaternion_is_never_silent():
+    """Give a quaternion of length zero, which is no rotation, and get an error rather than NaN."""
+    ball = System(random_mechanism(["spherical"], [-1], 1))
+    with np.errstate(all="ignore"), pytest.raises(InputError, match="quaternion"):
+        ball.gravity_torque(np.zeros(4))
+
+
+def test_a_tip_without_mass_is_refused_by_name():
+    """Ask a system for accelerations that nothing determines and read which joint is at fault."""
+    made = assemble("light", [Body("a", 1.0, (1.0, 0.0, 0.0)), Body("b")],
+                    [Joint("j", "revolute", "ground", "a"), Joint("k", "spherical", "a", "b")])  # fmt: skip
+    system = System(made)
+    with pytest.raises(ModelError, match="nothing that has inertia resists joint 'k'"):
+        system.forward_dynamics(system.neutral(), np.zeros(4), np.zeros(4))
+    assert system.inverse_dynamics(system.neutral(), np.zeros(4), np.ones(4)).shape == (4,)

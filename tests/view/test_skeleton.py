@@ -1,0 +1,140 @@
+"""What is drawn of mechanisms, with shapes and without, and from where it is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree import library
+from kinetree.results import Trajectory
+from kinetree.view.camera import fit
+from kinetree.view.skeleton import rgb, scene
+from runs import PENDULUM, batch, swinging
+from tolerance import assert_close
+
+T = np.linspace(0.0, 1.0, 5)
+
+
+def still(system: kt.System) -> Trajectory:
+    """Return a run in which nothing moves."""
+    q = np.broadcast_to(system.neutral(), (5, system.nq))
+    return Trajectory(system, T, q, np.zeros((5, system.nv)))
+
+
+def one_body(joint: kt.Joint, **fields) -> kt.System:
+    """Return a System of one body."""
+    return kt.System(kt.assemble("m", [kt.Body("b", **fields)], [joint]))
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_every_library_mechanism_is_seen(name):
+    """Draw something of every library mechanism, inside the picture, above the floor."""
+    run = still(kt.load(name))
+    drawn = scene(run)
+    assert len(drawn.bodies) == len(run.system.bodies) + 1
+    assert drawn.rods or any(len(mesh.faces) for mesh in drawn.bodies)
+    sight = fit(drawn, run["poses"])
+    for mesh, pose in zip(drawn.bodies, run["poses"][0], strict=False):
+        points = mesh.vertices @ pose[:3, :3].T + pose[:3, 3]
+        places, depth = sight.camera.project(points)
+        assert (np.abs(places) <= [4 / 3, 1.0]).all()
+        assert (depth > 0).all()
+        assert (points @ drawn.up > sight.floor).all()
+
+
+def test_shapes_are_drawn_in_place():
+    """Draw visual shapes where they are on the body and in their colour; leave out collisions and meshes."""
+    placement = kt.Placement((1.0, 2.0, 3.0))
+    shapes = (
+        kt.Shape("box", (0.2, 0.4, 0.6), placement, color=(1.0, 0.5, 0.0, 1.0)),
+        kt.Shape("sphere", (9.0,), role="collision"),
+        kt.Shape("mesh", (1.0, 1.0, 1.0), file="a.stl"),
+    )
+    drawn = scene(still(one_body(kt.Joint("j", "free", kt.GROUND, "b"), mass=1.0, shapes=shapes)))
+    vertices = drawn.bodies[0].vertices
+    assert_close(vertices.min(axis=0), [0.9, 1.8, 2.7], 1e-14, "low corner")
+    assert_close(vertices.max(axis=0), [1.1, 2.2, 3.3], 1e-14, "high corner")
+    assert (drawn.bodies[0].colors == [1.0, 0.5, 0.0]).all()
+    assert drawn.rods == ()
+
+
+def test_a_body_of_meshes_and_collisions_is_a_skeleton():
+    """Draw the box of inertia where the only shapes are in files or for collisions."""
+    shapes = (kt.Shape("sphere", (9.0,), role="collision"), kt.Shape("mesh", file="a.stl"))
+    free = kt.Joint("j", "free", kt.GROUND, "b")
+    system = one_body(free, mass=6.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0), shapes=shapes)
+    assert_close(np.ptp(scene(still(system)).bodies[0].vertices, axis=0), [1.0, 1.0, 1.0], 1e-14, "edges")
+
+
+def test_a_free_body_is_a_box_of_its_inertia():
+    """Draw a body without shapes as the even box that has its mass and inertia, turned to its principal axes."""
+    a, b, c, m = 0.3, 0.6, 0.9, 2.0
+    moments = m / 12.0 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])
+    k, s = np.cos(0.5), np.sin(0.5)
+    turn = np.array([[k, -s, 0.0], [s, k, 0.0], [0.0, 0.0, 1.0]])
+    full = turn @ np.diag(moments) @ turn.T
+    inertia = (full[0, 0], full[1, 1], full[2, 2], full[0, 1], full[1, 2], full[2, 0])
+    drawn = scene(still(one_body(kt.Joint("j", "free", kt.GROUND, "b"), mass=m, inertia=inertia)))
+    local = drawn.bodies[0].vertices @ turn
+    assert_close(np.ptp(local, axis=0), [a, b, c], 1e-13, "edges")
+
+
+def test_rods_lead_from_joint_to_joint():
+    """Draw an arm without shapes as rods between its joints, up to the frame at its end."""
+    rods = scene(swinging("planar_3r")).rods
+    assert [(rod.a, rod.b) for rod in rods] == [(0, 1), (1, 2), (2, 2)]
+    assert rods[2].point_b == pytest.approx((0.22, 0.0, 0.0))
+
+
+def test_parameters_of_the_run_place_the_bob(tmp_path):
+    """Draw a pendulum with the length of the run, not that of the file."""
+    (tmp_path / "p.toml").write_text(PENDULUM)
+    pendulum = kt.load(tmp_path / "p.toml")
+    run = Trajectory(pendulum, T, T[:, None], np.ones((5, 1)), parameters=[2.0])
+    assert scene(run).rods[0].point_b == (0.0, 0.0, -2.0)
+
+
+def test_up_is_against_gravity():
+    """Take up from gravity, and z where there is none."""
+    assert scene(still(kt.load("biped"))).up.tolist() == [0.0, 1.0, 0.0]
+    system = kt.System(kt.assemble("m", [kt.Body("b", mass=1.0)], [kt.Joint("j", "free", kt.GROUND, "b")],
+                                   gravity=(0.0, 0.0, 0.0)))  # fmt: skip
+    assert scene(still(system)).up.tolist() == [0.0, 0.0, 1.0]
+
+
+def test_the_camera_follows_what_goes_far():
+    """Follow a body that falls a hundred sizes, and stay for one that swings."""
+    system = kt.load("biped")
+    q = np.broadcast_to(system.neutral(), (5, 13)).copy()
+    q[:, 1] = -100.0 * T
+    fall = Trajectory(system, T, q, np.zeros((5, 12)))
+    sight = fit(scene(fall), fall["poses"])
+    assert sight.follows
+    middle = fall["poses"][4, :, :3, 3].mean(axis=0)
+    assert_close(sight.at(fall["poses"][4]).target, middle, 1e-12, "target")
+    assert not fit(scene(swinging()), swinging()["poses"]).follows
+
+
+def test_a_plane_motion_is_seen_from_its_side():
+    """Look at an arm that moves in a vertical plane within 35 degrees of the normal."""
+    run = swinging("planar_3r")
+    sight = fit(scene(run), run["poses"])
+    assert abs(sight.camera.direction[2]) > np.cos(np.radians(35.0))
+
+
+def test_a_batch_is_refused():
+    """Draw a batch and read how to choose a run."""
+    with pytest.raises(kt.InputError, match=r"the batch has shape \(3,\); choose one of its runs with run\(i\)"):
+        scene(batch())
+
+
+def test_colours_are_read():
+    """Read #rrggbb as shares of one."""
+    assert rgb("#ff0080") == (1.0, 0.0, 128 / 255)
+
+
+def test_rods_of_long_chains_are_thin():
+    """Draw the rods of twenty links thinner, for the size of the whole, than those of two."""
+    chain, pair = (scene(still(kt.load(name))) for name in ("chain_20", "planar_2r"))
+    assert chain.rods[1].radius / chain.size < 0.5 * pair.rods[0].radius / pair.size

@@ -1,0 +1,125 @@
+"""Figures of runs: which panels, labels with units, batches, and names that are not mathematics."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.results import Trajectory
+from runs import batch, swinging
+
+
+def titles(figure) -> list[str]:
+    """Return the titles of the panels."""
+    return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def labels(figure) -> list[str]:
+    """Return the labels of the panels' values."""
+    return [axes.get_ylabel() for axes in figure.axes]
+
+
+def test_a_row_for_each_joint_and_a_column_for_each_quantity():
+    """Draw coordinates, speeds and torques of six joints with the units of each."""
+    figure = swinging(torque=np.ones((41, 6))).plot()
+    assert len(figure.axes) == 18
+    assert titles(figure)[:6] == ["joint1", "", "", "joint2", "", ""]
+    assert labels(figure)[6:9] == ["$q$  [m]", r"$\dot q$  [m/s]", r"$\tau$  [N]"]
+    assert [a.get_xlabel() for a in figure.axes[-4:]] == ["", "time  [s]", "time  [s]", "time  [s]"]
+
+
+def test_without_torques_there_are_two_columns():
+    """Draw a passive run of a free body and find seven coordinates beside six speeds."""
+    figure = swinging("biped").plot(joints=["base"])
+    assert len(figure.axes) == 13
+    assert titles(figure)[:2] == ["base.x", "base.wx"]
+    assert titles(figure)[-1] == "base.qw"
+    assert labels(figure)[-1] == "$q$  [1]"
+
+
+def test_energies_share_a_panel_and_parts_have_their_own(tmp_path):
+    """Draw two energies with a legend, a reaction by its entries, and write the file."""
+    path = tmp_path / "run.png"
+    figure = swinging().plot(["energy", "kinetic_energy", "reactions.link2", "reactions.link3.fz", "poses.tool"], path)
+    assert titles(figure)[:3] == ["energy, kinetic_energy", "reactions.link2", "reactions.link3.fz"]
+    assert labels(figure)[:3] == ["[J]", "[N m, N]", "[N]"]
+    legend = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert legend == ["nx", "ny", "nz", "fx", "fy", "fz"]
+    assert figure.axes[2].get_legend() is None
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.png"]
+
+
+def test_runs_of_a_batch_lie_over_each_other():
+    """Draw three runs in each panel, and no more than forty of a hundred."""
+    assert len(batch().plot("q").axes[0].get_lines()) >= 3
+    runs = batch()
+    many = Trajectory(runs.system, runs.t, *(np.resize(a, (100, *a.shape[1:])) for a in (runs.q, runs.qd)))
+    assert len([line for line in many.plot("qd").axes[0].get_lines() if len(line.get_xdata()) == 41]) == 40
+
+
+def test_the_rounding_of_zero_is_flat():
+    """Draw torques of which one is noise, and find its axis in the unit, from -1 to 1."""
+    torque = np.ones((41, 6))
+    torque[:, 2] = 1e-15 * np.random.default_rng(3).normal(size=41)
+    axes = swinging(torque=torque).plot("tau").axes[2]
+    assert axes.get_ylabel() == r"$\tau$  [N]"
+    assert axes.get_ylim() == (-1.0, 1.0)
+
+
+def test_names_are_not_read_as_mathematics(tmp_path):
+    """Draw a mechanism whose names have dollars and braces."""
+    body = kt.Body("b", mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+    system = kt.System(kt.assemble("$\\evil{", [body], [kt.Joint("$\\frac{$", "revolute", kt.GROUND, "b")]))
+    t = np.linspace(0.0, 1.0, 5)
+    run = Trajectory(system, t, t[:, None], np.ones((5, 1)))
+    run.plot(("q", "reactions.b"), tmp_path / "a.png")
+    run.portraits(tmp_path / "b.png")
+    assert (tmp_path / "b.png").stat().st_size > 1000
+
+
+def test_nan_and_single_samples_are_drawn(tmp_path):
+    """Draw a run that stopped in a batch, and a run of one sample."""
+    runs = batch()
+    q = np.array(runs.q)
+    q[1, 20:] = np.nan
+    Trajectory(runs.system, runs.t, q, runs.qd).plot(("q", "energy"), tmp_path / "a.png")
+    swinging()[:1].plot(path=tmp_path / "b.svg")
+    assert (tmp_path / "a.png").stat().st_size > 1000
+    assert (tmp_path / "b.svg").read_text().startswith("<?xml")
+
+
+def test_portraits_are_of_single_coordinates():
+    """Draw speed over coordinate for the legs of a biped, not for its free base."""
+    figure = swinging("biped").portraits()
+    assert titles(figure) == ["thigh_a", "shank_a", "foot_a", "thigh_b", "shank_b", "foot_b"]
+    assert figure.axes[0].get_xlabel() == "$q$  [rad]"
+    with pytest.raises(kt.UnknownNameError, match="no joint of one degree of freedom 'base'; .*thigh_a"):
+        swinging("biped").portraits(joints=["base"])
+
+
+def test_no_window_is_opened():
+    """Draw without the part of Matplotlib that keeps figures and windows."""
+    swinging().plot()
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"columns": ["torque"]}, kt.UnknownNameError, "no column 'torque'"),
+        ({"joints": ["elbow"]}, kt.UnknownNameError, "no joint that moves 'elbow'; available: joint1, joint2"),
+        (
+            {"columns": ["reactions", "poses"]},
+            kt.InputError,
+            "'poses' has 96 entries, too many for a panel; name a part",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(options, error, message):
+    """Ask for columns and joints that are not there, or too many, and read what there is."""
+    with pytest.raises(error, match=message):
+        swinging().plot(**options)
