@@ -40,7 +40,7 @@ def test_simulate_writes_nothing_unless_asked(tmp_path, monkeypatch, capsys):
     """Take fixed steps from given speeds and find no folder."""
     monkeypatch.chdir(tmp_path)
     assert run("simulate", "planar_3r", "--duration", "0.1", "--dt", "0.01", "--qd0", "1,0,0") == 0
-    assert "method rk4 (dt = 0.01), 40 evaluations" in capsys.readouterr().out.replace("4,000", "40")
+    assert "method rk4 (dt = 0.01), 4,000 evaluations" in capsys.readouterr().out, "a step to every output time"
     assert list(tmp_path.iterdir()) == []
 
 

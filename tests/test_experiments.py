@@ -70,7 +70,7 @@ def write(folder: Path, text: str = TEXT, *changes: tuple[str, str]) -> Path:
 
 
 def test_an_experiment_is_what_the_functions_do(tmp_path):
-    """Run a file and the same by hand, and get the same bits."""
+    """Run a file and the same by hand, and get the same motion."""
     found = read_experiment(write(tmp_path)).simulate()
     arm = kt.load("planar_3r")
     control = Sum([PD(10, 1, kt.Cycloid(0.0, [1.0] * 3, 0.4))])

@@ -33,7 +33,8 @@ def test_points_move_as_bodies(mechanism, system):
     assert_close(e.g, compute(mechanism, "gravity_torque", s.q), 20 * EPS * scale, "g")
     assert_close(e.torque(s.qdd), tau, 20 * EPS * scale, "tau")
     C = compute(mechanism, "convective_matrix", s.q, s.qd)
-    assert_close(e.C, C, 20 * EPS * convective_scale(mechanism, s.q, s.qd) * spread, "C")
+    own = float((V.T @ (m[:, None] * np.abs(matrices.dN))).max(initial=0.0))  # terms of points that cancel in bodies
+    assert_close(e.C, C, 20 * EPS * max(convective_scale(mechanism, s.q, s.qd) * spread, own), "C")
 
 
 @given(moving_mechanisms(FLAT, most=4))

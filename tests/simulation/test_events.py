@@ -169,7 +169,7 @@ def test_events_that_cannot_be_are_refused():
 
     with pytest.raises(InputError, match="events have the same name: angle, angle"):
         run(Event(angle), Event(angle))
-    with pytest.raises(InputError, match="the event 'event1' cannot be compiled .* smooth"):
+    with pytest.raises(InputError, match="the event 'event1' cannot be compiled .*simulation\\.smooth"):
         run(Event(lambda now: abs(now.q[0])))
     with pytest.raises(InputError, match="the event 'event1' gives list; expected one scalar"):
         run(Event(lambda now: now.q))

@@ -23,9 +23,9 @@ def driven(**options) -> kt.Trajectory:
         kt.JointDamper(arm.joints[0].name, damping=2.0),
         kt.SpringDamper("ground", arm.bodies[-1].name, (0.4, 0.2, 0.1), stiffness=30.0, damping=2.0),
     ]
-    control = kt.PD(20.0, 4.0, kt.Hold([0.1, 1.0, 0.3, 0.2, 0.1, 0.0]))
+    control = kt.PD([20.0] * 3 + [1.0] * 3, [4.0] * 3 + [0.05] * 3, kt.Hold([0.1, 1.0, 0.3, 0.2, 0.1, 0.0]))
     q0 = [0.0, np.pi / 2, 0.1, 0.2, 0.3, 0.4]
-    return kt.simulate(arm, q0, duration=1.0, forces=forces, control=control, **(TIGHT | options))
+    return kt.simulate(arm, q0, forces=forces, control=control, **(TIGHT | {"duration": 1.0} | options))
 
 
 def test_energy_is_the_work_that_was_done():

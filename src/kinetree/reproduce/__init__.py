@@ -1,7 +1,7 @@
 """The papers' tables and figures again, each with what the paper states and whether it holds here.
 
-One module a paper; each has ENTRIES. A new table or figure is a function of a folder that returns an Outcome, and a
-line in its module's list.
+Each module of a paper has ENTRIES. A new table or figure is a function of a folder that returns an Outcome, and a line
+in its module's list.
 """
 
 from __future__ import annotations
@@ -12,12 +12,22 @@ from importlib import import_module
 from ..errors import unknown_name
 from .entry import Check, Entry, Outcome
 
-PAPERS = ("saha1999", "saha2013", "gupta2013")
+PAPERS = ("saha1999", "saha2013", "gupta2013", "wolinski2015", "goncalves2023")
+MODULES = (
+    "saha1999",
+    "saha1999_motions",
+    "saha2013_motions",
+    "saha2013",
+    "gupta2013",
+    "gupta2013_motions",
+    "wolinski2015",
+    "goncalves2023",
+)
 
 
 def entries() -> dict[str, Entry]:
     """Return every entry by name, in the order of the papers."""
-    modules = (import_module(f".{paper}", __name__) for paper in PAPERS)
+    modules = (import_module(f".{name}", __name__) for name in MODULES)
     return {entry.name: entry for module in modules for entry in module.ENTRIES}
 
 

@@ -95,5 +95,5 @@ def _names(turning: str, sliding: str) -> list[str]:
 
 def _by_matrices(arm: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:
     """Return I qdd + C qd + g by N = N_l N_d, about mass centres."""
-    d = arm.denoc(q, qd, about="center")
+    d = arm.denoc(q, qd, about="centre")
     return d.I @ qdd + d.C @ qd + d.g
