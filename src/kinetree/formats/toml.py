@@ -51,7 +51,7 @@ def read_toml_text(source: str, *, file: str = "<text>") -> tuple[Mechanism, Rep
     """Read a native TOML text; `file` names it in messages."""
     places, report = Places(source), Report(file)
     try:
-        mechanism = _mechanism(_parsed(source), places, "" if file == "<text>" else Path(file).stem)
+        mechanism = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem)
         report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom")
         for body, message in impossible_inertias(mechanism):
             place = places.locate(ModelError(message, where=f"body {body!r}"), file)
@@ -88,7 +88,7 @@ def file_text(path: str | Path) -> str:
         ) from None
 
 
-def _parsed(source: str) -> dict[str, Any]:
+def parsed_toml(source: str) -> dict[str, Any]:
     if len(source) > MAX_BYTES:
         raise ModelError(f"a text of {len(source)} characters", remedy=f"at most {MAX_BYTES} are read")
     long_key = _LONG_KEY.search(source)

@@ -22,7 +22,7 @@ def tidy(part: Any, where: str) -> Any:
     """Return a part whose numbers are floats or expressions in tuples of the right length, or raise ModelError."""
     changed: dict[str, Any] = {}
     for f in fields(part):
-        value = getattr(part, f.name)
+        value: Any = getattr(part, f.name)
         label = f"{where}, {f.name}"
         if f.name == "inertia" and len(_sequence(value, label)) != 6:
             what = f"the inertia has {len(value)} numbers"

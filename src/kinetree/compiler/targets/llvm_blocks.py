@@ -16,9 +16,9 @@ from .llvm_writer import Text
 def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     """Return the assembly of `kernel(char **args, npy_intp *dims, npy_intp *steps, void *bad)`.
 
-    `bad` points to two 64-bit counts, of blocks with an input and with an output that is not finite. `angles` are the places in
-    the block of which only sine and cosine are taken: large ones are brought into one turn before the body runs.
-    `slots` tells for each entry of the outputs which vector of the body's output block it is.
+    `bad` points to two 64-bit counts, of blocks with an input and with an output that is not finite. `angles` are the
+    places in the block of which only sine and cosine are taken: large ones are brought into one turn before the body
+    runs. `slots` tells for each entry of the outputs which vector of the body's output block it is.
     """
     arrays = [*program.inputs, *program.outputs]
     n_in = sum(a.size for a in program.inputs)
