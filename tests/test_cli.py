@@ -116,8 +116,9 @@ def test_help_lists_the_commands(capsys):
     assert "..." not in out.split("Commands:")[1], "no line of help is cut"
 
 
-def test_list_names_every_mechanism(capsys):
+def test_list_names_every_mechanism(capsys, monkeypatch):
     """List the library in a pipe: every name, its source, nothing cut and no spaces at the ends."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # set where tests run in several processes
     assert run("list") == 0
     out = capsys.readouterr().out
     for name in library.names():

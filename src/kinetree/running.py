@@ -84,7 +84,8 @@ def simulate(
         done = again(*start, times, values)
     else:
         made = stepper(system.mechanism, chosen, acting, control)
-        key = digest(made.program.hash, chosen.name, repr(settings), *(x.tobytes().hex() for x in (*start, times)))
+        arrays = (*start, times, *(() if values is None else (values,)))
+        key = digest(made.program.hash, chosen.name, repr(settings), *(x.tobytes().hex() for x in arrays))
 
         def again(q, qd, t, more):
             return run(made, q, qd, t, settings, parameters=more)

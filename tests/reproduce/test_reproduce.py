@@ -57,7 +57,8 @@ def test_entries_are_found_by_name():
     names = list(reproduce.entries())
     assert len(names) == len(set(names)) >= 7
     assert [e.name for e in reproduce.selected(["all"])] == names
-    assert [e.name for e in reproduce.selected(["gupta2013", "gupta2013-masses"])] == ["gupta2013-masses"]
+    ours = [name for name in names if name.startswith("gupta2013")]
+    assert [e.name for e in reproduce.selected(["gupta2013", "gupta2013-masses"])] == ours
     with pytest.raises(
         UnknownNameError, match="no entry 'gupta'; did you mean 'gupta2013'\\? available: all, saha1999"
     ):

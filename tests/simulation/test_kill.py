@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.errors import InputError
+from kinetree.formats.toml import read_toml_text
+from runs import PENDULUM
 
 CHILD = """
 import sys, time
@@ -71,3 +74,12 @@ def test_a_killed_run_goes_on_to_the_same_bits(method, tmp_path):
     assert np.array_equal(again.q, whole.q)
     assert np.array_equal(again.qd, whole.qd)
     assert again.evaluations == whole.evaluations
+
+
+def test_a_checkpoint_of_other_parameters_is_refused(tmp_path):
+    """Keep a run with one length of a pendulum and refuse to go on with another."""
+    system = kt.System(read_toml_text(PENDULUM)[0])
+    file = tmp_path / "run.npz"
+    kt.simulate(system, [1.0], duration=1.0, parameters=[0.5], checkpoint=file)
+    with pytest.raises(InputError, match="is a checkpoint of another run"):
+        kt.simulate(system, [1.0], duration=1.0, parameters=[0.6], checkpoint=file)

@@ -89,6 +89,7 @@ def file_text(path: str | Path) -> str:
 
 
 def parsed_toml(source: str) -> dict[str, Any]:
+    """Return the tables of a TOML text, or raise ModelError with the line."""
     if len(source) > MAX_BYTES:
         raise ModelError(f"a text of {len(source)} characters", remedy=f"at most {MAX_BYTES} are read")
     long_key = _LONG_KEY.search(source)

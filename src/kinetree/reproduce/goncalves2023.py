@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +108,7 @@ def _difference(system: System, states) -> float:
 def _linear(function: str, word: str) -> Check:
     """Check that each body more costs the same number of operations."""
     counts = [cost(generic_robot(n), function) for n in (2, 4, 6)]
-    steps = {(b.M - a.M, b.A - a.A) for a, b in zip(counts, counts[1:], strict=False)}
+    steps = {(b.M - a.M, b.A - a.A) for a, b in pairwise(counts)}
     found = "; ".join(f"{n}: {c}" for n, c in zip((2, 4, 6), counts, strict=True))
     return Check(f"the cost of {word} grows linearly with the number of bodies", found, len(steps) == 1)
 

@@ -16,7 +16,7 @@ from ..running import simulate
 from .entry import Check, Entry, Outcome, write_csv
 from .second_route import falling, keeps_energy, same_motion
 
-FALL = 5.0
+FALL = 4.0
 """[s]; the paper does not print how long."""
 NAMES = ("phi", "theta", "psi")
 BY = "the equations of the seven points and SciPy's DOP853"
