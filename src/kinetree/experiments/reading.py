@@ -16,8 +16,8 @@ import numpy as np
 from .. import library
 from ..errors import InputError, ModelError, unknown_name
 from ..formats.fields import constant, known_keys, name, required, sequence, text, truth
-from ..formats.toml import parsed_toml as parsed
 from ..formats.toml import file_text
+from ..formats.toml import parsed_toml as parsed
 from ..formats.toml_lines import Places
 from ..loading import load
 from ..model.checks import MAX_NAME
