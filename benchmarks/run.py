@@ -40,7 +40,7 @@ def main() -> int:
         tables = [*_robots(options.quick), _stepping(options.quick)]
         share = (time.process_time() - own) / (time.perf_counter() - wall)
         facts["run"] += f"; the process had its core for {share:.0%} of the time"
-        tables.append(_compilation(options.quick))
+        tables += [_charmie(), _compilation(options.quick)]
         if cores:
             os.sched_setaffinity(0, cores)  # threads need them all
         batch, same = _batch(options.quick)
@@ -111,6 +111,15 @@ def _stepping(quick: bool) -> Table:
         f"to {found.difference:.1e} rad."
     )
     return Table("Steps of a simulation", ("contender", "steps/s", "ratio", "target"), tuple(rows), note)
+
+
+def _charmie() -> Table:
+    from kinetree.reproduce.goncalves2023 import table_5
+
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = table_5(Path(folder))
+    ((title, (headings, *rows)),) = outcome.tables
+    return Table(f"[Goncalves2023] {title}", tuple(headings), tuple(map(tuple, rows)), " ".join(outcome.notes))
 
 
 def _compilation(quick: bool) -> Table:

@@ -129,3 +129,11 @@ def test_reproduce_fails_with_what_does_not_hold(capsys, tmp_path, monkeypatch):
     assert run("reproduce", "gupta2013-masses", "--out", str(tmp_path)) == 1
     assert "FAIL  gupta2013-masses" in capsys.readouterr().out
     assert run("reproduce", "nothing", "--out", str(tmp_path)) == 2
+
+
+def test_bench_times_functions(capsys):
+    """Time a function and read its row; name the functions there are where one is not."""
+    assert run("bench", "planar_2r", "--function", "gravity_torque", "--batch", "16") == 0
+    assert "gravity_torque" in capsys.readouterr().out
+    assert run("bench", "planar_2r", "--function", "pose") == 2
+    assert "no function 'pose'; did you mean 'poses'?" in capsys.readouterr().err

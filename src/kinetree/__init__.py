@@ -27,10 +27,13 @@ from .results import Trajectory, read_trajectory
 from .running import simulate
 from .simulation.changes import with_gear, with_payload
 from .simulation.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
+from .simulation.events import Event, event_hits
 from .simulation.from_casadi import FromCasadi
 from .simulation.joint_forces import JointDamper, JointFriction, JointSpring, JointStops
+from .simulation.monitors import energy_balance, limit_violations, momentum_balance
 from .simulation.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
 from .simulation.references import Cosine, Cycloid, Hold, Polynomial, Table, Trapezoid
+from .simulation.sampled import PythonControl, Sampled
 from .system import System
 
 __version__ = "0.1.0"
@@ -43,6 +46,7 @@ __all__ = [
     "Cosine",
     "Coupling",
     "Cycloid",
+    "Event",
     "ExternalWrench",
     "FeedForward",
     "ForceElement",
@@ -66,6 +70,8 @@ __all__ = [
     "Parameter",
     "Placement",
     "Polynomial",
+    "PythonControl",
+    "Sampled",
     "Saturated",
     "Shape",
     "SpringDamper",
@@ -76,9 +82,13 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "assemble",
+    "energy_balance",
+    "event_hits",
     "forces_of",
     "from_dh",
+    "limit_violations",
     "load",
+    "momentum_balance",
     "read_trajectory",
     "simulate",
     "with_gear",

@@ -16,7 +16,6 @@ from . import analyses, simulating
 app = typer.Typer(
     name="kinetree",
     help="Dynamics of rigid multibody systems by the DeNOC method.",
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

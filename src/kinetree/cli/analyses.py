@@ -1,4 +1,4 @@
-"""The verbs of analysis: verify, cost, equations and reproduce."""
+"""The verbs of analysis: verify, cost, bench, equations and reproduce."""
 
 from __future__ import annotations
 
@@ -49,6 +49,28 @@ def cost(
     from .counting import print_costs
 
     print_costs(make_console(), load(model, base=base), function)
+
+
+@app.command()
+def bench(
+    model: Model,
+    function: Annotated[
+        list[str] | None, typer.Option(help="A function; may be repeated. Default: four of them.")
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Samples of a batch.", min=1)] = 4096,
+    base: Base = "fixed",
+) -> None:
+    """Time functions of a mechanism on this machine.
+
+    One thread; ./dev bench compares with other libraries.
+    """
+    from ..analysis.timing import DEFAULT, timings
+    from ..loading import load
+    from .console import make_console
+    from .counting import print_timings
+
+    found = timings(load(model, base=base), tuple(function or DEFAULT), batch)
+    print_timings(make_console(), found, batch)
 
 
 @app.command()

@@ -1,10 +1,11 @@
-"""`kinetree cost`: operations of a mechanism's functions."""
+"""`kinetree cost` and `kinetree bench`: operations and times of a mechanism's functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..analysis.timing import Timing
 from ..errors import ModelError
 from ..system import System
 from .console import clean, heading, make_table, print_table
@@ -47,3 +48,13 @@ def print_costs(console: Console, system: System, functions: Sequence[str] | Non
         "M: multiplications and divisions, products with constants too. A: additions and subtractions. Signs are free.",
         style="dim",
     )
+
+
+def print_timings(console: Console, found: Sequence[Timing], batch: int) -> None:
+    """Print a row for each function that was timed."""
+    columns = ("ready [ms]", "one call [ns]", f"a sample of {batch:,} [ns]")
+    table = make_table(console, "function", *columns, numeric=columns)
+    for row in found:
+        table.add_row(row.function, f"{row.ready * 1e3:.1f}", f"{row.single:.0f}", f"{row.sample:.1f}")
+    print_table(console, table)
+    console.print("ready: compiled, or read from the cache. Calls are of the bare gufunc, one thread.", style="dim")
