@@ -39,9 +39,9 @@ def tidy(part: Any, where: str) -> Any:
                 raise _count(rows, 3, label, "rows")
             value = tuple(vector(row, 3, label) for row in rows)
         elif f.name in ("terms", "coefficients"):
-            value = tuple((str(name), number(x, label)) for name, x in value)
+            value = tuple((str(name), number(x, label)) for name, x in _sequence(value, label))
         elif f.name == "shapes":
-            value = tuple(tidy(shape, f"{where}, shape") for shape in value)
+            value = tuple(tidy(shape, f"{where}, shape") for shape in _sequence(value, label))
         elif is_dataclass(value) and not isinstance(value, Expression):
             value = tidy(value, where if isinstance(value, Placement) else label)
         changed[f.name] = value
