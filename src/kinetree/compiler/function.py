@@ -57,11 +57,11 @@ class Function:
     def checked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
         """Run with errors that say what came and what was expected, and refuse input that is not finite.
 
-        The kernel itself counts blocks with NaN or infinities, so that the check costs next to nothing.
+        The kernel itself counts blocks with NaN or infinities among their numbers: the check costs next to nothing.
         """
-        before = tuple(self._bad)
+        before = self._bad[1]
         result = self.unchecked(arguments, out=out, threads=threads)
-        if tuple(self._bad) != before:
+        if self._bad[1] != before:
             self._refuse_non_finite(arguments)
         return result
 
@@ -84,12 +84,12 @@ class Function:
                 return otherwise(*arguments, **options)
             if constant:
                 arguments += constant
-            inputs, outputs = count
+            before = count[1]
             try:
                 result = gufunc(*arguments)
             except (ValueError, TypeError) as error:
                 raise self._explained(arguments, None, error) from None
-            if count[0] != inputs or count[1] != outputs:
+            if count[1] != before:
                 self._refuse_non_finite(arguments)
             return result
 

@@ -16,9 +16,9 @@ from .llvm_writer import Text
 def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     """Return the assembly of `kernel(char **args, npy_intp *dims, npy_intp *steps, void *bad)`.
 
-    `bad` points to two 64-bit counts, of blocks with an input and with an output that is not finite. `angles` are the
-    places in the block of which only sine and cosine are taken: large ones are brought into one turn before the body
-    runs. `slots` tells for each entry of the outputs which vector of the body's output block it is.
+    `bad` points to two 64-bit counts, of blocks with an input, and with any number, that is not finite. `angles` are
+    the places in the block of which only sine and cosine are taken: large ones are brought into one turn before the
+    body runs. `slots` tells for each entry of the outputs which vector of the body's output block it is.
     """
     arrays = [*program.inputs, *program.outputs]
     n_in = sum(a.size for a in program.inputs)
@@ -31,6 +31,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
         "entry:",
         f"  %in = alloca {V}, i64 {max(n_in, 1)}, align 64",
         f"  %out = alloca {V}, i64 {max(n_out, 1)}, align 64",
+        f"  %top = alloca {lanes.integers}, align 64",
         f"  %top_out = alloca {lanes.integers}, align 64",
         "  %seen = load i64, ptr %bad",
         "  %n = load i64, ptr %dims",
@@ -65,6 +66,8 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
         "  %more = icmp slt i64 %i, %n",
         "  br i1 %more, label %choose, label %done",
         "choose:",
+        f"  store {lanes.integers} zeroinitializer, ptr %top, align 64",
+        f"  store {lanes.integers} zeroinitializer, ptr %top_out, align 64",
         "  %is_fast = icmp slt i64 %i, %fast",
         "  br i1 %is_fast, label %load_fast, label %load_slow",
         "load_fast:",
@@ -78,21 +81,25 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     for k, a in enumerate(program.inputs):
         _entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=False)
         at += a.size
+    scan(t, lanes, "%in", n_in, "%top")
     t.put("  br label %compute", "compute:")
-    scan(t, lanes, n_in)
+    judge_inputs(t, lanes)
     t.put("  call void @body(ptr %in, ptr %out)")
-    _look_at_outputs(t, lanes, n_out)
     t.put("  br i1 %is_fast, label %store_fast, label %store_slow", "store_fast:")
     at = 0
     for j, a in enumerate(program.outputs):
         _store_rows(t, lanes, len(program.inputs) + j, a.size, at)
         at += a.size
-    t.put("  br label %after", "store_slow:")
+    t.put("  br label %stored", "store_slow:")
     at = 0
     for j, a in enumerate(program.outputs):
         k = len(program.inputs) + j
         _entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=True)
         at += a.size
+    scan(t, lanes, "%out", n_out, "%top_out")
+    t.put("  br label %stored", "stored:")
+    place = t.new("getelementptr i64, ptr %bad, i64 1")
+    t.if_(_reaches(t, lanes, "%top_out", math.inf), lambda: t.new(f"atomicrmw add ptr {place}, i64 1 monotonic"))
     t.put("  br label %after", "after:", f"  %next = add i64 %i, {L}", "  br label %head", "done:")
     # Input that is not finite is the caller's affair: NumPy shall not warn of the operations it went through.
     t.used.add("declare i32 @kt_clear_flags(i32)")
@@ -101,28 +108,6 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     t.put("  ret void", "}")
     w.used |= t.used
     return t.text() + "\n" + mend(lanes, w, angles)
-
-
-def _look_at_outputs(t, lanes, n_out: int) -> None:
-    """Raise the count at %bad[1] if an output of the block is not finite."""
-    ints, L, bits = lanes.integers, lanes.count, lanes.bits
-    maximum = f"llvm.umax.v{L}i{bits}"
-    t.used.add(f"declare {ints} @{maximum}({ints}, {ints})")
-    t.put(f"  store {ints} zeroinitializer, ptr %top_out, align 64")
-
-    def one(j: str) -> None:
-        x = t.new(f"load {ints}, ptr {t.new(f'getelementptr {lanes.vector}, ptr %out, i64 {j}')}, align 64")
-        size = t.new(f"and {ints} {x}, splat (i{bits} {2 ** (bits - 1) - 1})")
-        top = t.new(f"load {ints}, ptr %top_out, align 64")
-        larger = t.new(f"call {ints} @{maximum}({ints} {top}, {ints} {size})")
-        t.put(f"  store {ints} {larger}, ptr %top_out, align 64")
-
-    t.loop(n_out, 1, one)
-    infinity = f"splat (i{bits} {lanes.pattern(math.inf)})"
-    bads = t.new(f"icmp uge {ints} {t.new(f'load {ints}, ptr %top_out, align 64')}, {infinity}")
-    found = t.new(f"icmp ne i{L} {t.new(f'bitcast {lanes.mask} {bads} to i{L}')}, 0")
-    place = t.new("getelementptr i64, ptr %bad, i64 1")
-    t.if_(found, lambda: t.new(f"atomicrmw add ptr {place}, i64 1 monotonic"))
 
 
 def _row(t, lanes, k: int, lane: int) -> str:
@@ -144,7 +129,9 @@ def _load_rows(t, lanes, k: int, n: int, at: int) -> None:
         offset = t.new(f"mul i64 {start}, {size}")
         pieces = [_load_piece(t, lanes, t.new(f"getelementptr i8, ptr {row}, i64 {offset}"), used) for row in rows]
         first = t.new(f"add i64 {start}, {at}")
-        for j, column in enumerate(_transposed(t, lanes, pieces)[:used]):
+        columns = _transposed(t, lanes, pieces)[:used]
+        _raise_top(t, lanes, "%top", columns)
+        for j, column in enumerate(columns):
             p = t.new(f"getelementptr {V}, ptr %in, i64 {t.new(f'add i64 {first}, {j}')}")
             t.put(f"  store {V} {column}, ptr {p}, align 64")
 
@@ -162,6 +149,7 @@ def _store_rows(t, lanes, k: int, n: int, at: int) -> None:
         for j in range(used):
             p = output_vector(t, lanes, t.new(f"add i64 {first}, {j}"))
             columns.append(t.new(f"load {V}, ptr {p}, align 64"))
+        _raise_top(t, lanes, "%top_out", columns)
         columns += ["zeroinitializer"] * (L - used)
         offset = t.new(f"mul i64 {start}, {size}")
         for row, values in zip(rows, _transposed(t, lanes, columns), strict=True):
@@ -278,48 +266,55 @@ def copy_entries(t, lanes, shape, core: list[str], sample, vector, *, store: boo
     t.loop(L, 1, one_lane)
 
 
-def scan(t, lanes, n_in: int) -> None:
-    """Look at every input of the block: raise the count at %bad if one is not finite, and mend large angles.
+def _raise_top(t, lanes, top: str, vectors: list[str]) -> None:
+    """Write the largest size of some vectors into the integers at `top`, together with what is there.
 
     Without their sign, floats are ordered like the integers of their bits, NaN and infinity last; comparing these
     raises no floating-point flags, which NumPy would report.
     """
-    V, L, bits, ints = lanes.vector, lanes.count, lanes.bits, lanes.integers
-    if not n_in:
-        return
-    maximum = f"llvm.umax.v{L}i{bits}"
+    ints, bits = lanes.integers, lanes.bits
+    maximum = f"llvm.umax.v{lanes.count}i{bits}"
     t.used.add(f"declare {ints} @{maximum}({ints}, {ints})")
-    unsigned, limit, infinity = (
-        f"splat (i{bits} {n})"
-        for n in (2 ** (bits - 1) - 1, lanes.pattern(llvm_math.LIMIT[bits]), lanes.pattern(math.inf))
-    )
-    t.put(
-        "  br label %scan",
-        "scan:",
-        "  %si = phi i64 [ 0, %compute ], [ %sn, %scan ]",
-        f"  %top = phi {ints} [ zeroinitializer, %compute ], [ %top1, %scan ]",
-        f"  %sq = getelementptr {V}, ptr %in, i64 %si",
-        f"  %sx = load {ints}, ptr %sq, align 64",
-        f"  %size = and {ints} %sx, {unsigned}",
-        f"  %top1 = call {ints} @{maximum}({ints} %top, {ints} %size)",
-        "  %sn = add i64 %si, 1",
-        f"  %sm = icmp slt i64 %sn, {n_in}",
-        "  br i1 %sm, label %scan, label %scanned",
-        "scanned:",
-        f"  %large = icmp ugt {ints} %top1, {limit}",
-        f"  %largebits = bitcast {lanes.mask} %large to i{L}",
-        f"  %islarge = icmp ne i{L} %largebits, 0",
-        "  br i1 %islarge, label %mend, label %run, !prof !0",
-        "mend:",
-        f"  %bads = icmp uge {ints} %top1, {infinity}",
-        f"  %badbits = bitcast {lanes.mask} %bads to i{L}",
-        f"  %isbad = icmp ne i{L} %badbits, 0",
-        "  %one = zext i1 %isbad to i64",
-        "  %old = atomicrmw add ptr %bad, i64 %one monotonic",
-        "  call void @mend(ptr %in)",
-        "  br label %run",
-        "run:",
-    )
+    known = t.new(f"load {ints}, ptr {top}, align 64")
+    for x in vectors:
+        size = t.new(
+            f"and {ints} {t.new(f'bitcast {lanes.vector} {x} to {ints}')}, splat (i{bits} {2 ** (bits - 1) - 1})"
+        )
+        known = t.new(f"call {ints} @{maximum}({ints} {known}, {ints} {size})")
+    t.put(f"  store {ints} {known}, ptr {top}, align 64")
+
+
+def scan(t, lanes, block: str, count: int, top: str) -> None:
+    """Write the largest size of the vectors of a block into the integers at `top`."""
+
+    def some(start: str, used: int) -> None:
+        places = [
+            t.new(f"getelementptr {lanes.vector}, ptr {block}, i64 {t.new(f'add i64 {start}, {k}')}")
+            for k in range(used)
+        ]
+        _raise_top(t, lanes, top, [t.new(f"load {lanes.vector}, ptr {p}, align 64") for p in places])
+
+    _pieces(t, count, 8, some)
+
+
+def _reaches(t, lanes, top: str, limit: float) -> str:
+    """Write whether a size at `top` is not below a limit in any lane."""
+    ints, L, bits = lanes.integers, lanes.count, lanes.bits
+    sizes = t.new(f"load {ints}, ptr {top}, align 64")
+    over = t.new(f"icmp uge {ints} {sizes}, splat (i{bits} {lanes.pattern(limit)})")
+    return t.new(f"icmp ne i{L} {t.new(f'bitcast {lanes.mask} {over} to i{L}')}, 0")
+
+
+def judge_inputs(t, lanes) -> None:
+    """Raise both counts at %bad if an input of the block is not finite, and mend large angles."""
+
+    def unusual() -> None:
+        one = t.new(f"zext i1 {_reaches(t, lanes, '%top', math.inf)} to i64")
+        for place in ("%bad", t.new("getelementptr i64, ptr %bad, i64 1")):
+            t.new(f"atomicrmw add ptr {place}, i64 {one} monotonic")
+        t.put("  call void @mend(ptr %in)")
+
+    t.if_(_reaches(t, lanes, "%top", llvm_math.LIMIT[lanes.bits]), unusual)
 
 
 def mend(lanes, w, angles: list[int]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import llvm_math
-from .llvm_blocks import copy_entries, mend, output_vector, scan
+from .llvm_blocks import copy_entries, judge_inputs, mend, output_vector, scan
 from .llvm_ir import LANES, Writer, arithmetic, attributes, bare_angles, slots_of
 from .llvm_writer import Text
 
@@ -64,8 +64,11 @@ class OdeKernel:
             "define internal void @rates(ptr %in, ptr %k, ptr %bad) noinline #0 {",
             "compute:",
             f"  %out = alloca {V}, i64 {max(slots) + 1}, align 64",
+            f"  %top = alloca {self.lanes.integers}, align 64",
+            f"  store {self.lanes.integers} zeroinitializer, ptr %top, align 64",
         )
-        scan(t, self.lanes, sum(a.size for a in self.program.inputs))
+        scan(t, self.lanes, "%in", sum(a.size for a in self.program.inputs), "%top")
+        judge_inputs(t, self.lanes)
         t.put("  call void @body(ptr %in, ptr %out)")
 
         def move(j: str) -> None:
