@@ -19,10 +19,14 @@ from .simulation.held import held_loads
 from .simulation.methods import Method, choose, stepper
 from .simulation.point_forces import forces_of
 from .simulation.rates import Controller, Force, loads, rates
+from .simulation.referee import run_scipy
 from .simulation.runs import Run, Settings, check_times, run
 from .simulation.sampled import PythonControl, Sampled, run_held
 from .simulation.stiff import run_bdf
 from .system import System
+
+PLAIN = {"bdf": run_bdf, "scipy": run_scipy}
+"""Methods that are not native, by name."""
 
 OUTPUTS = 1001
 """Output times, where none are asked for."""
@@ -79,7 +83,7 @@ def simulate(
         program = rates(system.mechanism, acting, control)
 
         def again(q, qd, t, more):
-            return run_bdf(program, q, qd, t, settings, more)
+            return PLAIN[chosen.name](program, q, qd, t, settings, more)
 
         done = again(*start, times, values)
     else:

@@ -9,7 +9,10 @@ from scipy.special import ellipj, ellipk, ellipkinc
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.simulation.methods import METHODS, choose, stepper
+from kinetree.simulation.rates import rates
 from kinetree.simulation.runs import PIECE, Settings, check_times, run
+from kinetree.simulation.stepping import Stepper
+from kinetree.simulation.tableaus import Tableau, dop853, dopri5
 from tolerance import assert_close
 
 G = 9.81
@@ -44,6 +47,33 @@ def test_fixed_steps_have_their_order(method):
     errors = [np.abs(settle(pendulum(), method, [1.9], [0.0], times, dt=h).q[:, 0] - exact).max() for h in steps]
     slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
     assert abs(slope - METHODS[method].order) < 0.25, f"slope {slope:.3f} of {errors}"
+
+
+@pytest.mark.parametrize(
+    ("pair", "counts"), [(dopri5(), (20, 28, 40, 56, 80)), (dop853(), (5, 6, 8, 10, 13))], ids=["dopri5", "dop853"]
+)
+def test_pairs_have_their_order(pair, counts):
+    """Run a pair's method with so many steps between two times, and find the error's slope."""
+    arm = kt.load("planar_3r").mechanism
+    q0, qd0, times = np.array([0.4, -0.3, 0.7]), np.array([1.1, -2.0, 3.0]), np.linspace(0.0, 0.3, 4)
+    exact = settle(arm, "dop853", q0, qd0, times, rtol=1e-14, atol=1e-15).q
+    made = Stepper(rates(arm), Tableau(pair.name, pair.order, pair.a, pair.b, pair.c), ())
+    steps = 0.1 / np.array(counts)
+    errors = [np.abs(run(made, q0, qd0, times, Settings(dt=h)).q - exact).max() for h in steps]
+    slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
+    assert abs(slope - pair.order) < 0.25, f"slope {slope:.3f} of {errors}"
+
+
+def test_scipy_is_a_referee():
+    """Run the same motion by SciPy's integrator and by ours, to the same tolerances."""
+    arm = kt.load("stanford")
+    numbers = {"times": np.linspace(0, 1, 11), "rtol": 1e-11, "atol": 1e-12}
+    ours = kt.simulate(arm, [0.0, 1.5, 0.1, 0.2, 0.3, 0.4], method="dop853", **numbers)
+    referee = kt.simulate(arm, [0.0, 1.5, 0.1, 0.2, 0.3, 0.4], method="scipy", **numbers)
+    assert referee.status == "finished"
+    assert referee.method == "scipy"
+    assert referee.evaluations > 0
+    assert_close(ours.q, referee.q, 1e-9, "q")
 
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853"])

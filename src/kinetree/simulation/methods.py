@@ -37,6 +37,7 @@ METHODS = {
         Method("dopri5", "Dormand-Prince 5(4), dense output", 5, True, tableaus.dopri5),
         Method("dop853", "Dormand-Prince 8(5,3), dense output", 8, True, tableaus.dop853),
         Method("bdf", "backward differentiation for stiff systems (CVODES)", 5, True, None),
+        Method("scipy", "SciPy's DOP853 on the compiled rates: a referee, in Python", 8, True, None),
     )
 }
 
