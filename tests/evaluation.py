@@ -49,15 +49,7 @@ def _function(name: str, x):
 
 def evaluate(p: Program, *inputs) -> list[Any]:
     """Return the flat entries of a Program's output for inputs given as sequences of any scalars."""
-    values: list[Any] = []
-    for op, *x in p.ops:
-        if op is Op.INPUT:
-            values.append(inputs[x[0]][x[1]])
-        elif op is Op.CONST:
-            values.append(x[0])
-        else:
-            values.append(OPERATIONS[op](*(values[k] for k in x)))
-    return [values[k] for k in p.results[0]]
+    return p.replay(inputs, lambda op, *x: OPERATIONS[op](*x))[0]
 
 
 def derivative(p: Program, inputs, directions) -> np.ndarray:

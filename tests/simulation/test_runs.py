@@ -8,6 +8,7 @@ from scipy.special import ellipj, ellipk, ellipkinc
 
 import kinetree as kt
 from kinetree.errors import InputError
+from kinetree.model import parse
 from kinetree.simulation.methods import METHODS, choose, stepper
 from kinetree.simulation.rates import rates
 from kinetree.simulation.runs import PIECE, Settings, check_times, run
@@ -195,6 +196,34 @@ def test_a_run_that_fails_says_when_and_keeps_the_rest():
     assert np.isfinite(done.q[[0, 2]]).all()
     short = settle(pendulum(), "dopri5", [1.9], [0.0], np.linspace(0, 100, 11), most=30)
     assert "the steps were used up; try a larger max_steps" in short.status
+    assert np.isnan(short.q[-1]).all()
+
+
+def test_threads_cut_what_each_run_has_its_own_of():
+    """Run as many runs as there are output times, and as parameters, on two threads: neither is cut with the runs."""
+    length = kt.Parameter("l", 0.6, free=True)
+    body = kt.Body("bob", 1.0, (0.0, parse("-l"), 0.0))
+    joint = kt.Joint("pivot", "revolute", "ground", "bob")
+    others = [kt.Parameter(f"unused{k}", 1.0, free=True) for k in range(15)]
+    swing = kt.assemble("swing", [body], [joint], gravity=(0.0, -G, 0.0), parameters=[length, *others])
+    q0, times = np.linspace(0.1, 1.0, 16)[:, None], np.linspace(0.0, 1.0, 16)
+    nominal = np.array([p.value for p in swing.parameters])
+    for method in ("rk4", "dopri5"):
+        made, numbers = stepper(swing, METHODS[method]), Settings(dt=1e-3)
+        for values in (nominal, np.tile(nominal, (16, 1))):
+            alone, both = (run(made, q0, 0 * q0, times, numbers, parameters=values, threads=n) for n in (1, 2))
+            assert both.status == "finished"
+            assert np.array_equal(alone.q, both.q)
+
+
+def test_max_steps_are_those_of_the_whole_run():
+    """Allow fewer steps than a run of several pieces takes, though each piece takes less."""
+    times = np.linspace(0.0, 20.0, 4 * PIECE + 1)
+    taken = int(settle(pendulum(), "dopri5", [1.9], [0.0], times).steps)
+    assert settle(pendulum(), "dopri5", [1.9], [0.0], times, most=taken + 1).status == "finished"
+    short = settle(pendulum(), "dopri5", [1.9], [0.0], times, most=taken - 5)
+    assert "the steps were used up" in short.status
+    assert np.isfinite(short.q[2 * PIECE]).all()
     assert np.isnan(short.q[-1]).all()
 
 

@@ -170,18 +170,13 @@ def _replayed(program: Program, inputs: list, roots: dict[str, Any]) -> list[Sum
 
     binary = {Op.ADD: "__add__", Op.SUB: "__sub__", Op.MUL: "__mul__", Op.DIV: "__truediv__", Op.NEG: "__neg__"}
     names = binary | {Op.SIN: "sin", Op.COS: "cos"}
-    values: list[Sum] = []
-    for op, *x in program.ops:
-        if op is Op.INPUT:
-            values.append(inputs[x[0]][x[1]])
-        elif op is Op.CONST:
-            values.append(exact(x[0], root))
-        elif op in names:
-            first, *rest = (values[k] for k in x)
-            values.append(getattr(first, names[op])(*rest))
-        else:
+
+    def apply(op: Op, first: Sum, *rest: Sum) -> Sum:
+        if op not in names:
             raise InputError(f"{program.name} needs {op.name.lower()}, which has no short form")
-    return [values[k] for k in program.results[0]]
+        return getattr(first, names[op])(*rest)
+
+    return program.replay(inputs, apply, lambda x: exact(x, root))[0]
 
 
 def _unpacked(symbols: tuple) -> str:

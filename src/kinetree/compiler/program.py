@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -114,15 +115,32 @@ class Program:
         flat = [
             np.broadcast_to(a, lead + i.shape).reshape(*lead, i.size) for a, i in zip(arrays, self.inputs, strict=True)
         ]
+        entries = [np.moveaxis(a, -1, 0) for a in flat]
+        with np.errstate(all="ignore"):
+            results = self.replay(entries, lambda op, *x: _NUMPY[op](*x))
+        return [
+            np.stack([np.broadcast_to(x, lead) for x in values], axis=-1).reshape(lead + out.shape)
+            if values
+            else np.zeros(lead + out.shape)
+            for out, values in zip(self.outputs, results, strict=True)
+        ]
+
+    def replay(
+        self,
+        inputs: Sequence[Sequence[Any]],
+        apply: Callable[..., Any],
+        constant: Callable[[float], Any] = lambda x: x,
+    ) -> list[list[Any]]:
+        """Run the program on any scalars: `apply(op, *operands)` does an operation, `constant` reads a number."""
         values: list[Any] = []
         for op, *x in self.ops:
-            values.append(_interpret(op, x, values, flat))
-        return [
-            np.stack([np.broadcast_to(values[i], lead) for i in entries], axis=-1).reshape(lead + out.shape)
-            if entries
-            else np.zeros(lead + out.shape)
-            for out, entries in zip(self.outputs, self.results, strict=True)
-        ]
+            if op is Op.INPUT:
+                values.append(inputs[x[0]][x[1]])
+            elif op is Op.CONST:
+                values.append(constant(x[0]))
+            else:
+                values.append(apply(op, *(values[k] for k in x)))
+        return [[values[k] for k in entries] for entries in self.results]
 
 
 _NUMPY = {
@@ -138,12 +156,3 @@ _NUMPY = {
     Op.ACOS: np.arccos,
     Op.ATAN: np.arctan,
 } | {op: getattr(np, op.name.lower()) for op in UNARY if hasattr(np, op.name.lower())}
-
-
-def _interpret(op: Op, x: list, values: list, inputs: list) -> Any:
-    if op is Op.INPUT:
-        return inputs[x[0]][..., x[1]]
-    if op is Op.CONST:
-        return x[0]
-    with np.errstate(all="ignore"):
-        return _NUMPY[op](*(values[i] for i in x))

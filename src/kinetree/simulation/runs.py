@@ -108,15 +108,17 @@ def _piece(stepper: Stepper, result: Run, settings: Settings, parameters, thread
     times = result.t[start : stop + 1]
     more = () if parameters is None else (parameters,)
     q0, qd0 = result.q[..., start, :], result.qd[..., start, :]
+    # What each run has its own of, by place: the states, perhaps the parameters, and its step and steps left.
+    own = [True, True, *(p.ndim == q0.ndim and p.ndim > 1 for p in more), False, False, False, True, True]
     if stepper.adaptive:
-        given = (settings.rtol, settings.atol, result.step, float(settings.most))
-        q, qd, report = _threaded(stepper.gufunc, (q0, qd0, *more, times, *given), threads, q0.shape[:-1])
+        given = (settings.rtol, settings.atol, result.step, settings.most - result.steps)
+        q, qd, report = _threaded(stepper.gufunc, (q0, qd0, *more, times, *given), own, threads)
         evaluations, accepted, rejected, status, time, step = np.moveaxis(report, -1, 0)
         result.evaluations += evaluations
         result.steps += accepted + rejected
         result.step = step
     else:
-        q, qd = _threaded(stepper.gufunc, (q0, qd0, *more, times, settings.dt), threads, q0.shape[:-1])
+        q, qd = _threaded(stepper.gufunc, (q0, qd0, *more, times, settings.dt), own, threads)
         counts = np.maximum(np.floor(np.diff(times) / settings.dt - 1e-9) + 1, 1).sum()
         result.steps += counts
         result.evaluations += counts * (len(stepper.method.b) if stepper.method else 1)
@@ -126,17 +128,17 @@ def _piece(stepper: Stepper, result: Run, settings: Settings, parameters, thread
     _note_failures(result, start, stop, status, time)
 
 
-def _threaded(gufunc, arguments: tuple, threads: int, lead: tuple[int, ...]):
-    """Run a gufunc, in parts of the first leading axis where there are several threads."""
-    parts = min(threads, lead[0] // 8) if lead else 1
+def _threaded(gufunc, arguments: tuple, own: list[bool], threads: int):
+    """Run a gufunc, in parts of the first leading axis where there are several threads; `own` arguments are cut."""
+    count = len(arguments[0]) if arguments[0].ndim > 1 else 0
+    parts = min(threads, count // 8)
     if parts <= 1:
         return _quietly(gufunc, arguments)
-    cuts = [lead[0] * k // parts for k in range(parts + 1)]
+    cuts = [count * k // parts for k in range(parts + 1)]
 
     def part(k: int):
         rows = slice(cuts[k], cuts[k + 1])
-        shared = (a[rows] if np.ndim(a) and np.shape(a)[: len(lead)] == lead else a for a in arguments)
-        return _quietly(gufunc, tuple(shared))
+        return _quietly(gufunc, tuple(a[rows] if cut else a for a, cut in zip(arguments, own, strict=False)))
 
     with ThreadPoolExecutor(parts) as pool:
         results = list(pool.map(part, range(parts)))

@@ -29,16 +29,10 @@ def symbolic(program: Program) -> Any:
         Op.SELECT: ca.if_else,
         Op.ATAN2: ca.atan2,
     }
-    values: list[Any] = []
-    for op, *x in program.ops:
-        if op is Op.INPUT:
-            values.append(inputs[x[0]][x[1]])
-        elif op is Op.CONST:
-            values.append(ca.SX(x[0]))
-        else:
-            run = apply.get(op) or getattr(ca, op.name.lower())
-            values.append(run(*(values[k] for k in x)))
-    outputs = [ca.vertcat(*(values[k] for k in entries)) for entries in program.results]
+    results = program.replay(
+        [ca.vertsplit(x) for x in inputs], lambda op, *x: (apply.get(op) or getattr(ca, op.name.lower()))(*x), ca.SX
+    )
+    outputs = [ca.vertcat(*entries) for entries in results]
     return ca.Function(
         program.name, inputs, outputs, [a.name for a in program.inputs], [a.name for a in program.outputs]
     )

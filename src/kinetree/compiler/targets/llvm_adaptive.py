@@ -18,7 +18,7 @@ TOO_SHORT, TOO_MANY = 1.0, 2.0
 REPORT = ("evaluations", "accepted", "rejected", "status", "time", "step")
 """What the kernel reports of each run, in this order."""
 
-_PLACES = {name: k for k, name in enumerate((*REPORT, "old", "tried"))}
+_PLACES = {name: k for k, name in enumerate((*REPORT, "old", "tried", "most"))}
 
 
 def emit_adaptive(program, dtype: str, pair, quaternions: list[int]) -> str:
@@ -58,29 +58,29 @@ class _Adaptive:
             "  %due = alloca i64",
         ]
         rtol, atol = (o.splat(o.scalar(name)) for name in ("rtol", "atol"))
-        most = t.new(f"fptosi {S} {o.scalar('most')} to i64")
         end = o.splat(o.time(t.new("sub i64 %count, 1")))
         o.keep("0")
         for name in _PLACES:
             self.set(name, "zeroinitializer")
         self.set("time", o.splat(o.time("0")))
-        t.loop(L, 1, self.first_step)
+        t.loop(L, 1, lambda lane: self.bring("first", "step", lane))
+        t.loop(L, 1, lambda lane: self.bring("most", "most", lane))
         self.set("evaluations", o.lanes.constant(1.0))
         t.loop(L, 1, lambda j: t.put(f"  store i64 1, ptr {t.new(f'getelementptr i64, ptr %index, i64 {j}')}"))
         t.put("  store i64 0, ptr %tries")
         o.advance((), rtol, "%in", 1)
         o.rates(self.get("time"), 0)
-        t.repeat(lambda: self.attempt(rtol, atol, end, most))
+        t.repeat(lambda: self.attempt(rtol, atol, end))
         t.loop(L, 1, self.finish)
 
-    def first_step(self, lane: str) -> None:
-        """Write a lane's first step, each run's own."""
+    def bring(self, setting: str, name: str, lane: str) -> None:
+        """Write a setting that each run has its own of into a lane."""
         t, S = self.t, self.S
-        p = t.new(f"getelementptr {S}, ptr {self.o.at('%v', _PLACES['step'])}, i64 {lane}")
-        given = self.o.row("first", lane)
+        p = t.new(f"getelementptr {S}, ptr {self.o.at('%v', _PLACES[name])}, i64 {lane}")
+        given = self.o.row(setting, lane)
         t.put(f"  store {S} {t.new(f'load {S}, ptr {given}')}, ptr {p}")
 
-    def attempt(self, rtol: str, atol: str, end: str, most: str) -> str:
+    def attempt(self, rtol: str, atol: str, end: str) -> str:
         """Write one try of a step in all lanes; return whether a lane is still under way."""
         o, t, pair = self.o, self.t, self.pair
         now, h, status = self.get("time"), self.get("step"), self.get("status")
@@ -108,7 +108,7 @@ class _Adaptive:
         self.set("time", self.select(good, reached, now))
         after = self.op("fmul", tried, factor)
         self.set("step", self.select(active, after, h))
-        self.fail(bad, now, after, most)
+        self.fail(bad, now, after)
         under_way = self.both(
             self.compare("ogt", self.op("fsub", end, self.get("time")), "zeroinitializer"),
             self.compare("oeq", self.get("status"), "zeroinitializer"),
@@ -256,7 +256,7 @@ class _Adaptive:
         last = o.load("%k", t.new(f"add i64 {j}, {self.regular * o.n}"))
         o.store(self.select(good, last, o.load("%k", j)), "%k", j)
 
-    def fail(self, bad: str, now: str, h: str, most: str) -> None:
+    def fail(self, bad: str, now: str, h: str) -> None:
         """Write the status of lanes whose step is lost in rounding, or that have tried too often."""
         o, t = self.o, self.t
         tiny, least = (16 * 2.0**-52, 1e-300) if self.bits == 64 else (16 * 2.0**-23, 1e-37)
@@ -266,9 +266,9 @@ class _Adaptive:
         tries = t.new(f"add i64 {t.new('load i64, ptr %tries')}, 1")
         t.put(f"  store i64 {tries}, ptr %tries")
         over = o.lanes.constant(TOO_MANY)
-        out = t.new(f"icmp sge i64 {tries}, {most}")
-        unfinished = self.select(self.compare("oeq", status, "zeroinitializer"), over, status)
-        self.set("status", t.new(f"select i1 {out}, {self.V} {unfinished}, {self.V} {status}"))
+        used_up = self.compare("oge", o.splat(t.new(f"sitofp i64 {tries} to {self.S}")), self.get("most"))
+        unfinished = self.both(used_up, self.compare("oeq", status, "zeroinitializer"))
+        self.set("status", self.select(unfinished, over, status))
 
     def finish(self, lane: str) -> None:
         """Write what is left of a lane: NaN at the times it did not reach, and its report."""
