@@ -88,7 +88,8 @@ def test_impossible_joints(change, message):
 
 def test_infinite_limits_are_fine():
     """Let a limit be infinite."""
-    assemble("good", [GOOD], [replace(JOINT, limits=Limits((-math.inf,), (math.inf,), (math.inf,), (math.inf,)))])
+    limits = Limits((-math.inf,), (math.inf,), (math.inf,), (math.inf,))
+    assert assemble("good", [GOOD], [replace(JOINT, limits=limits)]).joints[0].limits == limits
 
 
 @pytest.mark.parametrize(("more", "message"), [

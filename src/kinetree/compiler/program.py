@@ -127,11 +127,14 @@ class Program:
 
     def replay(
         self,
-        inputs: Sequence[Sequence[Any]],
+        inputs: Sequence[Any],
         apply: Callable[..., Any],
         constant: Callable[[float], Any] = lambda x: x,
     ) -> list[list[Any]]:
-        """Run the program on any scalars: `apply(op, *operands)` does an operation, `constant` reads a number."""
+        """Run the program on any scalars, a sequence of them for each input.
+
+        `apply(op, *operands)` does an operation, `constant` reads a number.
+        """
         values: list[Any] = []
         for op, *x in self.ops:
             if op is Op.INPUT:
