@@ -17,17 +17,15 @@ EVERY = 2.0
 
 ARRAYS = ("q", "qd", "evaluations", "steps", "step")
 
-_last: dict[str, float] = {}
-
 
 def save_checkpoint(path: str | Path, key: str, run: Any) -> None:
     """Keep what a run has done, unless that was done a moment ago and there is more to come."""
     path = Path(path)
     now = time.monotonic()
     finished = run.reached == len(run.t)
-    if not finished and now - _last.get(str(path), -EVERY) < EVERY:
+    if not finished and now - run.saved < EVERY:
         return
-    _last[str(path)] = now
+    run.saved = now
     arrays = {name: getattr(run, name) for name in ARRAYS}
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:

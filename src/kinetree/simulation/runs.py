@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -22,7 +23,10 @@ REASONS = {1: "the step became shorter than rounding", 2: "the steps were used u
 
 @dataclass
 class Run:
-    """States at the output times, [..., nt, nq] and [..., nt, nv]; `reached` counts the times that are done."""
+    """States at the output times, [..., nt, nq] and [..., nt, nv]; `reached` counts the times that are done.
+
+    `saved` is when the last checkpoint was written, on the clock of `time.monotonic`.
+    """
 
     t: np.ndarray
     q: np.ndarray
@@ -33,6 +37,7 @@ class Run:
     reached: int = 1
     interrupted: bool = False
     failures: dict[int, str] = field(default_factory=dict)
+    saved: float = -math.inf
 
     @property
     def status(self) -> str:
