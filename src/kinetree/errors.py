@@ -54,6 +54,10 @@ def _rebuild(kind, what, where, remedy, file, line):
     return kind(what, where=where, remedy=remedy, file=file, line=line)
 
 
+class AssemblyError(ModelError):
+    """Loops that do not close: the message names them, how far each is open, what is the cause, and what to do."""
+
+
 class InputError(KinetreeError, ValueError):
     """An argument of the wrong shape, type or range; says what was expected and what came."""
 

@@ -10,10 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinetree import library
+from kinetree.algebra.rotations import from_rpy
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.formats.dh import mechanism_from_dh
 from kinetree.formats.toml import read_toml, read_toml_text
-from kinetree.model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Mechanism, Parameter, parse
+from kinetree.model import (
+    Body,
+    Coupling,
+    ForceElement,
+    Frame,
+    Joint,
+    Limits,
+    Loop,
+    Mechanism,
+    Parameter,
+    Placement,
+    parse,
+)
 from tolerance import assert_close
 
 EVERYTHING = """\
@@ -78,12 +91,27 @@ translation = [0, 0, 0.1]
 
 [[loop]]
 name = "cut"
-kind = "spherical"
+kind = "universal"
 body_a = "slide"
 body_b = "ground"
 placement_a = { translation = [0, 0, 0.2] }
+placement_b = { translation = ["l1", 0, 0], rpy = [0.1, 0.2, 0.3] }
 axis = [1, 0, 0]
-length = 0.5
+axis2 = [0, 2, -1]
+
+[[loop]]
+name = "link"
+kind = "rod"
+body_a = "slide"
+body_b = "arm"
+length = "l1 + 0.2"
+
+[[loop]]
+name = "thread"
+kind = "helical"
+body_a = "ground"
+body_b = "slide"
+pitch = 0.003
 
 [[coupling]]
 name = "gear"
@@ -98,6 +126,10 @@ body_a = "arm"
 body_b = "slide"
 point_a = [0, 0, 1]
 coefficients = { stiffness = 100, length = "l1" }
+
+[guess]
+screw = 0.7
+hinge = ["deg(90)"]
 """
 
 
@@ -132,9 +164,13 @@ def test_one_of_each():
     screw = mechanism.joint("screw")
     assert (screw.pitch, screw.placement.translation) == (0.01, (parse("l1"), 0.0, 0.0))
     assert isinstance(mechanism.frame("tool"), Frame)
-    (loop,), (coupling,), (force,) = mechanism.loops, mechanism.couplings, mechanism.forces
-    assert (loop.length, loop.axis, loop.placement_a.translation) == (0.5, (1.0, 0.0, 0.0), (0.0, 0.0, 0.2))
-    assert isinstance(loop, Loop)
+    (cut, link, thread), (coupling,), (force,) = mechanism.loops, mechanism.couplings, mechanism.forces
+    assert (cut.kind, cut.body_a, cut.body_b) == ("universal", "slide", "ground")
+    assert (cut.axis, cut.axis2, cut.placement_a.translation) == ((1.0, 0.0, 0.0), (0.0, 2.0, -1.0), (0.0, 0.0, 0.2))
+    assert cut.placement_b == Placement((parse("l1"), 0.0, 0.0), from_rpy(0.1, 0.2, 0.3))
+    assert link == Loop("link", "rod", "slide", "arm", length=parse("l1 + 0.2"))
+    assert (thread.kind, thread.pitch, thread.axis2) == ("helical", 0.003, None)
+    assert mechanism.guess == (("screw", (0.7,)), ("hinge", (math.pi / 2,)))
     assert coupling == Coupling("gear", "screw", (("hinge", 2.0),), 0.1)
     assert force == ForceElement(
         "spring",
@@ -155,6 +191,15 @@ name = "j"
 kind = "fixed"
 parent = "ground"
 child = "b"
+"""
+
+
+LOOP = """\
+[[loop]]
+name = "l"
+kind = "rod"
+body_a = "b"
+body_b = "ground"
 """
 
 
@@ -308,6 +353,34 @@ def test_lenient_files_keep_impossible_inertias():
         (ONE + '[[frame]]\nname = "f"\nbody = "c"\n', "f.toml:8: frame 'f': no body 'c'; available: b, ground"),
         (ONE + '[[frame]]\nname = "b"\nbody = "b"\n', "f.toml:9: the frame 'b' has the name of a body"),
         (ONE + '[[coupling]]\nname = "c"\njoint = "j"\nterms = [["j"]]\n', "f.toml:11: coupling 'c', terms: 1 values"),
+        (
+            ONE + LOOP.replace("rod", "revolut"),
+            "f.toml:10: loop 'l', kind: no loop kind 'revolut'; did you mean 'revolute'? available: revolute, pris",
+        ),
+        (ONE + LOOP, "f.toml:8: loop 'l', length: the rod is 0 m long; give a length above 0, or make it a spherical"),
+        (ONE + LOOP + "length = -0.3\n", "f.toml:13: loop 'l', length: the rod is -0.3 m long; give a length above 0"),
+        (ONE + LOOP + "length = inf\n", "f.toml:13: loop 'l', length: the number is inf; give a finite number"),
+        (ONE + LOOP + "pitch = 0.1\n", "f.toml:13: loop 'l', pitch: a rod loop has none; leave it out, or make it a"),
+        (
+            ONE + LOOP.replace("ground", "b"),
+            "f.toml:12: loop 'l', body_b: both ends are on body 'b'; name another body",
+        ),
+        (ONE + LOOP.replace("ground", "c"), "f.toml:8: loop 'l': no body 'c'; available: b, ground"),
+        (
+            ONE + LOOP + "placement_a = { translation = [0, 1] }\n",
+            "f.toml:13: loop 'l', placement_a, translation: 2 numbers; give 3",
+        ),
+        (ONE + LOOP + "axs = [0, 1]\n", "f.toml:13: loop 'l': no key 'axs'; did you mean 'axis'?"),
+        (
+            ONE + '[[coupling]]\nname = "c"\njoint = "j"\nterms = { j = 2 }\n',
+            "f.toml:8: coupling 'c': joint 'j' is fixed and has 0 coordinates, not one; couple revolute, prismatic or",
+        ),
+        (ONE + "[guess]\nk = 1\n", "f.toml:8: guess: no joint 'k'; available: j"),
+        (ONE + "[guess]\nj = 1\n", "f.toml:9: guess, j: 1 coordinates for joint 'j'; give 0"),
+        (ONE + "[guess]\nj = [nan]\n", "f.toml:9: guess, j: the number is nan; give a finite number"),
+        (ONE + '[guess]\nj = "2*l"\n', "f.toml:9: guess, j: 2.0 * l names a parameter; give a plain number here"),
+        (ONE + "[guess]\nj = { x = 1 }\n", "f.toml:9: guess, j: a table where a number belongs"),
+        ("guess = 3\n", "f.toml:1: guess: a number where a table belongs; give keys and values"),
         ('[dh]\nconvention = "mdh"\nrow = [{}]\n', "f.toml:2: dh, convention: no convention 'mdh'"),
         ("[dh]\n", "f.toml:1: dh: 'row' is missing"),
         ('[dh]\n[[dh.row]]\njoint = "revolute"\n[[dh.row]]\nb = 1\n', "f.toml:4: row 2: 'joint' is missing"),

@@ -17,6 +17,7 @@ from kinetree.formats.toml import read_toml_text
 from kinetree.formats.toml_writer import write_toml
 from kinetree.joints import KINDS
 from kinetree.joints.euler import SEQUENCES
+from kinetree.loops import KINDS as LOOPS
 from kinetree.model import (
     GROUND,
     Body,
@@ -98,6 +99,18 @@ def joints(draw, name, parent, child):
 
 
 @st.composite
+def loops(draw, ends):
+    """Draw a loop of any kind between two of the ends, with all that its kind can have."""
+    kind = draw(st.sampled_from(list(LOOPS)))
+    body_a, body_b = draw(st.permutations(ends))[:2]
+    axis, axis2, _ = draw(COORDINATE_AXES)
+    own = {"rod": {"length": draw(st.floats(1e-3, 9) | st.just(parse("p^2 + 0.1")))}, "helical": {"pitch": 0.1 + 0.2}}
+    if kind == "universal" and draw(st.booleans()):
+        own["universal"] = {"axis2": axis2}
+    return Loop(draw(NAME), kind, body_a, body_b, draw(PLACEMENT), draw(PLACEMENT), axis, **own.get(kind, {}))
+
+
+@st.composite
 def inertias(draw):
     """Draw the inertia of a few point masses, which some body can have, or one of a parameter."""
     if draw(st.booleans()):
@@ -129,16 +142,20 @@ def mechanisms(draw):
         Parameter(draw(NAME.filter(lambda s: s not in ("p", "q"))), draw(PLAIN)),
     ]
     couplings = []
-    if labels:
-        terms = st.lists(st.tuples(st.sampled_from(labels), NUMBER), max_size=3).map(tuple)
-        couplings = draw(st.lists(st.builds(Coupling, NAME, st.sampled_from(labels), terms, NUMBER), max_size=1))
-    loops = st.builds(Loop, NAME, NAME, ends, ends, PLACEMENT, PLACEMENT, VECTOR, NUMBER)
+    single = [j.name for j in carried if KINDS[j.kind].NQ == 1]
+    if single:
+        leaders = single[1:] or [single[0]]
+        terms = st.lists(st.tuples(st.sampled_from(leaders), NUMBER), max_size=3 * (len(single) > 1)).map(tuple)
+        couplings = draw(st.lists(st.builds(Coupling, NAME, st.just(single[0]), terms, NUMBER), max_size=1))
+    coordinates = {j.name: st.tuples(*[PLAIN] * KINDS[j.kind].NQ) for j in carried}
+    guess = draw(st.fixed_dictionaries({}, optional=coordinates))
     return assemble(
         draw(st.text(max_size=9)),
         bodies,
         carried,
         frames=[Frame(name, draw(ends), draw(PLACEMENT)) for name in frames],
-        loops=draw(st.lists(loops, max_size=1)),
+        loops=draw(st.lists(loops([GROUND, *names]), max_size=1)) if names else (),
+        guess=guess,
         couplings=couplings,
         forces=draw(st.lists(st.builds(ForceElement, NAME, NAME, ends, ends, VECTOR, VECTOR, pairs), max_size=1)),
         scenery=draw(st.lists(SHAPE, max_size=1)),
@@ -184,10 +201,25 @@ def test_impossible_inertias_make_a_lenient_file():
 
 def test_terms_named_twice_are_kept():
     """Write a coupling that names a joint twice as pairs, which a table could not hold."""
-    coupling = Coupling("c", "j", (("j", 1.0), ("j", 2.0)))
-    mechanism = assemble("m", [Body("b")], [Joint("j", "fixed", GROUND, "b")], couplings=[coupling])
+    coupling = Coupling("c", "k", (("j", 1.0), ("j", 2.0)))
+    joints = [Joint("j", "prismatic", GROUND, "b"), Joint("k", "prismatic", "b", "c")]
+    mechanism = assemble("m", [Body("b"), Body("c")], joints, couplings=[coupling])
     assert 'terms = [["j", 1.0], ["j", 2.0]]' in write_toml(mechanism)
     assert read_toml_text(write_toml(mechanism))[0].couplings == (coupling,)
+
+
+def test_loops_and_guesses_are_short():
+    """Write what a loop's kind has and no more, and the guess as a table at the end."""
+    loop = Loop(
+        "l", "universal", "b", GROUND, placement_b=Placement((0.0, 0.3, 0.0)), axis2=(0.0, 0.0, 1.0), axis=(0, 2, 0)
+    )
+    joint = Joint("j j", "spherical", GROUND, "b")
+    mechanism = assemble("m", [Body("b")], [joint], loops=[loop], guess={"j j": (0.0, 0.6, 0.0, 0.8)})
+    assert write_toml(mechanism).endswith(
+        '\n[[loop]]\nname = "l"\nkind = "universal"\nbody_a = "b"\nbody_b = "ground"\n'
+        "placement_b = { translation = [0.0, 0.3, 0.0] }\naxis = [0.0, 2.0, 0.0]\naxis2 = [0.0, 0.0, 1.0]\n\n"
+        '[guess]\n"j j" = [0.0, 0.6, 0.0, 0.8]\n'
+    )
 
 
 def test_infinite_limits_are_toml():

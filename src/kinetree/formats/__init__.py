@@ -8,6 +8,8 @@ from ..errors import ModelError
 from ..model.mechanism import Mechanism
 from .report import Report
 
+KNOWN = ".toml, .urdf, .xml or .csv"
+
 
 def read(
     path: str | Path,
@@ -16,12 +18,21 @@ def read(
     fixed: str = "merge",
     roots: tuple[str | Path, ...] = (),
 ) -> tuple[Mechanism, Report]:
-    """Read .toml (native), .urdf or .xml (URDF) or .csv (DH table); `base`, `fixed` and `roots` concern URDF."""
+    """Read .toml (native), .urdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
+
+    `base`, `fixed` and `roots` concern URDF, `fixed` MJCF as well.
+    """
     path = Path(path)
     if not path.is_file():
         kind = "is a folder" if path.is_dir() else "does not exist"
-        raise ModelError(f"{kind}", file=path, remedy="give the path of a .toml, .urdf, .xml or .csv file")
+        raise ModelError(f"{kind}", file=path, remedy=f"give the path of a {KNOWN} file")
     suffix = path.suffix.lower()
+    if suffix == ".xml" and _is_mjcf(path):
+        from .mjcf import read_mjcf
+
+        if base != "fixed" or roots:
+            raise ModelError("base and roots are options of URDF files", file=path, remedy="leave them out")
+        return read_mjcf(path, fixed=fixed)
     if suffix in (".urdf", ".xml"):
         from .urdf import read_urdf
 
@@ -36,6 +47,10 @@ def read(
         from .dh_csv import read_dh_csv
 
         return read_dh_csv(path)
-    raise ModelError(
-        f"files that end with {suffix or 'nothing'!r} are not read", file=path, remedy="use .toml, .urdf, .xml or .csv"
-    )
+    raise ModelError(f"files that end with {suffix or 'nothing'!r} are not read", file=path, remedy=f"use {KNOWN}")
+
+
+def _is_mjcf(path: Path) -> bool:
+    from .xml import read_xml
+
+    return read_xml(path).tag == "mujoco"

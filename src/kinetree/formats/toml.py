@@ -1,9 +1,9 @@
 """Native TOML -> Mechanism.
 
 A file has `[mechanism]` (name, gravity, source, description, and lenient = true to let impossible inertias pass),
-`[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]` and `[[force]]`; bodies
-and joints may also come as a table of Denavit-Hartenberg rows, `[dh]`. Any number may be a formula of parameters, in
-quotes.
+`[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]` and
+`[[scenery]]`; bodies and joints may also come as a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates
+by joint name at which the loops are closed, or nearly. Any other number may be a formula of parameters, in quotes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SECTIONS = {
     "force": toml_parts.force,
     "scenery": toml_parts.shape,
 }
-TABLES = ("mechanism", "parameters", *SECTIONS, "dh")
+TABLES = ("mechanism", "parameters", *SECTIONS, "dh", "guess")
 MECHANISM = ("name", "gravity", "source", "description", "lenient")
 
 _WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
@@ -123,6 +123,7 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str) -> Mechanism:
     head = known_keys(data.get("mechanism", {}), MECHANISM, where)
     parameters = data.get("parameters", {})
     known_keys(parameters, parameters, places.add("parameters", "parameters"))
+    guess = toml_parts.guess(data.get("guess", {}), places.add("guess", "guess"))
     found = {sort: _section(data, sort, places) for sort in SECTIONS}
     if "dh" in data:
         dh = _dh(data["dh"], places, [b.name for b in found["body"]])
@@ -144,6 +145,7 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str) -> Mechanism:
         ],
         source=text(head.get("source", ""), f"{where}, source"),
         description=text(head.get("description", ""), f"{where}, description"),
+        guess=guess,
         lenient=truth(head.get("lenient", False), f"{where}, lenient"),
     )
 

@@ -30,7 +30,7 @@ LIMITS = ("lower", "upper", "velocity", "effort")
 LOSSES = ("damping", "friction", "armature")
 JOINT = ("name", "kind", "parent", "child", *PLACEMENT, "axis", "axis2", "pitch", "sequence", "limits", *LOSSES)
 FRAME = ("name", "body", *PLACEMENT)
-LOOP = ("name", "kind", "body_a", "body_b", "placement_a", "placement_b", "axis", "length")
+LOOP = ("name", "kind", "body_a", "body_b", "placement_a", "placement_b", "axis", "axis2", "pitch", "length")
 COUPLING = ("name", "joint", "terms", "offset")
 FORCE = ("name", "kind", "body_a", "body_b", "point_a", "point_b", "coefficients")
 PARAMETER = ("value", "free", "unit", "note")
@@ -120,7 +120,7 @@ def frame(table: Any, where: str) -> Frame:
 
 
 def loop(table: Any, where: str) -> Loop:
-    """Return a cut joint."""
+    """Return what closes a loop."""
     known_keys(table, LOOP, where)
     return Loop(
         name(required(table, "name", where), f"{where}, name"),
@@ -130,6 +130,8 @@ def loop(table: Any, where: str) -> Loop:
         _side(table, "placement_a", where),
         _side(table, "placement_b", where),
         axis=vector(table.get("axis", (0.0, 0.0, 1.0)), f"{where}, axis"),
+        axis2=vector(table["axis2"], f"{where}, axis2") if "axis2" in table else None,
+        pitch=number(table.get("pitch", 0.0), f"{where}, pitch"),
         length=number(table.get("length", 0.0), f"{where}, length"),
     )
 
@@ -161,6 +163,16 @@ def force(table: Any, where: str) -> ForceElement:
         vector(table.get("point_b", (0.0, 0.0, 0.0)), f"{where}, point_b"),
         _pairs(table.get("coefficients", {}), f"{where}, coefficients"),
     )
+
+
+def guess(table: Any, where: str) -> dict[str, tuple[float, ...]]:
+    """Return guessed coordinates by joint name; a single number stands for a list of one."""
+    known_keys(table, table, where)
+    out = {}
+    for key, values in table.items():
+        items = values if isinstance(values, list) else [values]
+        out[name(key, where)] = tuple(constant(item, f"{where}, {key}") for item in items)
+    return out
 
 
 def _pairs(x: Any, where: str) -> tuple[tuple[str, Any], ...]:

@@ -15,6 +15,8 @@ from ..model.checks import impossible_inertias
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
+_LOOP = {"axis": (0.0, 0.0, 1.0), "axis2": None, "pitch": 0.0, "length": 0.0}
+
 Pairs = list[tuple[str, str]]
 
 
@@ -37,7 +39,7 @@ def write_toml(mechanism: Mechanism) -> str:
     for loop in mechanism.loops:
         sides = [(key, _table(_placement(getattr(loop, key)))) for key in ("placement_a", "placement_b")]
         pairs = [*_texts(loop, "name", "kind", "body_a", "body_b"), *(side for side in sides if side[1] != "{}")]
-        blocks.append(_block("[[loop]]", [*pairs, *_unlike(loop, axis=(0.0, 0.0, 1.0), length=0.0)]))
+        blocks.append(_block("[[loop]]", [*pairs, *_unlike(loop, **_LOOP)]))
     for coupling in mechanism.couplings:
         pairs = [*_texts(coupling, "name", "joint"), ("terms", _map(coupling.terms)), *_unlike(coupling, offset=0.0)]
         blocks.append(_block("[[coupling]]", pairs))
@@ -46,6 +48,8 @@ def write_toml(mechanism: Mechanism) -> str:
         if force.coefficients:
             pairs.append(("coefficients", _map(force.coefficients)))
         blocks.append(_block("[[force]]", pairs))
+    if mechanism.guess:
+        blocks.append(_block("[guess]", [(_key(name), _one_or_more(numbers)) for name, numbers in mechanism.guess]))
     return "\n".join(blocks)
 
 

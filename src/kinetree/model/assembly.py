@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from .checks import check, unique_names
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
 from .parts import Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
-from .tidying import tidy, vector
+from .tidying import guessed, tidy, vector
 from .topology import depth_order
 
 
@@ -27,11 +28,13 @@ def assemble(
     scenery: Iterable[Shape] = (),
     source: str = "",
     description: str = "",
+    guess: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
     lenient: bool = False,
 ) -> Mechanism:
     """Return the mechanism made of these parts, parents first, or raise a ModelError that names the culprit.
 
-    `lenient` lets impossible inertias pass, for files of others; `checks.impossible_inertias` lists them.
+    `guess` has coordinates by joint name, near which the loops close: a number, or as many as the joint has. `lenient`
+    lets impossible inertias pass, for files of others; `checks.impossible_inertias` lists them.
     """
     sorts = {
         "body": bodies, "joint": joints, "frame": frames, "loop": loops, "coupling": couplings, "force": forces,
@@ -51,6 +54,7 @@ def assemble(
         scenery=parts["scenery"],
         source=source,
         description=description,
+        guess=guessed(guess),
     )
     unique_names(loose)
     ordered_bodies, ordered_joints = depth_order(loose.bodies, loose.joints)

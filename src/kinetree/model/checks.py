@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .. import joints as joint_kinds
-from ..algebra.vectors import from_moments
+from ..algebra.vectors import Matrix, from_moments
 from ..errors import ModelError, unknown_name
+from . import closing
 from .mechanism import Mechanism, resolved
 from .parameters import CONSTANTS, FUNCTIONS, Expression
-from .parts import GROUND, Body, Joint
+from .parts import GROUND, Body, Joint, Loop
 
 ORTHONORMAL = 1e-6
 """How far R^T R may be from 1: files print rotations with some six digits."""
@@ -32,18 +33,24 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
     values = mechanism.values()
     for part in _parts(mechanism):
         where = _where(part)
-        try:
-            plain = resolved(part, values)
-        except ModelError as error:
-            raise ModelError(error.what, where=where, remedy=error.remedy) from None
-        _finite(plain, where)
+        plain = part
+        if not settled(part):
+            try:
+                plain = resolved(part, values)
+            except ModelError as error:
+                raise ModelError(error.what, where=where, remedy=error.remedy) from None
+            _finite(plain, where)
         if isinstance(plain, Body) and not lenient:
             body(plain)
         if isinstance(plain, Joint):
             joint(plain, lenient=lenient)
+        if isinstance(plain, Loop):
+            closing.loop(plain)
         for placement in _placements(plain):
             rotation(placement.rotation, where)
     _finite(resolved(mechanism.gravity, values), "gravity")
+    closing.couplings(mechanism)
+    closing.guess(mechanism)
 
 
 def unique_names(mechanism: Mechanism) -> None:
@@ -75,7 +82,7 @@ def unique_names(mechanism: Mechanism) -> None:
 
 
 def references(mechanism: Mechanism) -> None:
-    """Refuse frames, loops, couplings and forces that name bodies, joints or parameters which are not there."""
+    """Refuse frames, loops, couplings, forces and guesses of bodies, joints or parameters which are not there."""
     bodies = dict.fromkeys([*(b.name for b in mechanism.bodies), GROUND])
     joints = dict.fromkeys(j.name for j in mechanism.joints)
     named = [(f"frame {f.name!r}", f.body) for f in mechanism.frames]
@@ -88,9 +95,12 @@ def references(mechanism: Mechanism) -> None:
         for name in (coupling.joint, *(term[0] for term in coupling.terms)):
             if name not in joints:
                 raise unknown_name("joint", name, joints, where=_where(coupling))
+    for name, _ in mechanism.guess:
+        if name not in joints:
+            raise unknown_name("joint", name, joints, where="guess")
     parameters = dict.fromkeys(p.name for p in mechanism.parameters)
     for part in (*_parts(mechanism), mechanism.gravity):
-        for name in sorted(_expression_names(part)):
+        for name in () if settled(part) else sorted(_expression_names(part)):
             if name not in parameters:
                 raise unknown_name("parameter", name, parameters, where=_where(part))
 
@@ -102,7 +112,7 @@ def body(b: Any) -> None:
         raise ModelError(f"the mass is {b.mass:g} kg", where=where, remedy="a mass is zero or more")
     if len(b.inertia) != 6:
         raise ModelError(f"the inertia has {len(b.inertia)} numbers", where=where, remedy="give xx, yy, zz, xy, yz, zx")
-    excess, moments = inertia_excess(b.inertia)
+    excess, moments = inertia_excess(tuple(b.inertia))
     if excess > TRIANGLE:
         raise ModelError(
             "no body can have this inertia: its principal moments are "
@@ -124,9 +134,10 @@ def impossible_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
     return out
 
 
-def inertia_excess(inertia: Iterable[float]) -> tuple[float, tuple[float, ...]]:
+@lru_cache(maxsize=1024)
+def inertia_excess(inertia: tuple[float, ...]) -> tuple[float, tuple[float, ...]]:
     """Return how far an inertia breaks the triangle inequality, relative to its size, and its principal moments."""
-    matrix = np.array(from_moments(tuple(inertia)), dtype=float)
+    matrix = np.array(from_moments(inertia), dtype=float)
     size = float(np.abs(matrix).max())
     if size == 0:
         return 0.0, (0.0, 0.0, 0.0)
@@ -164,15 +175,22 @@ def joint(j: Any, *, lenient: bool = False) -> None:
 
 def rotation(matrix, where: str) -> None:
     """Refuse a matrix that is not a rotation."""
-    m = np.array(matrix, dtype=float)
-    error = float(np.abs(m.T @ m - np.eye(3)).max()) if np.abs(m).max() < 10 else math.inf
-    if error > ORTHONORMAL or np.linalg.det(m) < 0:
+    error, reflects = _rotation_error(matrix)
+    if error > ORTHONORMAL or reflects:
         fault = "is a reflection" if error <= ORTHONORMAL else f"is off by {error:.2g}"
         raise ModelError(
             f"the rotation is not orthonormal with determinant 1: it {fault}",
             where=where,
             remedy="give a right-handed set of unit axes across each other, or use rpy or quaternion",
         )
+
+
+@lru_cache(maxsize=1024)
+def _rotation_error(matrix: Matrix) -> tuple[float, bool]:
+    """Return how far a matrix is from orthonormal, and whether it reflects."""
+    m = np.array(matrix, dtype=float)
+    error = float(np.abs(m.T @ m - np.eye(3)).max()) if np.abs(m).max() < 10 else math.inf
+    return error, bool(np.linalg.det(m) < 0)
 
 
 def _sorts(m: Mechanism):
@@ -208,6 +226,20 @@ def _expression_names(x: Any) -> set[str]:
     if is_dataclass(x) and not isinstance(x, type):
         return set().union(*(_expression_names(getattr(x, f.name)) for f in fields(x)))
     return set()
+
+
+def settled(x: Any) -> bool:
+    """Tell whether all numbers of a part are known and finite: a quick look, for mechanisms of very many parts."""
+    kind = type(x)
+    if kind is float:
+        return math.isfinite(x)
+    if kind is tuple:
+        return all(map(settled, x))
+    if kind is str or x is None:
+        return True
+    if kind is Expression or not is_dataclass(kind):
+        return False
+    return all(map(settled, vars(x).values()))
 
 
 def _finite(x: Any, where: str, label: str = "") -> None:

@@ -9,9 +9,19 @@ from functools import cached_property
 from typing import Any
 
 from .. import joints as joint_kinds
+from .. import loops as loop_kinds
 from ..errors import unknown_name
 from .parameters import Expression, Parameter, resolve
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
+
+
+@dataclass(frozen=True)
+class Closure:
+    """One equation of a loop or coupling: whose, in which direction (in the axes of frame a), and its unit."""
+
+    name: str
+    label: str
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -19,7 +29,8 @@ class Mechanism:
     """Bodies on joints, one joint a body, parents first: joint i carries body i.
 
     Build it with `assemble`, which orders and checks. q and qd list the joints' coordinates in this order. `scenery` is
-    what is drawn with the ground.
+    what is drawn with the ground. `guess` has coordinates by joint name at which a closed mechanism is assembled, or
+    nearly; joints that it does not name are at no displacement.
     """
 
     name: str
@@ -34,6 +45,7 @@ class Mechanism:
     scenery: tuple[Shape, ...] = ()
     source: str = ""
     description: str = ""
+    guess: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
     @cached_property
     def hash(self) -> str:
@@ -42,9 +54,9 @@ class Mechanism:
 
     @cached_property
     def motion_hash(self) -> str:
-        """A digest of what compiled functions depend on: the content without anything to draw."""
+        """A digest of what compiled functions depend on: the content without the guess and anything to draw."""
         bodies = tuple(replace(b, shapes=()) for b in self.bodies)
-        return _digest(replace(self, bodies=bodies, scenery=(), source="", description=""))
+        return _digest(replace(self, bodies=bodies, scenery=(), source="", description="", guess=()))
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
@@ -63,6 +75,16 @@ class Mechanism:
         return sum(joint_kinds.kind(j.kind).NV for j in self.joints)
 
     @cached_property
+    def closures(self) -> tuple[Closure, ...]:
+        """The equations of all loops, then those of the couplings."""
+        values = self.values()
+        out = [Closure(p.name, *e) for p in resolved(self.loops, values) for e in loop_kinds.labels(p)]
+        for coupling in self.couplings:
+            unit = joint_kinds.kind(self.joint(coupling.joint).kind).UNITS[0]
+            out.append(Closure(coupling.name, "coupling", unit))
+        return tuple(out)
+
+    @cached_property
     def free_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that stay inputs of the compiled functions, in order."""
         return tuple(p for p in self.parameters if p.free)
@@ -73,6 +95,14 @@ class Mechanism:
         if free is not None:
             out |= zip((p.name for p in self.free_parameters), free, strict=True)
         return out
+
+    def fixed(self, values: Iterable[float]) -> Mechanism:
+        """Return the mechanism with its free parameters at given values, no longer inputs of compiled functions."""
+        given = dict(zip((p.name for p in self.free_parameters), map(float, values), strict=True))
+        return replace(
+            self,
+            parameters=tuple(replace(p, value=given[p.name], free=False) if p.free else p for p in self.parameters),
+        )
 
     def body(self, name: str) -> Body:
         """Return a body by name."""

@@ -91,7 +91,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Loop:
-    """A cut joint: it closes a loop between frames of two bodies of the tree."""
+    """What closes a loop between frames of two bodies of the tree: a cut joint, a rod, a point on a line or plane.
+
+    The axes are in frame a; `axis2` is a universal cut's second axis, fixed to frame b, `pitch` [m/rad] is that of a
+    helical cut and `length` [m] that of a rod.
+    """
 
     name: str
     kind: str
@@ -100,6 +104,8 @@ class Loop:
     placement_a: Placement = Placement()
     placement_b: Placement = Placement()
     axis: Vector = (0.0, 0.0, 1.0)
+    axis2: Vector | None = None
+    pitch: Number = 0.0
     length: Number = 0.0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ..errors import ModelError
 from .parameters import Expression
-from .parts import Placement
+from .parts import Body, Joint, Limits, Placement
 
 VECTORS = {"com": 3, "translation": 3, "axis": 3, "axis2": 3, "inertia": 6, "point_a": 3, "point_b": 3, "gravity": 3}
 """Fields that are so many numbers."""
@@ -20,6 +21,8 @@ LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armatur
 
 def tidy(part: Any, where: str) -> Any:
     """Return a part whose numbers are floats or expressions in tuples of the right length, or raise ModelError."""
+    if _is_tidy(part):
+        return part
     changed: dict[str, Any] = {}
     for f in fields(part):
         value: Any = getattr(part, f.name)
@@ -48,12 +51,54 @@ def tidy(part: Any, where: str) -> Any:
     return replace(part, **changed)
 
 
+def _is_tidy(part: Any) -> bool:
+    """Tell whether a body, joint or placement is tidy already, for mechanisms of very many: quicker than tidying."""
+    if type(part) not in (Body, Joint, Placement, Limits):
+        return False
+    for name, value in vars(part).items():
+        if name in VECTORS or name in LISTS:
+            if type(value) is not tuple or (name in VECTORS and len(value) != VECTORS[name]) or not _floats(value):
+                if value is not None or name != "axis2":
+                    return False
+        elif name in NUMBERS:
+            if type(value) is not float:
+                return False
+        elif name == "rotation":
+            if type(value) is not tuple or len(value) != 3:
+                return False
+            if not all(type(row) is tuple and len(row) == 3 and _floats(row) for row in value):
+                return False
+        elif name == "shapes":
+            if value != ():
+                return False
+        elif type(value) is not str and not _is_tidy(value):
+            return False
+    return True
+
+
+def _floats(values: tuple) -> bool:
+    return all(type(x) is float for x in values)
+
+
 def vector(value: Any, count: int | None, where: str) -> tuple:
     """Return numbers as a tuple, of a given count where there is one."""
     items = _sequence(value, where)
     if count is not None and len(items) != count:
         raise _count(items, count, where, "numbers")
     return tuple(number(x, where) for x in items)
+
+
+def guessed(guess: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return guessed coordinates, by joint name or as pairs, as pairs of names and tuples of plain numbers."""
+    pairs = guess.items() if isinstance(guess, Mapping) else guess
+    return tuple((str(name), _coordinates(value, f"guess of joint {name!r}")) for name, value in pairs)
+
+
+def _coordinates(value: Any, where: str) -> tuple[float, ...]:
+    numbers = vector(value if isinstance(value, list | tuple | np.ndarray) else [value], None, where)
+    if any(isinstance(x, Expression) for x in numbers):
+        raise ModelError("a guess of parameters", where=where, remedy="give plain numbers")
+    return numbers
 
 
 def number(value: Any, where: str) -> Any:

@@ -1,0 +1,245 @@
+"""The bodies, joints and sites of a compiled MuJoCo model as parts of a mechanism.
+
+A body of MuJoCo may have several joints, each with an anchor away from the body's origin: here a joint carries one
+body, whose origin is the anchor. So each joint but the last gets a massless body, and the frame of a body moves to the
+anchor of its last joint. Coordinates are those of MuJoCo, but for quaternions, which have w last here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..algebra.rotations import from_axis_angle, from_quaternion, snapped
+from ..algebra.vectors import (
+    IDENTITY,
+    ZERO,
+    Matrix,
+    Vector,
+    add,
+    matmul,
+    neg,
+    scale,
+    sub,
+    symmetric,
+    times,
+    to_moments,
+    transpose,
+)
+from ..model.parts import GROUND, Body, Frame, Joint, Limits, Placement, Shape
+from .mjcf_xml import Prepared
+from .report import Report
+
+FREE, BALL, SLIDE, HINGE = range(4)
+"""MuJoCo's numbers of joint types."""
+KINDS = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
+SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
+
+
+@dataclass(frozen=True)
+class Import:
+    """A model of MuJoCo while it is read: the package, the model, the names of its parts, and the report."""
+
+    mujoco: Any
+    model: Any
+    prepared: Prepared
+    report: Report
+    bodies: tuple[str, ...]
+    joints: tuple[str, ...]
+    sites: tuple[str, ...]
+
+    def placement(self, body: int, place: Any, quaternion: Any = (1, 0, 0, 0)) -> Placement:
+        """Return a placement in a body of MuJoCo as one in the body's frame here."""
+        return Placement(sub(vector(place), self.anchor(body)), turned(quaternion))
+
+    def anchor(self, body: int) -> Vector:
+        """Return the origin of a body's frame here, in that of MuJoCo: the anchor of its last turning joint."""
+        out = ZERO
+        for j in joints_of(self.model, body):
+            out = self.moved(j, out)
+        return out
+
+    def moved(self, joint: int, before: Vector) -> Vector:
+        """Return the origin of the frame that a joint carries; one that slides leaves it where it was before."""
+        return vector(self.model.jnt_pos[joint]) if self.model.jnt_type[joint] in (HINGE, BALL) else before
+
+
+def read_tree(given: Import, shapes: dict[int, tuple[Shape, ...]]) -> tuple[list[Body], list[Joint], list[Frame]]:
+    """Return bodies and joints, those that hold bodies without a joint fixed, and the frames of sites and bodies."""
+    bodies: list[Body] = []
+    joints: list[Joint] = []
+    frames: list[Frame] = []
+    taken = {GROUND, *given.bodies, *given.sites}
+    joint_names = set(given.joints)
+    for b in range(1, given.model.nbody):
+        name, anchor = given.bodies[b], given.anchor(b)
+        own = list(joints_of(given.model, b))
+        carried = [free_name(f"{name}_{k + 1}", taken) for k in range(len(own) - 1)] + [name]
+        bodies += [Body(massless) for massless in carried[:-1]]
+        bodies.append(_body(given, b, shapes.get(b, ())))
+        if own:
+            joints += _chain(given, b, own, carried)
+        else:
+            joints.append(Joint(free_name(name, joint_names), "fixed", *_parent(given, b, name, ZERO, IDENTITY)))
+        if carried[:-1]:
+            given.report.changed(
+                f"body {name!r} has {len(own)} joints: the first ones carry massless bodies, {', '.join(carried[:-1])}",
+                given.prepared.line("body", name),
+            )
+        if anchor != ZERO:
+            frames.append(Frame(free_name(f"{name}_frame", taken), name, Placement(neg(anchor))))
+            given.report.changed(
+                f"the origin of body {name!r} moves to its joint's anchor; frame {frames[-1].name!r} is where it was",
+                given.prepared.line("body", name),
+            )
+    for s in range(given.model.nsite):
+        b = int(given.model.site_bodyid[s])
+        place = given.placement(b, given.model.site_pos[s], given.model.site_quat[s])
+        frames.append(Frame(given.sites[s], given.bodies[b], place))
+    return bodies, joints, frames
+
+
+def read_guess(given: Import) -> dict[str, tuple[float, ...]]:
+    """Return the reference coordinates of MuJoCo, at which its equalities hold, where they are not those of q = 0."""
+    out = {}
+    for j in range(given.model.njnt):
+        type_, at = int(given.model.jnt_type[j]), int(given.model.jnt_qposadr[j])
+        reference = tuple(map(float, given.model.qpos0[at : at + SIZES[type_][0]]))
+        if type_ == FREE:
+            reference = (*reference[:3], *last_w(reference[3:]))
+        if type_ != BALL and reference not in ((0.0,), (0.0,) * 6 + (1.0,)):
+            out[given.joints[j]] = reference
+    return out
+
+
+def _body(given: Import, b: int, shapes: tuple[Shape, ...]) -> Body:
+    m = given.model
+    turn = turned(m.body_iquat[b])
+    x, y, z = map(float, m.body_inertia[b])
+    diagonal: Matrix = ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
+    inertia = to_moments(symmetric(matmul(matmul(turn, diagonal), transpose(turn))))
+    if m.body_gravcomp[b]:
+        given.report.dropped(f"gravcomp = {m.body_gravcomp[b]:g} of body {given.bodies[b]!r}")
+    if m.body_mocapid[b] >= 0:
+        given.report.changed(f"the mocap body {given.bodies[b]!r} stands still")
+    return Body(given.bodies[b], float(m.body_mass[b]), sub(vector(m.body_ipos[b]), given.anchor(b)), inertia, shapes)
+
+
+def _parent(given: Import, b: int, child: str, anchor: Vector, turn: Matrix) -> tuple[str, str, Placement]:
+    """Return parent, child and placement of the first joint of a body, with its frame turned at its anchor."""
+    m = given.model
+    above, rotation = int(m.body_parentid[b]), turned(m.body_quat[b])
+    place = sub(add(vector(m.body_pos[b]), times(rotation, anchor)), given.anchor(above))
+    return given.bodies[above], child, Placement(place, snapped(matmul(rotation, turn)))
+
+
+def _chain(given: Import, b: int, own: list[int], carried: list[str]) -> list[Joint]:
+    """Return the joints of a body, one after the other."""
+    m, out = given.model, []
+    before = ZERO
+    for k, j in enumerate(own):
+        type_, anchor = int(m.jnt_type[j]), given.moved(j, before)
+        axis = vector(m.jnt_axis[j])
+        reference = float(m.qpos0[m.jnt_qposadr[j]]) if type_ in (HINGE, SLIDE) else 0.0
+        # MuJoCo measures from the reference: at q = 0 the child is moved back by it
+        turn = from_axis_angle(axis, -reference) if type_ == HINGE and reference else IDENTITY
+        start = add(anchor, scale(-reference, axis)) if type_ == SLIDE else anchor
+        if type_ == FREE:
+            ends = (GROUND, carried[k], Placement())
+        elif k == 0:
+            ends = _parent(given, b, carried[k], start, turn)
+        else:
+            ends = (carried[k - 1], carried[k], Placement(sub(start, before), turn))
+        out.append(_joint(given, j, *ends, axis if type_ in (HINGE, SLIDE) else (0.0, 0.0, 1.0)))
+        before = anchor
+    return out
+
+
+def _joint(given: Import, j: int, parent: str, child: str, placement: Placement, axis: Vector) -> Joint:
+    m, name, type_ = given.model, given.joints[j], int(given.model.jnt_type[j])
+    line = given.prepared.line("joint", name)
+    at = int(m.jnt_dofadr[j])
+    dofs = slice(at, at + SIZES[type_][1])
+    if m.jnt_stiffness[j] or _any(m, "jnt_stiffnesspoly", j):
+        rest = m.qpos_spring[m.jnt_qposadr[j]]
+        given.report.dropped(
+            f"stiffness = {m.jnt_stiffness[j]:g} of joint {name!r}, at rest at {rest:g}: give it to simulate as a "
+            "JointSpring",
+            line,
+        )
+    if _any(m, "dof_dampingpoly", dofs):
+        given.report.dropped(f"the damping of joint {name!r} that is not linear in its speed", line)
+    if type_ == FREE and m.dof_armature[dofs].any():
+        given.report.suspect(f"the armature of the free joint {name!r} acts along the body's axes here", line)
+    return Joint(
+        name,
+        KINDS[type_],
+        parent,
+        child,
+        placement,
+        axis,
+        limits=_limits(given, j, line),
+        damping=_of_dofs(m.dof_damping[dofs]),
+        friction=_of_dofs(m.dof_frictionloss[dofs]),
+        armature=_of_dofs(m.dof_armature[dofs]),
+    )
+
+
+def _any(m: Any, array: str, at: int | slice) -> bool:
+    """Tell whether an array that only newer MuJoCos have is not zero there."""
+    return hasattr(m, array) and bool(getattr(m, array)[at].any())
+
+
+def _limits(given: Import, j: int, line: int | None) -> Limits:
+    m, name = given.model, given.joints[j]
+    lower, upper = map(float, m.jnt_range[j])
+    effort: tuple[float, ...] = ()
+    if m.jnt_actfrclimited[j]:
+        low, high = map(float, m.jnt_actfrcrange[j])
+        effort = (high,) if math.isclose(-low, high) else ()
+        if not effort:
+            given.report.dropped(f"actuatorfrcrange = {low:g} {high:g} of joint {name!r}: not symmetric", line)
+    if not m.jnt_limited[j]:
+        return Limits(effort=effort)
+    if m.jnt_type[j] == BALL:
+        given.report.dropped(f"range = {lower:g} {upper:g} of the ball joint {name!r}", line)
+        return Limits()
+    return Limits((lower,), (upper,), effort=effort)
+
+
+def _of_dofs(numbers: Any) -> tuple[float, ...]:
+    """Return one number a degree of freedom (all of a joint are alike); nothing where they are zero."""
+    return tuple(map(float, numbers)) if numbers.any() else ()
+
+
+def joints_of(model: Any, body: int) -> range:
+    """Return the numbers of a body's joints."""
+    start = int(model.body_jntadr[body])
+    return range(start, start + int(model.body_jntnum[body]))
+
+
+def vector(numbers: Any) -> Vector:
+    """Return three plain numbers."""
+    x, y, z = map(float, numbers)
+    return (x + 0.0, y + 0.0, z + 0.0)
+
+
+def turned(quaternion: Any) -> Matrix:
+    """Return the rotation of a quaternion of MuJoCo, which has w first."""
+    return snapped(from_quaternion(last_w(quaternion)))
+
+
+def last_w(quaternion: Any) -> tuple[float, float, float, float]:
+    """Return a quaternion of MuJoCo with w last and of length 1."""
+    w, x, y, z = map(float, quaternion)
+    length = math.hypot(w, x, y, z)
+    return (x / length, y / length, z / length, w / length)
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken yet, and take it."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

@@ -1,0 +1,63 @@
+"""The geoms of a compiled MuJoCo model as shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..algebra.vectors import neg, times, transpose
+from ..model.parts import Placement, Shape
+from .merging import composed
+from .mjcf_parts import Import, turned, vector
+
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)
+"""MuJoCo's numbers of geom types."""
+NAMES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+HIDDEN_GROUP = 3
+"""From this group on MuJoCo's viewer hides geoms: by custom, those for collisions."""
+
+
+def read_shapes(given: Import) -> dict[int, tuple[Shape, ...]]:
+    """Return the shapes of each body by its number, in the body's frame here; planes and ellipsoids are reported."""
+    out: dict[int, tuple[Shape, ...]] = {}
+    m = given.model
+    for g in range(m.ngeom):
+        body, name = int(m.geom_bodyid[g]), m.geom(g).name
+        found = _solid(given, g)
+        if found is None:
+            label = f"geom {name!r}" if name else f"a geom of body {given.bodies[body]!r}"
+            given.report.dropped(
+                f"{label}: no shape is of the type {NAMES[int(m.geom_type[g])]}", given.prepared.line("geom", name)
+            )
+            continue
+        kind, size, file, within = found
+        placement = composed(given.placement(body, m.geom_pos[g], m.geom_quat[g]), within)
+        role = "visual" if m.geom_group[g] < HIDDEN_GROUP else "collision"
+        shape = Shape(kind, size, placement, role, file, _color(m, g), name)
+        out[body] = (*out.get(body, ()), shape)
+    return out
+
+
+def _solid(given: Import, g: int) -> tuple[str, tuple[float, ...], str, Placement] | None:
+    """Return kind, size, file and placement in the geom's frame; nothing for what no shape can be."""
+    m = given.model
+    type_, (a, b, c) = int(m.geom_type[g]), map(float, m.geom_size[g])
+    sizes = {SPHERE: (a,), CAPSULE: (a, 2 * b), CYLINDER: (a, 2 * b), BOX: (2 * a, 2 * b, 2 * c)}
+    if type_ in sizes:
+        return NAMES[type_], sizes[type_], "", Placement()
+    if type_ != MESH:
+        return None
+    mesh = int(m.geom_dataid[g])
+    file = given.prepared.mesh_files.get(m.mesh(mesh).name, "")
+    if not file:
+        given.report.dropped(f"the mesh {m.mesh(mesh).name!r} has no file: it is not drawn")
+        return None
+    # MuJoCo moved the vertices into principal axes: the file's frame stands there at the inverse
+    back = transpose(turned(m.mesh_quat[mesh]))
+    scale = tuple(map(float, m.mesh_scale[mesh]))
+    return "mesh", scale, file, Placement(neg(times(back, vector(m.mesh_pos[mesh]))), back)
+
+
+def _color(m: Any, g: int) -> tuple[float, float, float, float]:
+    material = int(m.geom_matid[g])
+    r, g_, b, a = map(float, m.mat_rgba[material] if material >= 0 else m.geom_rgba[g])
+    return (r, g_, b, a)

@@ -1,0 +1,205 @@
+"""MJCF before MuJoCo sees it: includes put in, files read from the model's folder alone, what is not read left out.
+
+MuJoCo compiles what `prepare` returns and opens no file: meshes come with it, by names of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from xml.sax.saxutils import quoteattr
+
+from .elements import Source, described
+from .numbers import shown
+from .urdf_shapes import find_mesh
+from .xml import MAX_BYTES, Element, parse_xml, read_bytes
+
+MAX_INCLUDES = 100
+MAX_COPIES = 50_000
+"""The most elements that <replicate> may make."""
+MAX_MESHES = 256 * 2**20
+"""The most bytes of all meshes together."""
+
+SECTIONS = ("compiler", "option", "default", "asset", "worldbody", "equality")
+ASSETS = ("mesh", "material")
+EQUALITIES = ("connect", "weld", "joint")
+DRAWN = ("camera", "light")
+SOFT = ("composite", "flexcomp", "attach", "plugin", "flex", "skin")
+"""What makes bodies that are not rigid, or come from elsewhere."""
+SAVED = "remove it, or save the compiled model with mujoco.mj_saveLastXML and load that"
+FOLDERS = ("meshdir", "texturedir", "assetdir", "strippath")
+NAMES = ("name", "class", "childclass", "model", "file", "mesh", "material")
+
+
+@dataclass
+class Prepared:
+    """What MuJoCo compiles: XML with the lines of the file, meshes by name, and where things came from."""
+
+    text: str = ""
+    assets: dict[str, bytes] = field(default_factory=dict)
+    mesh_files: dict[str, str] = field(default_factory=dict)
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def line(self, tag: str, name: str) -> int | None:
+        """Return the line of an element by tag and name, if it is known."""
+        return self.lines.get((tag, name))
+
+
+def prepare(source: Source, root: Element, folder: Path | None) -> Prepared:
+    """Return a model for MuJoCo out of the root element of a file, whose other files must lie in its folder."""
+    if root.tag != "mujoco":
+        raise source.error(root, "the root element is not <mujoco>", "give an MJCF file")
+    source.rest(root, ("model",), [child.tag for child in root.children])
+    root = _included(source, root, folder, {})
+    sections = [s for section in root.children if (s := _section(source, section)) is not None]
+    out = Prepared()
+    for element in _all(Element("mujoco", {}, sections)):
+        _refuse_values(source, element)
+        if element.tag == "material":  # colours are read, textures are not
+            element.attributes = {key: value for key, value in element.attributes.items() if key != "texture"}
+            element.children = []
+        if "name" in element.attributes:
+            out.lines.setdefault((element.tag, element.attributes["name"]), element.line)
+    if sum(map(_copies, sections)) > MAX_COPIES:
+        raise source.error(root, f"makes more than {MAX_COPIES} elements", "replicate less")
+    _read_meshes(source, sections, folder, out)
+    pieces: list[str] = []
+    _write(Element("mujoco", {}, sections, 1), pieces, [1])
+    out.text = "".join(pieces)
+    return out
+
+
+def _included(source: Source, element: Element, folder: Path | None, seen: dict[Path, int]) -> Element:
+    """Return an element with the content of other files in the place of its <include>s; `seen` has their sizes."""
+    children: list[Element] = []
+    for child in element.children:
+        if child.tag != "include":
+            children.append(_included(source, child, folder, seen))
+            continue
+        path = _file(source, child, source.text(child, "file"), folder)
+        if path in seen or len(seen) >= MAX_INCLUDES:
+            fault = "is included already" if path in seen else f"is one of more than {MAX_INCLUDES} files"
+            raise source.error(child, f"{shown(path.name)} {fault}", "MuJoCo includes a file once; remove the others")
+        data = read_bytes(path, most=MAX_BYTES - sum(seen.values()))
+        seen[path] = len(data)
+        source.report.read(f"included {path.name!r}", child.line)
+        inner = parse_xml(data, file=str(path))
+        for part in _all(inner):
+            part.line = child.line  # lines are those of the main file
+        children += _included(source, inner, folder, seen).children
+    return Element(element.tag, element.attributes, children, element.line, element.text)
+
+
+def _section(source: Source, section: Element) -> Element | None:
+    """Return a section with what is read of it, or nothing; what is left out is reported."""
+    known = {"asset": ASSETS, "equality": EQUALITIES}
+    if section.tag not in SECTIONS:
+        count = sum(1 for _ in _all(section)) - 1
+        source.report.dropped(f"<{section.tag}> with {count} elements", section.line)
+        return None
+    if section.tag == "option":
+        source.rest(section, ("gravity",), ("flag",))
+    if section.tag in known:
+        source.rest(section, section.attributes, known[section.tag])
+        return _with(section, [c for c in section.children if c.tag in known[section.tag]])
+    return _body(source, section) if section.tag == "worldbody" else section
+
+
+def _body(source: Source, body: Element) -> Element:
+    """Return a body, a <frame> or the world without what is only looked at or is not rigid."""
+    children = []
+    for child in body.children:
+        if child.tag in SOFT:
+            raise source.error(child, "is not rigid, or comes from another model", SAVED)
+        if child.tag in DRAWN or (child.tag == "geom" and "hfield" in child.attributes):
+            source.report.dropped(f"{described(child)} in {described(body)}", child.line)
+        else:
+            children.append(_body(source, child))
+    return _with(body, children)
+
+
+def _with(element: Element, children: list[Element]) -> Element:
+    return Element(element.tag, element.attributes, children, element.line)
+
+
+def _refuse_values(source: Source, element: Element) -> None:
+    """Refuse numbers that are none, of which MuJoCo would only warn, and empty values, after which 4.0 hangs."""
+    for name, value in element.attributes.items():
+        if not value.strip():
+            raise source.error(element, f"the attribute {name!r} is empty", "give it a value, or leave it out")
+        if name not in NAMES and {"nan", "inf", "infinity"} & {w.lstrip("+-") for w in value.lower().split()}:
+            raise source.error(element, f"the attribute {name!r} is {shown(value)}", "give finite numbers")
+
+
+def _copies(element: Element) -> int:
+    """Return the number of elements that an element stands for, <replicate> counted."""
+    inside = 1 + sum(map(_copies, element.children))
+    if element.tag != "replicate":
+        return inside
+    count = element.attributes.get("count", "")
+    return inside * (int(count) if count.strip().isdecimal() and len(count) < 10 else MAX_COPIES)
+
+
+def _read_meshes(source: Source, sections: list[Element], folder: Path | None, out: Prepared) -> None:
+    """Give every <mesh> its bytes under a name of ours, and take the folders out of <compiler>."""
+    place, strip = _mesh_folder(sections)
+    for section in sections:
+        for mesh in section.children if section.tag == "asset" else ():
+            if mesh.tag != "mesh":
+                continue
+            if "builtin" in mesh.attributes or mesh.children:
+                raise source.error(mesh, "is made by MuJoCo or a plugin", "give it a file")
+            if "file" not in mesh.attributes:
+                continue
+            text = mesh.attributes["file"]
+            name = PurePosixPath(text.replace("\\", "/"))
+            path = _file(source, mesh, name.name if strip else str(name), folder, place)
+            key = f"mesh{len(out.assets)}{path.suffix.lower()}"
+            data = read_bytes(path, most=MAX_MESHES)
+            out.assets[key] = data
+            if sum(map(len, out.assets.values())) > MAX_MESHES:
+                raise source.error(mesh, f"the meshes have more than {MAX_MESHES} bytes", "simplify them")
+            mesh.attributes = {"name": name.stem, **mesh.attributes, "file": key}
+            mesh.attributes.pop("content_type", None)
+            out.mesh_files[mesh.attributes["name"]] = str(path)
+
+
+def _mesh_folder(sections: list[Element]) -> tuple[str, bool]:
+    """Return the folder of meshes, and whether paths are stripped, by the <compiler>s; the last word counts."""
+    place, strip = "", False
+    for section in sections:
+        if section.tag == "compiler":
+            given = section.attributes
+            place = given.get("meshdir", given.get("assetdir", place))
+            strip = given.get("strippath", "true" if strip else "false") == "true"
+            section.attributes = {k: v for k, v in given.items() if k not in FOLDERS}
+    return place, strip
+
+
+def _file(source: Source, element: Element, text: str, folder: Path | None, place: str = "") -> Path:
+    """Return the path of a file that lies in the model's folder, or raise ModelError."""
+    if folder is None:
+        raise source.error(element, f"needs the file {shown(text, 200)}", "load the model from a file, not from text")
+    found = find_mesh(f"{place}/{text}" if place else text, [folder])
+    if found is None:
+        raise source.error(element, f"the file {shown(text, 200)} is not found in the model's folder", "copy it there")
+    return found
+
+
+def _all(element: Element) -> Iterator[Element]:
+    yield element
+    for child in element.children:
+        yield from _all(child)
+
+
+def _write(element: Element, pieces: list[str], at: list[int]) -> None:
+    """Append an element as text on the line that it came from, so that MuJoCo's messages name it."""
+    if element.line > at[0]:
+        pieces.append("\n" * (element.line - at[0]))
+        at[0] = element.line
+    attributes = "".join(f" {key}={quoteattr(value)}" for key, value in element.attributes.items())
+    pieces.append(f"<{element.tag}{attributes}>")
+    for child in element.children:
+        _write(child, pieces, at)
+    pieces.append(f"</{element.tag}>")

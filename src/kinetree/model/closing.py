@@ -1,0 +1,111 @@
+"""What makes loops, couplings and guesses possible: the checks of what closes a tree, run with those of the tree."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import joints as joint_kinds
+from .. import loops as loop_kinds
+from ..errors import ModelError
+from ..joints._common import check_axis
+from .mechanism import Mechanism
+from .parts import GROUND
+
+AXES = ("point_on_line", "point_on_plane")
+"""The kinds of loops that have an axis and are no joints."""
+ONLY = {"axis2": ("universal", None), "pitch": ("helical", 0.0), "length": ("rod", 0.0)}
+"""What only one kind of loop has, and what the others must leave at."""
+
+
+def loop(x: Any) -> None:
+    """Refuse an unknown kind, two ends on one body, axes without direction, and numbers of another kind."""
+    where = f"loop {x.name!r}"
+    loop_kinds.kind(x.kind, where=f"{where}, kind")
+    if x.body_a == x.body_b:
+        body = "the ground" if x.body_a == GROUND else f"body {x.body_a!r}"
+        raise ModelError(f"both ends are on {body}", where=f"{where}, body_b", remedy="name another body")
+    for key, (kind, default) in ONLY.items():
+        if x.kind != kind and getattr(x, key) != default:
+            raise ModelError(
+                f"a {x.kind} loop has none",
+                where=f"{where}, {key}",
+                remedy=f"leave it out, or make it a {kind} loop",
+            )
+    if x.kind in AXES:
+        check_axis(x.axis, where)
+    elif x.kind in joint_kinds.KINDS and x.kind != "euler":
+        joint_kinds.kind(x.kind).check(x, where)
+    if x.kind == "rod" and not x.length > 0:
+        raise ModelError(
+            f"the rod is {x.length:g} m long",
+            where=f"{where}, length",
+            remedy="give a length above 0, or make it a spherical loop",
+        )
+    if x.kind == "helical" and x.pitch == 0:
+        raise ModelError(
+            "the pitch is 0 m/rad", where=f"{where}, pitch", remedy="give a pitch, or make it a revolute loop"
+        )
+
+
+def couplings(mechanism: Mechanism) -> None:
+    """Refuse couplings of joints without a single coordinate, and joints that follow themselves."""
+    kinds = {j.name: j.kind for j in mechanism.joints}
+    leaders: dict[str, dict[str, str]] = {}
+    for coupling in mechanism.couplings:
+        where = f"coupling {coupling.name!r}"
+        for name in (coupling.joint, *(term[0] for term in coupling.terms)):
+            kind = joint_kinds.kind(kinds[name])
+            if (kind.NQ, kind.NV) != (1, 1):
+                raise ModelError(
+                    f"joint {name!r} is {kinds[name]} and has {kind.NQ} coordinates, not one",
+                    where=where,
+                    remedy="couple revolute, prismatic or helical joints",
+                )
+            if name == coupling.joint and name in (term[0] for term in coupling.terms):
+                raise ModelError(f"joint {name!r} follows itself", where=where, remedy="remove that term")
+        leaders.setdefault(coupling.joint, {}).update((name, coupling.name) for name, _ in coupling.terms)
+    _refuse_circles(leaders)
+
+
+def _refuse_circles(leaders: dict[str, dict[str, str]]) -> None:
+    """Raise ModelError where joints follow each other in a circle; `leaders` has (leader: coupling) by follower."""
+    done: set[str] = set()
+    for start in leaders:
+        trail: dict[str, None] = {}  # the followers on the way, in order
+        stack = [(start, iter(leaders[start]))]
+        trail[start] = None
+        while stack:
+            name, rest = stack[-1]
+            following = next(rest, None)
+            if following is None:
+                done.add(name)
+                del trail[name]
+                stack.pop()
+            elif following in trail:
+                circle = [*trail][[*trail].index(following) :]
+                raise ModelError(
+                    "joints follow each other in a circle: " + " -> ".join([*circle[:20], following]),
+                    where=f"coupling {leaders[name][following]!r}",
+                    remedy="let one of them lead",
+                )
+            elif following in leaders and following not in done:
+                trail[following] = None
+                stack.append((following, iter(leaders[following])))
+
+
+def guess(mechanism: Mechanism) -> None:
+    """Refuse guesses of the wrong count, named twice or not finite."""
+    kinds = {j.name: joint_kinds.kind(j.kind) for j in mechanism.joints}
+    seen: set[str] = set()
+    for name, numbers in mechanism.guess:
+        where = f"guess, {name}"
+        if name in seen:
+            raise ModelError(f"joint {name!r} is guessed twice", where=where, remedy="keep one of them")
+        seen.add(name)
+        if len(numbers) != kinds[name].NQ:
+            raise ModelError(
+                f"{len(numbers)} coordinates for joint {name!r}", where=where, remedy=f"give {kinds[name].NQ}"
+            )
+        if not all(map(math.isfinite, numbers)):
+            raise ModelError(f"the guess of joint {name!r} is not finite", where=where, remedy="give finite numbers")
