@@ -27,6 +27,7 @@ SMALL = System(random_mechanism(["revolute", "spherical", "helical"], [-1, 0, 1]
 def arguments(function: Function, s: State) -> list[np.ndarray]:
     """Return random arrays for the inputs of a function."""
     known = {"q": s.q, "q2": np.roll(s.q, 1, axis=0), "qd": s.qd, "qdd": s.qdd, "tau": s.tau, "wrenches": s.wrenches}
+    known["added"] = np.abs(s.qdd)
     return [known[a.name] for a in function.inputs]
 
 

@@ -130,3 +130,14 @@ def test_a_long_chain_keeps_its_digits():
 def test_bodies_are_general():
     """Draw a body whose six moments all differ from zero."""
     assert min(map(abs, body("b", np.random.default_rng(0)).inertia)) > 0
+
+
+def test_added_inertias_are_those_of_drives():
+    """Agree with the inertia matrix plus a diagonal."""
+    system = System(random_mechanism(["revolute", "spherical", "prismatic"], [-1, 0, 1], 12))
+    s = State(system.mechanism, 4)
+    added = np.abs(s.qdd) + 0.1
+    found = system.implicit_dynamics(s.q, s.qd, s.tau, added)
+    whole = system.inertia_matrix(s.q) + added[..., None] * np.eye(system.nv)
+    expected = np.linalg.solve(whole, (s.tau - system.bias_torque(s.q, s.qd))[..., None])[..., 0]
+    assert_close(found, expected, 20 * EPS * np.linalg.cond(whole).max() * np.abs(expected).max(), "qdd")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..algebra.spatial import power
 from ..dynamics import ALGORITHMS
+from ..dynamics.products import NOTHING
 from ..errors import InputError, ModelError, unknown_name
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
@@ -19,16 +20,27 @@ from .program import Array, Program
 from .sweeps import Tree
 from .trace import Trace
 
+UNROLLED = 64
+"""Up to so many bodies code is unrolled, if nothing else is asked for: beyond, it takes long to compile."""
+LOWERINGS = ("auto", "unrolled", "rolled")
+CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers", "closing_step", "closing_speed")
+"""Functions of the loops."""
+DRIVEN = ("forward_dynamics", "implicit_dynamics")
+"""Functions that loops are part of."""
+CLOSED = 128
+"""The same for functions that loops are part of: rolled, they are Python that calls rolled sweeps, state by state."""
+
 
 @dataclass(frozen=True)
 class Request:
-    """What to compile: an algorithm with its options."""
+    """What to compile: an algorithm with its options, straight-line ("unrolled") or by loops over bodies ("rolled")."""
 
     name: str
     frame: str | None = None
     axes: str | None = None
     wrenches: bool = False
     dtype: str = "float64"
+    lowering: str = "auto"
 
     def checked(self, mechanism: Mechanism) -> Request:
         """Return the request with defaults filled in, or raise an error that says what is possible."""
@@ -50,13 +62,24 @@ class Request:
             raise InputError(f"{self.name} does not depend on external wrenches")
         if self.dtype not in ("float64", "float32"):
             raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
-        return Request(self.name, self.frame, axes, self.wrenches, self.dtype)
+        return Request(self.name, self.frame, axes, self.wrenches, self.dtype, self._lowered(mechanism))
+
+    def _lowered(self, mechanism: Mechanism) -> str:
+        """Return "unrolled" or "rolled"."""
+        if self.lowering not in LOWERINGS:
+            raise InputError(f"lowering is {self.lowering!r}; expected 'auto', 'unrolled' or 'rolled'")
+        if self.name in CLOSING and not mechanism.closures:
+            return "unrolled"  # there is nothing to compute
+        if self.lowering == "auto":
+            closed = self.name in (*CLOSING, *DRIVEN) and bool(mechanism.closures)
+            return "rolled" if len(mechanism.bodies) > (CLOSED if closed else UNROLLED) else "unrolled"
+        return self.lowering
 
 
 def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...], Array]:
     """Return the inputs and the output of a request, with their shapes."""
     algorithm = ALGORITHMS[request.name]
-    sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": len(mechanism.bodies)}
+    sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": len(mechanism.bodies), "nc": len(mechanism.closures)}
     shapes: dict[str, tuple[str | int, ...]] = {
         name: ("nq" if name in ("q", "q2") else "nv",) for name in algorithm.inputs
     }
@@ -116,7 +139,12 @@ def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
     The elimination of dynamics/forward.py on plain numbers, with each pivot compared to the composite body's.
     """
     rng = np.random.default_rng(1)
-    q = [x for j in mechanism.joints for x in kind(j.kind).random(resolved(j, mechanism.values()), rng)]
+    joints = resolved(mechanism.joints, mechanism.values()) if mechanism.parameters else mechanism.joints
+    q = [x for j in joints for x in kind(j.kind).random(j, rng)]
+    if len(mechanism.bodies) > UNROLLED:
+        from .rolled_function import weightless  # which is quick for any number of bodies
+
+        return weightless(mechanism, q)
     tree = Tree(mechanism, {"q": q})
     out: list[str] = []
     for i in tree.records:
@@ -125,7 +153,7 @@ def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
         for pk, armature in reversed(list(zip(i.P.columns, i.armature, strict=True))):
             psihat = i.Mhat @ pk
             mhat = power(psihat, pk) + armature
-            if mhat <= 1e-12 * (power(i.Mtilde @ pk, pk) + armature):
+            if mhat <= NOTHING * (power(i.Mtilde @ pk, pk) + armature):
                 out.append(i.joint.name)
                 continue
             i.Mhat = i.Mhat.without(pk, psihat, psihat * (1.0 / mhat), free=armature == 0)

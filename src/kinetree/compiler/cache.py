@@ -17,7 +17,7 @@ MAGIC = b"kinetree-object-1\n"
 LIMIT = 512 * 2**20
 """Above this many bytes the oldest files go."""
 
-SOURCES = ("algebra", "joints", "model", "dynamics", "compiler")
+SOURCES = ("algebra", "joints", "loops", "model", "dynamics", "compiler")
 """The packages whose code decides what is compiled."""
 
 

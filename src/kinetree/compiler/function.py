@@ -6,19 +6,21 @@ import ctypes
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..dynamics import ALGORITHMS
 from ..errors import InputError
 from ..joints import kind
 from ..model.mechanism import Mechanism
 from . import cache
-from .build import Request, build, refuse_singular, signature
+from .build import CLOSING, DRIVEN, UNROLLED, Request, build, refuse_singular, signature
 from .gufunc import core_signature, register
 from .program import Program
+from .rolled_function import Job, RolledKernel
 
 SPLIT = 4096
 """Threads get at least this many samples each; smaller batches run faster in one."""
@@ -33,7 +35,8 @@ class Function:
         self.mechanism = mechanism
         refuse_singular(mechanism, self.request)
         self.inputs, self.output = signature(mechanism, self.request)
-        self._bad = (ctypes.c_int64 * 2)()
+        self._bad: Any = (ctypes.c_int64 * 2)()
+        self._rolled: RolledKernel | None = None
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
     @property
@@ -48,7 +51,12 @@ class Function:
 
     def cost(self) -> dict[str, int]:
         """Return the operations of one sample: multiplications, additions, divisions, roots, sines."""
-        return self.program.cost()
+        return self.program.cost() if self._rolled is None else self._rolled.cost()
+
+    @property
+    def workspace(self) -> int:
+        """The bytes that rolled code takes for one sample beside its arrays; 0 of unrolled code."""
+        return 0 if self._rolled is None else self._rolled.workspace * np.dtype(self.request.dtype).itemsize
 
     def __call__(self, *arguments, **options):
         """Run the bare gufunc: broadcasting, out= and the rest as NumPy has them; NaN passes through."""
@@ -107,7 +115,9 @@ class Function:
     def _has_entries(self) -> bool:
         return self.output.size > 0 and all(a.size > 0 for a in self.inputs)
 
-    def _native(self) -> np.ufunc:
+    def _native(self) -> Any:
+        if self.request.lowering == "rolled":
+            return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
         from .targets import llvm
 
         dtype = self.request.dtype
@@ -117,6 +127,35 @@ class Function:
         doc = f"{self.name} of {self.mechanism.name}: {signature}"
         arity = (len(self.inputs), 1)
         return register(loaded.address, self._bad, self.name, doc, signature, arity, dtype, loaded)
+
+    def _native_rolled(self) -> Any:
+        from .rolled_matrices import PRODUCTS, ColumnFunction
+
+        r = self.request
+        job = Job(
+            self.mechanism, r.name, ALGORITHMS[r.name], self.inputs, self.output, r.frame, r.axes, r.wrenches, r.dtype
+        )
+        if r.name in PRODUCTS:
+            columns = ColumnFunction(job)
+            self._rolled, self._bad = columns.kernel, columns.kernel.context
+            return columns
+        self._rolled = RolledKernel(job)
+        self._bad = self._rolled.context
+        return self._rolled.gufunc
+
+    @property
+    def closed(self) -> bool:
+        """Whether the mechanism has loops."""
+        return bool(self.mechanism.closures)
+
+    def _long(self) -> Any:
+        """Return the function of a long mechanism with loops: rolled sweeps, and a few dense equations."""
+        from .long_loops import LongFunction
+
+        if self.request.wrenches:
+            raise InputError(f"{self.name} of a long mechanism with loops takes no external wrenches")
+        loops = _long_loops(self.mechanism)
+        return LongFunction(loops, self.name, self.inputs, self.output, self.request.dtype, self._bad)
 
     def _without_entries(self, *arguments, out=None):
         """Stand in for the gufunc where an array has no entries (a mechanism that cannot move)."""
@@ -140,7 +179,8 @@ class Function:
         arrays = [np.asarray(a) for a in arguments]
         leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, self.inputs, strict=True)]
         lead = np.broadcast_shapes(*leads)
-        parts = min(threads or os.cpu_count() or 1, prod(lead) // SPLIT, lead[0] if lead else 1)
+        split = SPLIT if self._rolled is None else max(8, SPLIT * UNROLLED // (4 * self.output.size))
+        parts = min(threads or os.cpu_count() or 1, prod(lead) // split, lead[0] if lead else 1)
         if parts <= 1:
             return self._run(arguments, out, None)
         if out is None:
@@ -185,6 +225,8 @@ class Function:
         return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
 
     def _refuse_non_finite(self, arguments: tuple) -> None:
+        if self._rolled is not None and self._rolled.failures:
+            raise MemoryError(f"{self.name}: no memory for a workspace of {self._rolled.workspace:,} numbers a sample")
         for a, given in zip(self.inputs, arguments, strict=True):
             array = np.asarray(given, dtype=float)
             bad = np.argwhere(~np.isfinite(array))
@@ -211,3 +253,15 @@ class Function:
                             "give one of unit length"
                         )
             at += size
+
+
+@lru_cache(maxsize=8)
+def _long_loops(mechanism: Mechanism) -> Any:
+    """Return the loops of a long mechanism, whose functions share compiled sweeps."""
+    from .long_loops import LongLoops
+
+    def make(tree: Mechanism, name: str, frame: str | None) -> Any:
+        axes = "world" if ALGORITHMS[name].axes else None
+        return Function(tree, Request(name, frame, axes, lowering="rolled")).gufunc
+
+    return LongLoops(mechanism, make)

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import joints as joint_kinds
+from .. import loops as loop_kinds
 from ..algebra.mass import MassMatrix
 from ..algebra.propagation import Propagation
 from ..algebra.rotations import ONE, Planar, Rotation, constant, snapped
@@ -22,7 +23,7 @@ from ..algebra.scalars import cos, is_number, sin
 from ..algebra.spatial import Motion, Twist, TwistRate, Wrench
 from ..algebra.vectors import ZERO, Vector, add, cross, from_moments, matmul, neg, sub, times, transpose
 from ..model.mechanism import Mechanism, resolved
-from ..model.parts import GROUND
+from ..model.parts import GROUND, Frame, Placement
 from ..model.topology import path
 from .frames import NOISE, WorkingFrame, chosen_frames, plain_frames, standing
 
@@ -32,6 +33,7 @@ class Record:
 
     q: tuple
     qd: tuple
+    added: tuple
 
     def __init__(self, body, joint, frame: WorkingFrame, parent: Record | Ground) -> None:
         """Hold a body and its joint, whose numbers are scalars already."""
@@ -39,6 +41,7 @@ class Record:
         self.frame, self.parent = frame, parent
         self.to_work = constant(snapped(transpose(frame.axes)))
         self.height = self.to_work @ frame.origin  # from the body's origin to the working one
+        self.added = (0.0,) * self.kind.NV
         self.t = Twist()
         self.w_ext = Wrench()
 
@@ -93,8 +96,9 @@ class Record:
 
     @cached_property
     def armature(self) -> tuple:
-        """The inertia of each degree of freedom's own drive."""
-        return self.joint.armature or (0.0,) * self.kind.NV
+        """The inertia of each degree of freedom's own drive, with what is `added` to it."""
+        own = self.joint.armature or (0.0,) * self.kind.NV
+        return tuple(a + b for a, b in zip(own, self.added, strict=True))
 
     def from_body(self, w: Wrench) -> Wrench:
         """Return a wrench about the body's origin, in its axes, about the working origin in the working axes."""
@@ -145,11 +149,28 @@ class FrameRecord:
         self.A = Propagation(self.r, constant(self.R))
 
 
+class LoopRecord:
+    """A loop: its two frames, and the bodies between each and the nearest body that carries both, outward."""
+
+    def __init__(self, loop, a: FrameRecord, b: FrameRecord, chain_a: list, chain_b: list) -> None:
+        """Hold the parts."""
+        self.loop, self.a, self.b = loop, a, b
+        self.chain_a, self.chain_b = chain_a, chain_b
+
+
+class CouplingRecord:
+    """A coupling: (record, ratio) of each joint in sum of ratio q = offset."""
+
+    def __init__(self, coupling, terms: list) -> None:
+        """Hold the parts."""
+        self.name, self.offset, self.terms = coupling.name, coupling.offset, terms
+
+
 class Tree:
     """A mechanism on traced scalars, with the sweeps over it."""
 
     def __init__(self, mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> None:
-        """Make a record for each body; inputs are flat scalars: q, and any of qd, qdd, tau, wrenches, parameters."""
+        """Make a record for each body; inputs are flat scalars: q, and any of qd, qdd, tau, added, wrenches, parameters."""
         self.mechanism = mechanism
         self.ground: Any = Ground()
         values = mechanism.values(inputs.get("parameters"))
@@ -166,7 +187,7 @@ class Tree:
             record: Any = Record(resolved(body, values), plain, frames[index], before)
             for name in ("q", "q2"):
                 setattr(record, name, _slice(inputs, name, at_q, kind.NQ))
-            for name in ("qd", "qdd", "tau"):
+            for name in ("qd", "qdd", "tau", "added"):
                 setattr(record, name, _slice(inputs, name, at_v, kind.NV))
             record.labels = tuple(range(at_v, at_v + kind.NV))
             if "wrenches" in inputs:
@@ -216,6 +237,43 @@ class Tree:
         index = self.records.index(frame.record)
         return Chain([self.records[k] for k in path(self.mechanism, index)])
 
+    @cached_property
+    def closing(self):
+        """Which equations of the loops take part, and when one depends on the others."""
+        from .closing import closing  # which runs pages on trees
+
+        return closing(self.mechanism)
+
+    @cached_property
+    def loops(self) -> list[LoopRecord]:
+        """The loops, in order."""
+        out = []
+        for loop in self.mechanism.loops:
+            plain = resolved(loop, self._values)
+            axes = loop_kinds.frame(plain)
+            a, b = (
+                FrameRecord(Frame(loop.name, body, Placement(p.translation, matmul(p.rotation, axes))), record)
+                for body, p, record in (
+                    (loop.body_a, plain.placement_a, self._record(loop.body_a)),
+                    (loop.body_b, plain.placement_b, self._record(loop.body_b)),
+                )
+            )
+            to_a, to_b = self.chain(a).records, self.chain(b).records
+            shared = sum(x is y for x, y in zip(to_a, to_b, strict=False))
+            out.append(LoopRecord(plain, a, b, to_a[shared:], to_b[shared:]))
+        return out
+
+    @cached_property
+    def couplings(self) -> list[CouplingRecord]:
+        """The couplings, in order."""
+        by_joint = {i.joint.name: i for i in self.records}
+        out = []
+        for coupling in self.mechanism.couplings:
+            plain = resolved(coupling, self._values)
+            terms = [(by_joint[plain.joint], 1.0), *((by_joint[name], -ratio) for name, ratio in plain.terms)]
+            out.append(CouplingRecord(plain, terms))
+        return out
+
     def joints(self, name: str) -> list:
         """Return what each record holds under a name for its degrees of freedom, in order."""
         return [x for record in self.records for x in getattr(record, name)]
@@ -223,6 +281,13 @@ class Tree:
     def bodies(self, name: str) -> list:
         """Return the entries of what each record holds under a name (twists, wrenches, poses), in order."""
         return [x for record in self.records for x in getattr(record, name).entries()]
+
+    def columns(self, name: str) -> list:
+        """Return the 6 x nv matrix, row by row, of the twists that records hold under a name; others are zero."""
+        zero = (0.0,) * 6
+        held = [getattr(i, name, None) or [None] * len(i.labels) for i in self.records]
+        columns = [zero if t is None else t.entries() for twists in held for t in twists]
+        return [column[row] for row in range(6) for column in columns]
 
     def matrix(self, entries: Mapping[tuple[int, int], Any]) -> list:
         """Return the entries of an nv x nv matrix, row by row; missing ones are zero."""

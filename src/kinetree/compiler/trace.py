@@ -7,6 +7,7 @@ that a page of sweeps leaves behind nothing but the arithmetic the mechanism nee
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from enum import IntEnum
 
 
@@ -55,8 +56,8 @@ class Trace:
         self.ops: list[tuple] = []  # (Op, operand, ...): indices of earlier operations; numbers for INPUT and CONST
         self._known: dict[tuple, Value] = {}
 
-    def input(self, group: int, index: int) -> Value:
-        """Return entry `index` of the input number `group`."""
+    def input(self, group: Hashable, index: Hashable) -> Value:
+        """Return entry `index` of the input `group`: numbers, or names."""
         return self.record(Op.INPUT, group, index)
 
     def constant(self, x: float) -> Value:

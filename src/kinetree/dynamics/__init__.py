@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import convective, energy, forward, inertia, inverse, jacobians, kinematics, states
+from . import closed, closure, convective, energy, inertia, inverse, jacobians, kinematics, states
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A page with its inputs and the shape of its output, in terms of nq, nv, nb (bodies) and numbers.
+    """A page with its inputs and the shape of its output.
 
-    `wrenches` tells whether external wrenches matter, `frame` whether a frame is asked for, `axes` the default axes
-    where there is a choice, `inverts` whether the inertia matrix must be invertible, `lumps` whether only the torques
-    matter, so that masses may be counted to whichever body is cheaper.
+    Shapes are in terms of nq, nv, nb (bodies), nc (equations of loops) and numbers. `wrenches` tells whether external
+    wrenches matter, `frame` whether a frame is asked for, `axes` the default axes where there is a choice, `inverts`
+    whether the inertia matrix must be invertible, `lumps` whether only the torques matter, so that masses may be counted
+    to whichever body is cheaper.
     """
 
     page: Callable
@@ -36,7 +37,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     "gravity_torque": Algorithm(inverse.inverse_dynamics, ("q",), "g", ("nv",), wrenches=True, lumps=True),
     "reactions": Algorithm(inverse.reactions, ("q", "qd", "qdd"), "w", ("nb", 6), wrenches=True),
     "forward_dynamics": Algorithm(
-        forward.forward_dynamics, ("q", "qd", "tau"), "qdd", ("nv",), wrenches=True, inverts=True, lumps=True
+        closed.forward_dynamics, ("q", "qd", "tau"), "qdd", ("nv",), wrenches=True, inverts=True, lumps=True
+    ),
+    "implicit_dynamics": Algorithm(
+        closed.forward_dynamics, ("q", "qd", "tau", "added"), "qdd", ("nv",), wrenches=True, inverts=True, lumps=True
     ),
     "inertia_matrix": Algorithm(inertia.inertia_matrix, ("q",), "I", ("nv", "nv"), lumps=True),
     "inverse_inertia_matrix": Algorithm(
@@ -55,6 +59,14 @@ ALGORITHMS: dict[str, Algorithm] = {
     "potential_energy": Algorithm(energy.potential_energy, ("q",), "U", ()),
     "momentum": Algorithm(energy.momentum, ("q", "qd"), "h", (6,)),
     "center_of_mass": Algorithm(energy.center_of_mass, ("q",), "c", (3,)),
+    "closure_residual": Algorithm(closure.closure_residual, ("q",), "gap", ("nc",)),
+    "closure_jacobian": Algorithm(closure.closure_jacobian, ("q",), "J", ("nc", "nv")),
+    "closure_bias": Algorithm(closure.closure_bias, ("q", "qd"), "bias", ("nc",)),
+    "multipliers": Algorithm(
+        closed.multipliers, ("q", "qd", "tau"), "lambda", ("nc",), wrenches=True, inverts=True, lumps=True
+    ),
+    "closing_step": Algorithm(closed.closing_step, ("q",), "dq", ("nv",), inverts=True, lumps=True),
+    "closing_speed": Algorithm(closed.closing_speed, ("q", "qd"), "qd", ("nv",), inverts=True, lumps=True),
     "integrate": Algorithm(states.integrate, ("q", "qd"), "q", ("nq",)),
     "difference": Algorithm(states.difference, ("q", "q2"), "dq", ("nv",)),
     "coordinate_rate": Algorithm(states.coordinate_rate, ("q", "qd"), "dq", ("nq",)),

@@ -12,12 +12,19 @@ from .kinematics import move
 def kinetic_energy(tree):
     """T = sum of t^T M t / 2 over the bodies, and of armature qd^2 / 2 over the drives."""
     move(tree)
-    total = 0.0
-    for i in tree.records:
-        total = total + power(i.M @ i.t, i.t)
+    tree.ground.T2 = 0.0
+
+    @tree.each
+    def own(i):
+        i.T2 = power(i.M @ i.t, i.t)  # twice the energy
         for armature, qd in zip(i.armature, i.qd, strict=True):
-            total = total + armature * qd * qd
-    return [total * 0.5]
+            i.T2 = i.T2 + armature * qd * qd
+
+    @tree.inward
+    def gather(i, p):
+        p.T2 += i.T2
+
+    return [tree.ground.T2 * 0.5]
 
 
 def potential_energy(tree):

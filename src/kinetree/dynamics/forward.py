@@ -13,26 +13,41 @@ def forward_dynamics(tree):
     A^T, so that one sum w carries both; a joint of several degrees of freedom is eliminated one column after the
     other, last first: a chain of massless bodies.
     """
-    for i in tree.records:
+
+    @tree.each
+    def rest(i):
         i.qdd = (0.0,) * len(i.labels)
+
     newton_euler(tree)
+    eliminate(tree)
+    return accelerate(tree)
+
+
+def eliminate(tree, locked=frozenset()):
+    """Leave in every record its pivots, with the torque that is left for each under the wrenches w.
+
+    A pivot goes with its column p and its tauhat of (28). Degrees of freedom that are locked, by label, do not move.
+    """
     start(tree)
 
     @tree.inward
-    def eliminate(i, p):
+    def pivots(i, p):
         i.pivots = []
-        for pk, tau, armature in reversed(list(zip(i.P.columns, i.tau, i.armature, strict=True))):
-            pivot = Pivot(i, pk, armature)
+        for k, pk, tau, armature in reversed(list(zip(i.labels, i.P.columns, i.tau, i.armature, strict=True))):
+            pivot = Lock() if k in locked else Pivot(i, pk, armature)
             tauhat = tau - power(i.w, pk)  # (28)
             i.w = pivot.push(i.w, tau, tauhat)  # (29)
             i.pivots.append((pk, pivot, tauhat))
         p.w += i.A.T @ i.w
         p.Mhat += i.A.T @ i.Mhat @ i.A  # (31)
 
+
+def accelerate(tree):
+    """Return the accelerations of pivots with their torques tauhat.                     [Saha2013] (32), (33)"""
     tree.ground.mu = Twist()
 
     @tree.outward
-    def accelerate(i, p):
+    def accelerations(i, p):
         i.mu = i.A @ p.mu
         i.qdd = []
         for pk, pivot, tauhat in reversed(i.pivots):
@@ -73,3 +88,14 @@ class Pivot:
         """Return the wrench that the joint passes on, w + psi tauhat."""
         passed = w + self.psi * tauhat
         return passed if self.along is None else passed.replaced(self.along, tau)
+
+
+class Lock:
+    """The pivot of a degree of freedom that does not move: everything passes."""
+
+    inverse = 0.0
+    psi = Wrench()
+
+    def push(self, w: Wrench, tau, tauhat) -> Wrench:
+        """Return the wrench as it came."""
+        return w

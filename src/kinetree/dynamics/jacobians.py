@@ -16,13 +16,14 @@ def jacobian(tree, frame: str, axes: str = "world"):
     chain = tree.chain(f)
     place(tree, chain)
     tip = f.record.T.then(f.R, f.r)
+    in_axes = _turn(tip.R, axes)
 
     @chain.each
     def columns(i):
         arm = sub(tip.r, i.T.r)
-        i.J = [_at(i.T.turn(pk), arm) for pk in i.P.columns]
+        i.J = [in_axes(_at(i.T.turn(pk), arm)) for pk in i.P.columns]
 
-    return _matrix(tree, chain, "J", tip.R if axes == "body" else None)
+    return tree.columns("J")
 
 
 def jacobian_rate(tree, frame: str, axes: str = "world"):
@@ -33,6 +34,7 @@ def jacobian_rate(tree, frame: str, axes: str = "world"):
     move(tree, chain)
     tip = f.record.T.then(f.R, f.r)
     speed = f.record.T.turn(_at(f.record.t, f.r))
+    in_axes = _turn(tip.R, axes)
 
     @chain.each
     def columns(i):
@@ -45,9 +47,9 @@ def jacobian_rate(tree, frame: str, axes: str = "world"):
             if axes == "body":  # the frame turns: d(R^T x) = R^T (dx - w x x)
                 J = _at(e, arm)
                 column = column - Twist(cross(speed.w, J.w), cross(speed.w, J.v))
-            i.dJ.append(column)
+            i.dJ.append(in_axes(column))
 
-    return _matrix(tree, chain, "dJ", tip.R if axes == "body" else None)
+    return tree.columns("dJ")
 
 
 def _at(t: Twist, arm) -> Twist:
@@ -55,12 +57,9 @@ def _at(t: Twist, arm) -> Twist:
     return Twist(t.w, add(t.v, cross(t.w, arm)))
 
 
-def _matrix(tree, chain, name: str, R) -> list:
-    columns = {}
-    for i in chain.records:
-        for k, t in zip(i.labels, getattr(i, name), strict=True):
-            if R is not None:
-                t = Twist(times(transpose(R), t.w), times(transpose(R), t.v))
-            columns[k] = t.entries()
-    zero = (0.0,) * 6
-    return [columns.get(k, zero)[row] for row in range(6) for k in range(tree.nv)]
+def _turn(R, axes: str):
+    """Return the function that turns a twist of the ground's axes into those asked for."""
+    if axes == "world":
+        return lambda t: t
+    back = transpose(R)
+    return lambda t: Twist(times(back, t.w), times(back, t.v))

@@ -55,18 +55,31 @@ def compile_assembly(assembly: str) -> bytes:
     return target.emit_object(module)
 
 
+@cache
+def add_memory_functions() -> None:
+    """Tell LLVM where the C library's memory comes from."""
+    _ready()
+    for name in ("malloc", "free"):
+        llvm.add_symbol(f"kt_{name}", _library_address(name))
+
+
 class Loaded:
     """Object code in memory; `address` is that of its kernel, alive as long as this object."""
 
-    def __init__(self, code: bytes) -> None:
+    def __init__(self, code: bytes, name: str = "kernel") -> None:
         """Link the object code into this process."""
         empty = llvm.parse_assembly("")
         self._engine = llvm.create_mcjit_compiler(empty, machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
-        self.address = self._engine.get_function_address("kernel")
-        if not self.address:
-            raise OSError("the object code has no kernel")
+        self.address = self.find(name)
+
+    def find(self, name: str) -> int:
+        """Return the address of a function."""
+        address = self._engine.get_function_address(name)
+        if not address:
+            raise OSError(f"the object code has no {name}")
+        return address
 
 
 def _library_address(name: str) -> int:

@@ -15,13 +15,16 @@ SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
 TOO_SHORT, TOO_MANY = 1.0, 2.0
 """Status of a run whose step fell below rounding, or whose steps were used up; 0 is well."""
 
+ASTRAY = 1e6
+"""Loops that are open by more than this times what is left alone did not close; near singular positions less may stay."""
+
 REPORT = ("evaluations", "accepted", "rejected", "status", "time", "step")
 """What the kernel reports of each run, in this order."""
 
 _PLACES = {name: k for k, name in enumerate((*REPORT, "old", "tried", "most"))}
 
 
-def emit_adaptive(program, dtype: str, pair, quaternions: list[int]) -> str:
+def emit_adaptive(program, dtype: str, pair, quaternions: list[int], closing=None) -> str:
     """Return the assembly of (q0, qd0[, parameters], times, rtol, atol, first, most) -> (q, qd, report).
 
     `pair` has the tableau a, b, c; the error weights e (and e3, of an 8(5,3) pair); its error's order q; a_extra and
@@ -30,7 +33,8 @@ def emit_adaptive(program, dtype: str, pair, quaternions: list[int]) -> str:
     """
     stages = len(pair.b) + 1 + len(pair.a_extra)
     settings = ["rtol", "atol", "first", "most"]
-    return _Adaptive(OdeKernel(program, dtype, stages, quaternions, settings, {"report": len(REPORT)}), pair).module()
+    o = OdeKernel(program, dtype, stages, quaternions, settings, {"report": len(REPORT)}, closing)
+    return _Adaptive(o, pair).module()
 
 
 class _Adaptive:
@@ -93,10 +97,14 @@ class _Adaptive:
             o.rates(self.fma_time(now, tried, c), s)
         o.advance(pair.b, tried, "%z", 0)
         o.normalize("%z")
+        o.close("%z")
         t.loop(o.n, 1, lambda j: o.store(o.load("%z", j), "%in", t.new(f"add i64 {j}, 1")))
         reached = self.select(self.compare("oge", tried, left), end, self.op("fadd", now, tried))
         o.rates(reached, self.regular)
         error = self.error(tried, rtol, atol)
+        if o.closing:  # a step that leads too far from closed loops is too long
+            astray = self.compare("ugt", o.load("%c", o.n), o.lanes.constant(ASTRAY))
+            error = self.select(astray, o.lanes.constant(1e3), error)
         good = self.both(self.compare("ole", error, o.lanes.constant(1.0)), active)
         factor = self.factor(error, good)
         self.set("old", now)

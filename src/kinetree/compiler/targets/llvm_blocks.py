@@ -158,9 +158,9 @@ def _store_rows(t, lanes, k: int, n: int, at: int) -> None:
     _pieces(t, n, L, piece)
 
 
-def output_vector(t, lanes, entry: str) -> str:
+def output_vector(t, lanes, entry: str, slots: str = "slots") -> str:
     """Return a pointer to the vector of an entry of the outputs."""
-    slot = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr @slots, i64 {entry}')}")
+    slot = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr @{slots}, i64 {entry}')}")
     return t.new(f"getelementptr {lanes.vector}, ptr %out, i64 {slot}")
 
 
@@ -305,19 +305,19 @@ def _reaches(t, lanes, top: str, limit: float) -> str:
     return t.new(f"icmp ne i{L} {t.new(f'bitcast {lanes.mask} {over} to i{L}')}, 0")
 
 
-def judge_inputs(t, lanes) -> None:
+def judge_inputs(t, lanes, mend: str = "mend") -> None:
     """Raise both counts at %bad if an input of the block is not finite, and mend large angles."""
 
     def unusual() -> None:
         one = t.new(f"zext i1 {_reaches(t, lanes, '%top', math.inf)} to i64")
         for place in ("%bad", t.new("getelementptr i64, ptr %bad, i64 1")):
             t.new(f"atomicrmw add ptr {place}, i64 {one} monotonic")
-        t.put("  call void @mend(ptr %in)")
+        t.put(f"  call void @{mend}(ptr %in)")
 
     t.if_(_reaches(t, lanes, "%top", llvm_math.LIMIT[lanes.bits]), unusual)
 
 
-def mend(lanes, w, angles: list[int]) -> str:
+def mend(lanes, w, angles: list[int], name: str = "mend") -> str:
     """Return the function that brings the angles of a block into one turn."""
     V = lanes.vector
     lines = len(w.lines)
@@ -327,4 +327,4 @@ def mend(lanes, w, angles: list[int]) -> str:
         w.do(f"store {V} {llvm_math.within_a_turn(w, x)}, ptr {p}, align 64")
     body = w.lines[lines:]
     del w.lines[lines:]
-    return "\n".join(["define internal void @mend(ptr %in) noinline #0 {", *body, "  ret void", "}"])
+    return "\n".join([f"define internal void @{name}(ptr %in) noinline #0 {{", *body, "  ret void", "}"])

@@ -10,9 +10,9 @@ ROUNDING = 1e-9
 """A number of steps that is whole but for this part is taken as whole."""
 
 
-def emit_explicit(program, dtype: str, tableau, quaternions: list[int]) -> str:
+def emit_explicit(program, dtype: str, tableau, quaternions: list[int], closing=None) -> str:
     """Return the assembly of (q0, qd0[, parameters], times, dt) -> (q, qd)."""
-    o = OdeKernel(program, dtype, len(tableau.b), quaternions, ["dt"], {})
+    o = OdeKernel(program, dtype, len(tableau.b), quaternions, ["dt"], {}, closing)
     t, S = o.t, o.lanes.scalar
 
     def step(begin: str, h: str, m: str) -> None:
@@ -23,6 +23,7 @@ def emit_explicit(program, dtype: str, tableau, quaternions: list[int]) -> str:
             o.rates(o.splat(t.new(f"fadd {S} {begin}, {elapsed}")), s)
         o.advance(tableau.b, wide, "%y", 0)
         o.normalize("%y")
+        o.close("%y")
 
     def run() -> None:
         o.keep("0")
@@ -31,9 +32,9 @@ def emit_explicit(program, dtype: str, tableau, quaternions: list[int]) -> str:
     return o.module(run)
 
 
-def emit_map(program, dtype: str, quaternions: list[int]) -> str:
+def emit_map(program, dtype: str, quaternions: list[int], closing=None) -> str:
     """Return the same for a program that makes a step itself: its last input is the step's length."""
-    o = OdeKernel(program, dtype, 1, quaternions, ["dt"], {})
+    o = OdeKernel(program, dtype, 1, quaternions, ["dt"], {}, closing)
     t, S = o.t, o.lanes.scalar
     place = sum(a.size for a in program.inputs) - 1
 
@@ -43,6 +44,7 @@ def emit_map(program, dtype: str, quaternions: list[int]) -> str:
         o.store(o.splat(h), "%in", place)
         o.rates(o.splat(t.new(f"fadd {S} {begin}, {elapsed}")), 0)
         t.loop(o.n, 1, lambda j: o.store(o.load("%k", j), "%y", j))
+        o.close("%y")
 
     def run() -> None:
         o.keep("0")

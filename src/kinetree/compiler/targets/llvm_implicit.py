@@ -16,10 +16,10 @@ CLOSE = 1e-9
 """Below this relative change of the stages, a change that does not shrink any more is rounding."""
 
 
-def emit_implicit(program, dtype: str, tableau, quaternions: list[int]) -> str:
+def emit_implicit(program, dtype: str, tableau, quaternions: list[int], closing=None) -> str:
     """Return the assembly of (q0, qd0[, parameters], times, dt) -> (q, qd)."""
     stages = len(tableau.b)
-    o = OdeKernel(program, dtype, 2 * stages, quaternions, ["dt"], {})
+    o = OdeKernel(program, dtype, 2 * stages, quaternions, ["dt"], {}, closing)
     return _Implicit(o, tableau, stages).module()
 
 
@@ -65,6 +65,7 @@ class _Implicit:
         o.advance(self.tableau.b, wide, "%y", 0)
         self.spoil()
         o.normalize("%y")
+        o.close("%y")
         del V
 
     def iterate(self, h: str, moments: list[str]) -> str:

@@ -30,8 +30,8 @@ LIBRARY = ("sin", "cos", "atan2", "asin", "acos", "atan", "tan", "exp", "log")
 """Functions of the C library that code may call, as kt_<name> on doubles."""
 
 
-def guarded_sines(w, x: str) -> tuple[str, str]:
-    """Write sine and cosine of an angle that may be large: one more test than `sines`, and a branch."""
+def guarded_sines(w, x: str, shift: str = "") -> tuple[str, str]:
+    """Write sine and cosine of an angle that may be large, and is shifted then: one more test, and a branch."""
     lanes = w.lanes
     V, mask = lanes.vector, lanes.mask
     over = w.new(f"fcmp ugt {V} {w.intrinsic('llvm.fabs', x)}, {lanes.constant(LIMIT[lanes.bits])}")
@@ -43,7 +43,8 @@ def guarded_sines(w, x: str) -> tuple[str, str]:
     small = within_a_turn(w, x)
     w.do(f"br label %{merge}")
     w.begin(merge)
-    return sines(w, w.new(f"phi {V} [ {x}, %{here} ], [ {small}, %{cold} ]"))
+    angle = w.new(f"phi {V} [ {x}, %{here} ], [ {small}, %{cold} ]")
+    return sines(w, w.new(f"fadd {V} {angle}, {shift}") if shift else angle)
 
 
 def within_a_turn(w, x: str) -> str:

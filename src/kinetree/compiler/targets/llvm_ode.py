@@ -13,18 +13,25 @@ from .llvm_blocks import copy_entries, judge_inputs, mend, output_vector, scan
 from .llvm_ir import LANES, Writer, arithmetic, attributes, bare_angles, slots_of
 from .llvm_writer import Text
 
+ROUNDS = 10
+"""Steps of Newton's method that close a state's loops; from a step of an integrator two are usual."""
+
 
 class OdeKernel:
     """The assembly of a kernel that integrates, in the making.
 
     `program` has the inputs t, q, qd and perhaps parameters, and the outputs dq and dqd. The kernel is NumPy's inner
-    loop for (q0, qd0[, parameters], times, *settings) -> (q, qd at the times, *results); settings are scalars.
+    loop for (q0, qd0[, parameters], times, *settings) -> (q, qd at the times, *results); settings are scalars. `closing`
+    is a Program of the same inputs, up to the parameters it has, for mechanisms with loops: (q one step of Newton
+    further, qd that keeps the loops closed, gap over what is allowed).
     """
 
     def __init__(
-        self, program, dtype: str, stages: int, quaternions: list[int], settings: list[str], results: dict[str, int]
-    ) -> None:
+        self, program, dtype: str, stages: int, quaternions: list[int], settings: list[str], results: dict[str, int],
+        closing=None,
+    ) -> None:  # fmt: skip
         """Name the arguments: `results` maps names to numbers of entries."""
+        self.closing = closing
         self.program, self.lanes, self.stages, self.quaternions = program, LANES[dtype], stages, quaternions
         self.nq, self.nv = program.inputs[1].size, program.inputs[2].size
         self.n = self.nq + self.nv
@@ -38,16 +45,10 @@ class OdeKernel:
     def module(self, run: Callable[[], None]) -> str:
         """Return the whole module; `run` writes what happens to a block whose state is in %y."""
         w = Writer(self.lanes)
-        arithmetic(self.program, w)
-        body, w.lines = w.lines, []
-        parts = [
-            "define internal void @body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out) noinline #0 {",
-            "entry:",
-            *body,
-            "  ret void",
-            "}",
-            self._rates(w),
-            mend(self.lanes, w, bare_angles(self.program)[1]),
+        parts = self._called(self.program, w, "rates")
+        if self.closing:
+            parts += self._called(self.closing, w, "closing")
+        parts += [
             self._kernel(run),
             llvm_math.exact_functions(self.lanes, w),
             *sorted(w.used | self.t.used),
@@ -55,30 +56,38 @@ class OdeKernel:
         ]
         return "\n".join(parts)
 
-    def _rates(self, w: Writer) -> str:
-        """Return `rates(in, k, bad)`: the body on a block that is looked at first, its results in their order."""
-        V, slots = self.lanes.vector, slots_of(self.program)
+    def _called(self, program, w: Writer, name: str) -> list[str]:
+        """Return `name(in, k, bad)`: a Program on a block that is looked at first, its results in their order."""
+        V, slots = self.lanes.vector, slots_of(program)
+        w.label = "entry"
+        arithmetic(program, w)
+        body, w.lines = w.lines, []
         t = Text()
         t.put(
-            f"@slots = internal constant [{len(slots)} x i64] [{', '.join(f'i64 {j}' for j in slots)}]",
-            "define internal void @rates(ptr %in, ptr %k, ptr %bad) noinline #0 {",
+            f"define internal void @{name}_body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out) noinline #0 {{",
+            "entry:",
+            *body,
+            "  ret void",
+            "}",
+            f"@{name}_slots = internal constant [{len(slots)} x i64] [{', '.join(f'i64 {j}' for j in slots)}]",
+            f"define internal void @{name}(ptr %in, ptr %k, ptr %bad) noinline #0 {{",
             "compute:",
             f"  %out = alloca {V}, i64 {max(slots) + 1}, align 64",
             f"  %top = alloca {self.lanes.integers}, align 64",
             f"  store {self.lanes.integers} zeroinitializer, ptr %top, align 64",
         )
-        scan(t, self.lanes, "%in", sum(a.size for a in self.program.inputs), "%top")
-        judge_inputs(t, self.lanes)
-        t.put("  call void @body(ptr %in, ptr %out)")
+        scan(t, self.lanes, "%in", sum(a.size for a in program.inputs), "%top")
+        judge_inputs(t, self.lanes, f"{name}_mend")
+        t.put(f"  call void @{name}_body(ptr %in, ptr %out)")
 
         def move(j: str) -> None:
-            x = t.new(f"load {V}, ptr {output_vector(t, self.lanes, j)}, align 64")
+            x = t.new(f"load {V}, ptr {output_vector(t, self.lanes, j, f'{name}_slots')}, align 64")
             t.put(f"  store {V} {x}, ptr {t.new(f'getelementptr {V}, ptr %k, i64 {j}')}, align 64")
 
         t.loop(len(slots), 1, move)
         t.put("  ret void", "}")
         w.used |= t.used
-        return t.text()
+        return [t.text(), mend(self.lanes, w, bare_angles(program)[1], f"{name}_mend")]
 
     def _kernel(self, run: Callable[[], None]) -> str:
         t, V = self.t, self.lanes.vector
@@ -89,6 +98,9 @@ class OdeKernel:
             f"  %y = alloca {V}, i64 {self.n}, align 64",
             f"  %z = alloca {V}, i64 {self.n}, align 64",
             f"  %k = alloca {V}, i64 {self.n * self.stages}, align 64",
+            f"  %c = alloca {V}, i64 {self.n + 1 if self.closing else 1}, align 64",
+            f"  %shut = alloca {V}, align 64",
+            "  %rounds = alloca i64",
             "  %n = load i64, ptr %dims",
             "  %last = sub i64 %n, 1",
         )
@@ -206,6 +218,41 @@ class OdeKernel:
         """Write k_stage = rates at the time `now` (a vector) of the state in %in."""
         self.t.put(f"  store {self.lanes.vector} {now}, ptr %in, align 64")
         self.t.put(f"  call void @rates(ptr %in, ptr {self.at('%k', stage * self.n)}, ptr %bad)")
+
+    def close(self, block: str) -> None:
+        """Write Newton's method on a state until its loops are closed, each lane for itself, and then on its speeds.
+
+        What is left of the gap is the last vector of %c.
+        """
+        if not self.closing:
+            return
+        t, V, mask = self.t, self.lanes.vector, self.lanes.mask
+
+        def once() -> str:
+            t.loop(self.n, 1, lambda j: self.store(self.load(block, j), "%in", t.new(f"add i64 {j}, 1")))
+            t.put("  call void @closing(ptr %in, ptr %c, ptr %bad)")
+            before = t.new(f"fcmp ogt {V} {self.load('%shut', 0)}, zeroinitializer")
+            small = t.new(f"fcmp ule {V} {self.load('%c', self.n)}, {self.lanes.constant(1.0)}")
+            after = t.new(f"or {mask} {before}, {small}")
+            for first, count, change in ((0, self.nq, t.new(f"xor {mask} {after}, splat (i1 true)")),
+                                         (self.nq, self.nv, t.new(f"xor {mask} {before}, {after}"))):  # fmt: skip
+                t.loop(count, 1, lambda j, f=first, c=change: self._taken(block, t.new(f"add i64 {j}, {f}"), c))
+            one = t.new(f"select {mask} {after}, {V} {self.lanes.constant(1.0)}, {V} zeroinitializer")
+            t.put(f"  store {V} {one}, ptr %shut, align 64")
+            rounds = t.new(f"add i64 {t.new('load i64, ptr %rounds')}, 1")
+            t.put(f"  store i64 {rounds}, ptr %rounds")
+            bits = t.new(f"bitcast {mask} {after} to i{self.lanes.count}")
+            left = t.new(f"icmp ne i{self.lanes.count} {bits}, -1")
+            return t.new(f"and i1 {left}, {t.new(f'icmp slt i64 {rounds}, {ROUNDS}')}")
+
+        t.put(f"  store {V} zeroinitializer, ptr %shut, align 64", "  store i64 0, ptr %rounds")
+        t.repeat(once)
+
+    def _taken(self, block: str, j: str, change: str) -> None:
+        """Write an entry of %c into a state where lanes change."""
+        t, V = self.t, self.lanes.vector
+        y = t.new(f"select {self.lanes.mask} {change}, {V} {self.load('%c', j)}, {V} {self.load(block, j)}")
+        self.store(y, block, j)
 
     def size(self, x: str) -> str:
         """Write |x|."""

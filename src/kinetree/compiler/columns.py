@@ -1,0 +1,59 @@
+"""Column: one number of many bodies, as a scalar for the algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+
+class Column:
+    """An array that behaves as one scalar; unlike an array it has no truth, and equals nothing but itself."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: np.ndarray) -> None:
+        """Hold an array."""
+        self.x = x
+
+    def sqrt(self) -> Column:
+        """Return the square roots."""
+        return Column(np.sqrt(self.x))
+
+    def where(self, yes: Any, no: Any) -> Column:
+        """Return `yes` where this is true."""
+        return Column(np.where(self.x, _plain(yes), _plain(no)))
+
+    def __neg__(self) -> Column:
+        return Column(-self.x)
+
+
+def _plain(a: Any) -> Any:
+    return a.x if isinstance(a, Column) else a
+
+
+def _operator(name: str) -> Callable[[Column, Any], Column]:
+    def method(self: Column, other: Any) -> Column:
+        return Column(getattr(self.x, name)(_plain(other)))
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    for _full in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Column, _full, _operator(_full))
+for _full in ("__lt__", "__gt__"):
+    setattr(Column, _full, _operator(_full))
+
+
+def columns(rows: Iterable[Any]) -> Any:
+    """Return rows of numbers as a tuple of columns."""
+    table = np.array(list(rows), dtype=float)
+    return tuple(map(Column, np.ascontiguousarray(table.T))) if table.size else ()
+
+
+def column_matrix(matrices: Iterable[Any]) -> Any:
+    """Return 3x3 matrices as one of columns."""
+    table = np.ascontiguousarray(np.array(list(matrices), dtype=float).reshape(-1, 9).T)
+    return tuple(tuple(Column(table[3 * a + b]) for b in range(3)) for a in range(3))

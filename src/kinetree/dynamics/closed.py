@@ -1,0 +1,135 @@
+"""Closed loops: multipliers by the O(n) factors, and what keeps loops closed."""
+
+from __future__ import annotations
+
+from ..algebra.definite import Definite
+from ..algebra.spatial import Wrench, power
+from . import forward
+from .closure import Row, rows
+from .inverse import newton_euler
+
+
+def forward_dynamics(tree, rate: float = 0.0):
+    """I qdd = tau - h + J^T lambda with J qdd + dJ/dt qd = 0                                 [Saha2013] (50)-(54).
+
+    With a `rate` a [1/s], Baumgarte's: J qdd + dJ/dt qd + 2 a J qd + a^2 residual = 0; gaps decay as exp(-a t).
+    """
+    if not tree.mechanism.closures:
+        return forward.forward_dynamics(tree)
+    pulls = _dynamics(tree)
+    rates = [row.bias + 2.0 * rate * row.rate + rate * rate * row.residual for row in pulls.rows]
+    pulls.balance(rates)
+    return forward.accelerate(tree)
+
+
+def multipliers(tree):
+    """Return lambda of every equation, zero for those that the others imply.                    [Saha2013] (54)"""
+    pulls = _dynamics(tree)
+    return pulls.balance([row.bias for row in pulls.rows])
+
+
+def closing_step(tree, locked=frozenset()):
+    """Return the dq that closes the loops to first order, the least one as the masses weigh it.
+
+    dq = -I^-1 J^T (J I^-1 J^T)^-1 residual: Newton's method. Degrees of freedom that are locked, by label, stay.
+    """
+    pulls = at_rest(tree, locked)
+    pulls.balance([row.residual for row in pulls.rows])
+    return forward.accelerate(tree)
+
+
+def closing_speed(tree, locked=frozenset()):
+    """Return the speeds with J qd = 0 nearest to qd in kinetic energy: those after an impact of the loops."""
+    pulls = at_rest(tree, locked)
+    pulls.balance([row.rate for row in pulls.rows])
+    change = forward.accelerate(tree)
+    return [v + dv for v, dv in zip(tree.joints("qd"), change, strict=True)]
+
+
+class Pulls:
+    """What unit multipliers do to the pivots of an eliminated tree: y = U^-1 J^T, one column an equation.
+
+    J I^-1 J^T = y^T D^-1 y: the inertia matrix is neither formed nor inverted.                     [Saha2013] (54)
+    Equations that hold by themselves (tree.closing) take no part.
+    """
+
+    def __init__(self, tree, equations: list[Row]) -> None:
+        """Carry the wrenches of all multipliers inward through the pivots, as `eliminate` did with w."""
+        self.tree, self.rows = tree, equations
+        for i in (*tree.records, tree.ground):
+            i.W = {}
+        for k in tree.closing.kept:
+            for _, tip, w in equations[k].wrenches:
+                tip.W[k] = tip.W.get(k, Wrench()) - w
+
+        @tree.inward
+        def carry(i, p):
+            i.pulls = []
+            for label, (pk, pivot, _) in zip(reversed(i.labels), i.pivots, strict=True):
+                torques = {k: equations[k].torques.get(label, 0.0) for k in tree.closing.kept}
+                torques = {k: x for k, x in torques.items() if k in i.W or label in equations[k].torques}
+                y = {k: x - power(i.W.get(k, Wrench()), pk) for k, x in torques.items()}
+                i.W = {k: pivot.push(i.W.get(k, Wrench()), x, y[k]) for k, x in torques.items()}
+                i.pulls.append(y)
+            for k, w in i.W.items():
+                p.W[k] = p.W.get(k, Wrench()) + i.A.T @ w
+
+    def diagonal(self) -> list:
+        """Return the diagonal of J I^-1 J^T."""
+        return [self._product(k, k) for k in range(len(self.rows))]
+
+    def balance(self, rates: list) -> list:
+        """Return the multipliers with J qdd = -rates, and add what they pull to the torques of the pivots.
+
+        Done twice: the second time finds what rounding left of the first, which near singular positions is more than
+        that of an orthogonal factorisation (Bjorck's corrected seminormal equations).
+        """
+        closing, total = self.tree.closing, [0.0] * len(self.rows)
+        S = [[self._product(k, m) for m in closing.kept[: n + 1]] for n, k in enumerate(closing.kept)]
+        factors = Definite(S, closing.tolerance, [closing.tolerance * closing.sizes[k] for k in closing.kept])
+        for _ in range(2):
+            wanted = self._wanted(rates)
+            change = dict(zip(closing.kept, factors.solve([wanted[k] for k in closing.kept]), strict=True))
+            self._apply(change)
+            total = [x + change.get(k, 0.0) for k, x in enumerate(total)]
+        return total
+
+    def _wanted(self, rates: list) -> list:
+        """Return -(rates + J qdd) with the torques that the pivots have."""
+        out = [-x for x in rates]
+        for i in self.tree.records:
+            for (_, pivot, tauhat), y in zip(i.pivots, i.pulls, strict=True):
+                for k, x in y.items():
+                    out[k] = out[k] - x * (tauhat * pivot.inverse)
+        return out
+
+    def _apply(self, multipliers: dict) -> None:
+        for i in self.tree.records:
+            i.pivots = [
+                (pk, pivot, sum((x * multipliers[k] for k, x in y.items()), start=tauhat))
+                for (pk, pivot, tauhat), y in zip(i.pivots, i.pulls, strict=True)
+            ]
+
+    def _product(self, k: int, m: int):
+        total = 0.0
+        for i in self.tree.records:
+            for (_, pivot, _), y in zip(i.pivots, i.pulls, strict=True):
+                if k in y and m in y:
+                    total = total + y[k] * y[m] * pivot.inverse
+        return total
+
+
+def _dynamics(tree) -> Pulls:
+    for i in tree.records:
+        i.qdd = (0.0,) * len(i.labels)
+    newton_euler(tree)
+    forward.eliminate(tree)
+    return Pulls(tree, rows(tree))
+
+
+def at_rest(tree, locked=frozenset()) -> Pulls:
+    """Return the pulls on the tree where nothing else acts on it."""
+    for i in tree.records:
+        i.w, i.tau = Wrench(), (0.0,) * len(i.labels)
+    forward.eliminate(tree, locked)
+    return Pulls(tree, rows(tree))

@@ -1,0 +1,102 @@
+"""The equations that close loops, and their Jacobian J: block rows of N between the two ends of each loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import loops
+from ..algebra.poses import Pose
+from ..algebra.spatial import Twist, TwistRate, Wrench, power
+from ..algebra.vectors import add, cross, dot, matmul, sub, times, transpose
+
+
+@dataclass(frozen=True)
+class Row:
+    """One equation: its residual, the rate J qd of it, and the part dJ/dt qd of its acceleration.
+
+    A unit multiplier acts by `wrenches`, each on a body (in its working frame) at the end of a chain of bodies, which
+    is empty where the body carries the other end too; or by `torques` on degrees of freedom, by label.
+    """
+
+    residual: Any
+    rate: Any
+    bias: Any
+    wrenches: tuple[tuple[list, Any, Wrench], ...] = ()
+    torques: dict[int, Any] = field(default_factory=dict)
+
+
+def rows(tree) -> list[Row]:
+    """Return the equations of all loops, then those of the couplings."""
+    out = [row for loop in tree.loops for row in _of_loop(loop)]
+    for coupling in tree.couplings:
+        residual, rate = -coupling.offset, 0.0
+        torques: dict[int, Any] = {}
+        for i, ratio in coupling.terms:
+            residual, rate = residual + ratio * i.q[0], rate + ratio * i.qd[0]
+            torques[i.labels[0]] = torques.get(i.labels[0], 0.0) + ratio
+        out.append(Row(residual, rate, 0.0, torques=torques))
+    return out
+
+
+def closure_residual(tree):
+    """Return the residual of every equation [m, rad]: zero where the loops are closed."""
+    return [row.residual for row in rows(tree)]
+
+
+def closure_bias(tree):
+    """Return dJ/dt qd of every equation: J qdd + dJ/dt qd = 0 keeps loops closed.              [Saha2013] (53)"""
+    return [row.bias for row in rows(tree)]
+
+
+def closure_jacobian(tree):
+    """Return J of every equation, row by row: J qd = 0 keeps loops closed.                      [Saha2013] (52)
+
+    A row is what the joints feel of a unit multiplier, whose wrenches travel inward to where the two ends meet.
+    """
+    out = []
+    for row in rows(tree):
+        entries = dict(row.torques)
+        for chain, _, w in row.wrenches:
+            for i in reversed(chain):
+                for k, pk in zip(i.labels, i.P.columns, strict=True):
+                    entries[k] = power(w, pk)
+                w = i.A.T @ w
+        out += [entries.get(k, 0.0) for k in range(tree.nv)]
+    return out
+
+
+def _of_loop(loop) -> list[Row]:
+    """Return the equations of a loop.
+
+    The two ends move as if the last body that both have in common stood still: only that enters their relative motion.
+    With [w; v] the twist of frame b relative to frame a, in a's axes, at b's origin, the rate of an equation is
+    n . w + f . v, and its bias that of the rates that are left with qdd = 0.
+    """
+    (Ta, ta, da), (Tb, tb, db) = _end(loop.chain_a, loop.a), _end(loop.chain_b, loop.b)
+    back = transpose(Ta.R)
+    r, R = times(back, sub(Tb.r, Ta.r)), matmul(back, Tb.R)
+    w = sub(times(R, tb.w), ta.w)
+    v = sub(times(R, tb.v), add(ta.v, cross(ta.w, r)))
+    dw = sub(times(R, db.dw), add(da.dw, cross(ta.w, w)))
+    whirl = cross(ta.w, v)  # Coriolis, twice
+    dv = sub(times(R, db.dv), add(add(da.dv, times(da.U, r)), add(whirl, whirl)))
+    toward, out = transpose(R), []
+    for e in loops.equations(loop.loop, r, R, w, v):
+        rate = dot(e.n, w) + dot(e.f, v)
+        bias = dot(e.n, dw) + dot(e.f, dv) + dot(e.dn, w) + dot(e.df, v)
+        on_b = loop.b.A.T @ Wrench(times(toward, e.n), times(toward, e.f))
+        on_a = -(loop.a.A.T @ Wrench(add(e.n, cross(r, e.f)), e.f))
+        ends = [(loop.chain_a, loop.a.record, on_a), (loop.chain_b, loop.b.record, on_b)]
+        out.append(Row(e.residual, rate, bias, tuple(ends)))
+    return out
+
+
+def _end(chain: list, frame) -> tuple[Pose, Twist, TwistRate]:
+    """Return pose, twist and twist rate (with qdd = 0) of a frame in the body that the chain starts from."""
+    T, t, dt = Pose(), Twist(), TwistRate()
+    for i in chain:
+        T = T @ i.A
+        t = i.A @ t + i.P @ i.qd
+        dt = i.A @ dt + i.P.bias(t, i.qd)
+    return T.then(frame.R, frame.r), frame.A @ t, frame.A @ dt

@@ -1,0 +1,237 @@
+"""Chains and ropes of any number of links, as mechanisms: 100,000 links are made in a second.
+
+Links are solid cylinders along their frame's x axis, each joint at the end of the link before. The parts are right by
+construction, so that no check is run on every one of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import joints as joint_kinds
+from ..algebra.vectors import IDENTITY, Matrix
+from ..errors import InputError
+from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Placement, Shape
+from ..model.parts import Limits
+from .given import not_negative, positive, vector, whole
+
+ALONG, ACROSS, UP = IDENTITY
+ROPE_JOINTS = {"revolute": 1, "universal": 2, "euler": 3, "spherical": 3}
+"""The joints a rope may have, with their degrees of freedom: bending in a plane, both ways, and twist as well."""
+UPRIGHT: Matrix = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0))
+"""Axes whose x points down."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A solid cylinder along x, from the joint at its origin: length [m], mass [kg] and radius [m]."""
+
+    length: float
+    mass: float
+    radius: float
+
+    @property
+    def inertia(self) -> tuple[float, ...]:
+        """The inertia about the mass centre."""
+        across = self.mass * (3 * self.radius**2 + self.length**2) / 12
+        return (self.mass * self.radius**2 / 2, across, across, 0.0, 0.0, 0.0)
+
+    @property
+    def shape(self) -> Shape:
+        """The cylinder to draw."""
+        place = Placement((self.length / 2, 0.0, 0.0), UPRIGHT)
+        return Shape("cylinder", (self.radius, self.length), place)
+
+    def body(self, name: str, load: float = 0.0) -> Body:
+        """Return the body, with a load [kg] as a point at its end."""
+        mass = self.mass + load
+        middle = (self.mass / 2 + load) * self.length / mass
+        xx, yy, zz, *rest = self.inertia
+        more = self.mass * (middle - self.length / 2) ** 2 + load * (self.length - middle) ** 2
+        return Body(name, mass, (middle, 0.0, 0.0), (xx, yy + more, zz + more, *rest), (self.shape,))
+
+
+def chain_mechanism(
+    n: int,
+    *,
+    joint: str = "revolute",
+    length: float = 0.1,
+    mass: float = 0.1,
+    radius: float | None = None,
+    planar: bool = False,
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    name: str = "chain",
+) -> Mechanism:
+    """Return n equal links in a row along x, each a cylinder of a length [m], mass [kg] and radius [m].
+
+    Joints with an axis turn about y and z by turns, or all about y (`planar`). The radius is a tenth of the length if
+    not given. Frame "tip" is the end of the last link.
+    """
+    count = whole(n, "n", "link")
+    if joint not in joint_kinds.KINDS:
+        raise InputError(f"joint is {joint!r}; expected one of {', '.join(joint_kinds.KINDS)}")
+    link = Link(
+        positive(length, "length"),
+        positive(mass, "mass"),
+        positive(length / 10 if radius is None else radius, "radius"),
+    )
+    body, end = link.body("link"), Placement((link.length, 0.0, 0.0))
+    axes = (ACROSS, ACROSS if planar else UP)
+    others = (UP, UP if planar else ACROSS) if joint == "universal" else (None, None)
+    names = [f"link{k + 1}" for k in range(count)]
+    bodies = tuple(Body(x, body.mass, body.com, body.inertia, body.shapes) for x in names)
+    above, places, none = (GROUND, *names), (Placement(), *[end] * (count - 1)), Limits()
+    joints = tuple(
+        Joint(f"joint{k + 1}", joint, above[k], names[k], places[k], axes[k % 2], others[k % 2], limits=none)
+        for k in range(count)
+    )
+    tip = Frame("tip", names[-1], end)
+    return Mechanism(name, bodies, joints, (tip,), gravity=vector(gravity, "gravity"))
+
+
+def rope_mechanism(
+    length: float,
+    n: int,
+    *,
+    mass_per_metre: float,
+    radius: float,
+    bending: float = 0.0,
+    torsion: float = 0.0,
+    damping: float = 0.0,
+    ends: tuple[str, str | float] = ("pinned", "free"),
+    joint: str = "universal",
+    span: float | None = None,
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    name: str = "rope",
+) -> Mechanism:
+    """Return a rope of n links that hangs from the ground's origin; a bridge, where both ends are pinned.
+
+    Args:
+        length: of the rope [m]; a link has length / n.
+        n: the number of links.
+        mass_per_metre: [kg/m].
+        radius: of the rope [m]; it decides the links' inertia about their own axis.
+        bending: the bending stiffness EI [N m^2]. A joint between two links has EI / link length [N m/rad] about each
+            axis across the rope: the beam's curvature, gathered in the joints.
+        torsion: the torsional stiffness GJ [N m^2], in the same way; only joint="euler" can twist and resist it.
+        damping: the bending (and torsional) damping [N m^2 s]: a joint has damping / link length [N m s/rad].
+        ends: the first is "pinned"; the second "free", a load [kg] as a point mass, or "pinned": then the loop "end",
+            a spherical joint, holds it at the same height, and the rope spans along x.
+        joint: "universal" bends both ways, "euler" also twists (yzx), "spherical" does both by quaternions, without
+            springs, "revolute" bends in the x-z plane.
+        span: the distance of pinned ends [m], 0.9 of the length if not given. `guess` is an arc that sags between them.
+        gravity: [m/s^2].
+        name: of the mechanism.
+    """
+    count = whole(n, "n", "link")
+    link = Link(
+        positive(length, "length") / count,
+        positive(mass_per_metre, "mass_per_metre") * length / count,
+        positive(radius, "radius"),
+    )
+    load = _load(ends)
+    bridge = ends[1] == "pinned"
+    start = Placement() if bridge else Placement(rotation=UPRIGHT)
+    bodies, joints, springs = rope_parts(
+        link, count, joint=joint, bending=bending, torsion=torsion, damping=damping, start=start, load=load
+    )
+    end = Placement((link.length, 0.0, 0.0))
+    loops, guess = (), ()
+    if bridge:
+        reach = 0.9 * length if span is None else positive(span, "span")
+        if reach > length:
+            raise InputError(f"the span is {reach:g} m; expected no more than the length, {length:g} m")
+        loops = (Loop("end", "spherical", bodies[-1].name, GROUND, end, Placement((reach, 0.0, 0.0))),)
+        guess = _arc(link.length, reach, joint, joints)
+    elif span is not None:
+        raise InputError("a span is given, but only one end is pinned; ends=('pinned', 'pinned') has one")
+    return Mechanism(
+        name, bodies, joints, (Frame("tip", bodies[-1].name, end),), loops, forces=springs,
+        gravity=vector(gravity, "gravity"), guess=guess,
+    )  # fmt: skip
+
+
+def rope_parts(
+    link: Link,
+    n: int,
+    *,
+    joint: str = "universal",
+    bending: float = 0.0,
+    torsion: float = 0.0,
+    damping: float = 0.0,
+    parent: str = GROUND,
+    start: Placement = Placement(),
+    load: float = 0.0,
+    prefix: str = "",
+) -> tuple[tuple[Body, ...], tuple[Joint, ...], tuple[ForceElement, ...]]:
+    """Return bodies, joints and springs of a rope that begins at a place on a parent: trees of ropes are made of these.
+
+    The stiffnesses and the damping are those of the rope; names begin with `prefix`. The first joint has no spring.
+    """
+    if joint not in ROPE_JOINTS:
+        raise InputError(f"joint is {joint!r}; expected one of {', '.join(ROPE_JOINTS)}")
+    stiffness = [not_negative(bending, "bending") / link.length] * min(ROPE_JOINTS[joint], 2)
+    if joint == "euler":
+        stiffness.append(not_negative(torsion, "torsion") / link.length)
+    elif torsion:
+        raise InputError(f"torsion is {torsion:g} N m^2, but {joint} joints cannot twist against it; use joint='euler'")
+    if joint == "spherical" and bending:
+        raise InputError(
+            f"bending is {bending:g} N m^2, but spherical joints have no springs; use 'universal' or 'euler'"
+        )
+    losses = (not_negative(damping, "damping") / link.length,) * ROPE_JOINTS[joint] if damping else ()
+    names = [f"{prefix}link{k + 1}" for k in range(n)]
+    plain, last = link.body(""), link.body(names[-1], load)
+    bodies = (*(Body(x, plain.mass, plain.com, plain.inertia, plain.shapes) for x in names[:-1]), last)
+    end, none = Placement((link.length, 0.0, 0.0)), Limits()
+    second = UP if joint == "universal" else None
+    above = (parent, *names)
+    joints = tuple(
+        Joint(
+            f"{prefix}joint{k + 1}", joint, above[k], names[k], end if k else start, ACROSS, second,
+            sequence="yzx", limits=none, damping=losses,
+        )
+        for k in range(n)
+    )  # fmt: skip
+    coefficients = tuple((f"stiffness_{d + 1}", x) for d, x in enumerate(stiffness))
+    springs = tuple(
+        ForceElement(f"{prefix}spring{k + 1}", "joint_spring", names[k - 1], names[k], coefficients=coefficients)
+        for k in range(1, n if any(stiffness) else 1)
+    )
+    return bodies, joints, springs
+
+
+def _arc(link: float, span: float, joint: str, joints: Sequence[Joint]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return coordinates at which the links lie on an arc that sags below the two ends."""
+    n = len(joints)
+
+    def chord(bend: float) -> float:
+        return link * math.sin(n * bend / 2) / math.sin(bend / 2) if bend else link * n
+
+    low, high = 0.0, 2 * math.pi / n  # a full circle has no chord
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if chord(middle) > span else (low, middle)
+    angles = [(n - 1) * low / 2] + [-low] * (n - 1)  # turning about y leads x down
+
+    def coordinates(angle: float) -> tuple[float, ...]:
+        if joint == "spherical":
+            return (0.0, math.sin(angle / 2), 0.0, math.cos(angle / 2))
+        return (angle, *(0.0,) * (ROPE_JOINTS[joint] - 1))
+
+    return tuple((j.name, coordinates(a)) for j, a in zip(joints, angles, strict=True))
+
+
+def _load(ends: Any) -> float:
+    if not isinstance(ends, tuple | list) or len(ends) != 2 or ends[0] != "pinned":
+        raise InputError(
+            f"ends is {ends!r}; expected ('pinned', 'free'), ('pinned', 'pinned') or ('pinned', load in kg)"
+        )
+    if isinstance(ends[1], str):
+        if ends[1] not in ("free", "pinned"):
+            raise InputError(f"the second end is {ends[1]!r}; expected 'free', 'pinned' or a load in kg")
+        return 0.0
+    return not_negative(ends[1], "load")

@@ -1,0 +1,147 @@
+"""Closed mechanisms for tests: random trees with loops that close where they are drawn, and motions of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+import kinetree as kt
+import strategies
+from kinetree import joints, loops
+from kinetree.formulations.closed_system import closed_equations
+from kinetree.formulations.kinematics import body_states
+from kinetree.model import GROUND, Body, Coupling, Joint, Loop, Mechanism, Placement, assemble
+from strategies import nested
+
+KINDS = tuple(loops.KINDS)
+DRIVES = {
+    "four_bar": ["crank"],
+    "slider_crank": ["crank"],
+    "spatial_slider_crank": ["crank"],
+    "five_bar": ["left_crank", "right_crank"],
+    "three_rrr": ["joint1", "joint4", "joint6"],
+    "stewart": [f"leg{k}" for k in range(1, 7)],
+    "parallelogram": ["rocker"],
+    "gear_train": ["input"],
+}
+"""The actuated joints of the library's closed mechanisms: as many as they have degrees of freedom."""
+
+
+def displaced(loop: Loop, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return a place and a rotation of frame b in frame a, in the loop's axes, at which the loop is closed."""
+    R = np.array(strategies.rotation(rng))
+    if loop.kind == "rod":
+        return R @ [loop.length, 0.0, 0.0], np.array(strategies.rotation(rng))
+    if loop.kind == "point_on_line":
+        return np.array([0.0, 0.0, rng.normal()]), R
+    if loop.kind == "point_on_plane":
+        return np.array([*rng.normal(size=2), 0.0]), R
+    joint = Joint("cut", loop.kind, "a", "b", axis=loop.axis, axis2=loop.axis2, pitch=loop.pitch)
+    kind = joints.kind(loop.kind)
+    before, turn, after = kind.displacement(joint, [float(x) for x in kind.random(joint, rng)])
+    turn = np.array(turn.matrix(), dtype=float)
+    return np.array(before) + turn @ np.array(after), turn
+
+
+def looped(mechanism: Mechanism, q, loop: Loop, rng: np.random.Generator) -> Loop:
+    """Return the loop with the placement b at which it is closed at q."""
+    stand = {GROUND: (np.eye(3), np.zeros(3))} | {s.name: (s.R, s.o) for s in body_states(mechanism, q)}
+    (Ra, oa), (Rb, ob) = stand[loop.body_a], stand[loop.body_b]
+    axes = np.array(loops.frame(loop))
+    r, R = displaced(loop, rng)
+    Aa = Ra @ np.array(loop.placement_a.rotation) @ axes
+    x = oa + Ra @ np.array(loop.placement_a.translation) + Aa @ r
+    return replace(loop, placement_b=Placement(nested(Rb.T @ (x - ob)), nested(Rb.T @ Aa @ R @ axes.T)))
+
+
+def random_loop(name: str, kind: str, a: str, b: str, rng: np.random.Generator) -> Loop:
+    """Return a loop of a kind with awkward numbers; its placement b is left to `looped`."""
+    axis = rng.normal(size=3)
+    return Loop(
+        name,
+        kind,
+        a,
+        b,
+        strategies.placement(rng),
+        axis=nested(axis),
+        axis2=nested(np.cross(axis, rng.normal(size=3))) if kind == "universal" else None,
+        pitch=0.3 if kind == "helical" else 0.0,
+        length=0.7 if kind == "rod" else 0.0,
+    )
+
+
+def closed(tree: Mechanism, ends: list[tuple[str, str, str]], seed: int, *, coupled: bool = False):
+    """Return a tree with loops of (kind, body a, body b), a coupling if asked for, and the q where they are closed."""
+    rng = np.random.default_rng(seed)
+    q = kt.System(tree).random_state(rng)[0]
+    made = [looped(tree, q, random_loop(f"loop{k}", *end, rng), rng) for k, end in enumerate(ends)]
+    at, guess = 0, {}
+    for joint in tree.joints:
+        guess[joint.name] = q[at : at + joints.kind(joint.kind).NQ].tolist()
+        at += joints.kind(joint.kind).NQ
+    single = [j.name for j in tree.joints if joints.kind(j.kind).NQ == 1]
+    couplings = []
+    if coupled and len(single) > 1:
+        offset = guess[single[0]][0] - 1.7 * guess[single[1]][0]
+        couplings = [Coupling("gear", single[0], ((single[1], 1.7),), offset)]
+    whole = assemble(
+        "closed", tree.bodies, tree.joints, loops=made, couplings=couplings, gravity=tree.gravity, guess=guess
+    )
+    return whole, q
+
+
+@st.composite
+def closed_mechanisms(draw, kinds=KINDS, *, most: int = 6, loops: int = 2) -> tuple[Mechanism, np.ndarray]:
+    """Draw a random tree with loops between its bodies or to the ground, and a closed position of it."""
+    tree = draw(strategies.mechanisms(strategies.MOVING, least=2, most=most))
+    bodies = [b.name for b in tree.bodies] + [GROUND]
+    ends = []
+    for kind in draw(st.lists(st.sampled_from(list(kinds)), min_size=1, max_size=loops)):
+        a, b = draw(st.permutations(bodies))[:2]
+        ends.append((kind, a, b))
+    whole, q = closed(tree, ends, draw(st.integers(0, 2**32 - 1)), coupled=draw(st.booleans()))
+    hypothesis.assume(whole.nv > 0)
+    return whole, q
+
+
+def motion(mechanism: Mechanism, q, seed: int = 0):
+    """Return qd and qdd that keep the loops closed at q, random along what they leave."""
+    rng = np.random.default_rng(seed)
+    J = closed_equations(mechanism, q).J
+    _, sizes, rows = np.linalg.svd(J)
+    free = rows[int((sizes > 1e-7 * sizes.max(initial=0.0)).sum()) :]
+    qd = rng.normal(size=len(free)) @ free
+    bias = closed_equations(mechanism, q, qd).bias
+    qdd = np.linalg.lstsq(J, -bias, rcond=1e-7)[0] + rng.normal(size=len(free)) @ free
+    return qd, qdd
+
+
+def library_state(name: str, seed: int = 0):
+    """Return a closed mechanism of the library away from where it is assembled, with a motion: system, q, qd, qdd."""
+    system = kt.load(name)
+    rng = np.random.default_rng(seed)
+    start = system.assemble()
+    speed = system.closing_speed(start, rng.normal(size=system.nv))
+    q = system.assemble(system.integrate(start, 0.2 * speed / max(1.0, np.abs(speed).max())))
+    return system, q, *motion(system.mechanism, q, seed)
+
+
+def held_body(kind: str, seed: int = 11) -> tuple[kt.System, kt.System]:
+    """Return one body on a joint of a tree, and the same body on a free joint with that joint as a cut."""
+    rng = np.random.default_rng(seed)
+    body = Body("bob", 1.7, nested(rng.normal(size=3) * 0.3), (0.5, 0.6, 0.7, 0.05, -0.04, 0.03))
+    cut = replace(random_loop("joint", kind, GROUND, "bob", rng), placement_b=Placement())
+    joint = Joint("joint", kind, GROUND, "bob", cut.placement_a, cut.axis, cut.axis2, cut.pitch, "xyz")
+    loose = Joint("free", "free", GROUND, "bob")
+    gravity = (0.3, -0.4, -9.81)
+    on_tree = kt.System(assemble("tree", [body], [joint], gravity=gravity))
+    return on_tree, kt.System(assemble("cut", [body], [loose], loops=[cut], gravity=gravity))
+
+
+def free_coordinates(pose: np.ndarray) -> np.ndarray:
+    """Return the coordinates of a free joint at a pose."""
+    return np.concatenate([pose[:3, 3], Rotation.from_matrix(pose[:3, :3]).as_quat()])

@@ -1,0 +1,144 @@
+"""Loops of long mechanisms: rolled functions against the unrolled pages, against Lagrange's multipliers, and NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree import InputError
+from kinetree.model import parse
+from tolerance import assert_close
+
+ROPE = {"mass_per_metre": 0.37, "radius": 0.004}
+CLOSED = ("four_bar", "five_bar", "slider_crank", "spatial_slider_crank", "gear_train", "stewart", "three_rrr")
+
+
+def compared(system: kt.System, q, qd, tau, added) -> dict[str, tuple]:
+    """Return the arguments of every function that loops are part of; some at a position that is not closed."""
+    off = system.integrate(q, 0.01 * tau / np.abs(tau).max())
+    return {
+        "closure_residual": (off,),
+        "closure_jacobian": (off,),
+        "closure_bias": (q, qd),
+        "forward_dynamics": (q, qd, tau),
+        "implicit_dynamics": (q, qd, tau, added),
+        "closing_step": (off,),
+        "closing_speed": (q, tau),
+    }
+
+
+def assert_rolled_is_unrolled(system: kt.System, q, rng: np.random.Generator, bound: float) -> None:
+    """Compare all functions of loops at a closed position."""
+    qd = system.closing_speed(q, rng.normal(size=system.nv))
+    tau, added = rng.normal(size=system.nv), rng.uniform(0.01, 0.1, size=system.nv)
+    for name, arguments in compared(system, q, qd, tau, added).items():
+        expected = system.function(name, lowering="unrolled")(*arguments)
+        found = system.function(name, lowering="rolled")(*arguments)
+        size = max(1.0, float(np.abs(expected).max()))
+        assert_close(found / size, expected / size, bound, name)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_library(name):
+    """Compare rolled and unrolled functions of the library's closed mechanisms."""
+    system = kt.load(name)
+    assert_rolled_is_unrolled(system, system.assemble(), np.random.default_rng(3), 2e-13)  # 1.6e-14 measured
+
+
+def test_redundant_loops():
+    """Close the parallelogram, whose equations repeat each other, by rolled steps, and move it as unrolled ones do."""
+    bars = kt.load("parallelogram")
+    rng = np.random.default_rng(9)
+    q = bars.assemble()
+    qd, tau = bars.closing_speed(q, rng.normal(size=bars.nv)), rng.normal(size=bars.nv)
+    found, expected = (bars.function("forward_dynamics", lowering=x)(q, qd, tau) for x in ("rolled", "unrolled"))
+    assert_close(found / np.abs(expected).max(), expected / np.abs(expected).max(), 1e-12, "accelerations")
+    off = q + 0.01 * rng.normal(size=bars.nq)
+    step, gap = (bars.function(name, lowering="rolled") for name in ("closing_step", "closure_residual"))
+    for _ in range(5):
+        off = off + step(off)
+    assert_close(gap(off), np.zeros(len(bars.closures)), 1e-13, "gap")
+
+
+@pytest.mark.parametrize("joint", ["revolute", "universal", "spherical"])
+def test_bridges(joint):
+    """Compare rolled and unrolled functions of ropes pinned at both ends."""
+    bridge = kt.rope(1.3, 7, ends=("pinned", "pinned"), joint=joint, **ROPE)
+    assert_rolled_is_unrolled(bridge, bridge.assemble(), np.random.default_rng(4), 1e-10)
+
+
+def test_nets():
+    """Compare rolled and unrolled functions of a net, whose loops have frames on several branches."""
+    net = kt.net(2, 3, mesh=0.21, n=2, joint="revolute", **ROPE)
+    rng = np.random.default_rng(5)
+    assert_rolled_is_unrolled(net, net.assemble(0.2 * rng.normal(size=net.nq)), rng, 1e-11)
+
+
+@pytest.mark.parametrize("n", [65, 200])
+def test_frames_on_branches(n):
+    """Find frames beyond a fork, on the way to which other branches are left out, where all poses put them."""
+    tree = kt.rope_tree(2.0, n // 5, levels=2, joint="revolute", **ROPE)
+    q, qd = tree.random_state(6)
+    poses, twists = tree.poses(q), tree.twists(q, qd)
+    for k in (0, n // 5, 2 * n // 5, len(tree.bodies) - 1):
+        body = tree.bodies[k].name
+        assert_close(tree.function("pose", frame=body, lowering="rolled")(q), poses[k], 1e-13, "pose")
+        twist = tree.function("twist", frame=body, lowering="rolled")(q, qd)
+        assert_close(twist / np.abs(twists).max(), twists[k] / np.abs(twists).max(), 1e-13, "twist")
+
+
+def test_a_long_bridge_obeys_lagrange():
+    """Put accelerations and multipliers of 150 links into the equations of motion, and into those of the loop."""
+    bridge = kt.rope(2.3, 150, ends=("pinned", "pinned"), span=1.7, joint="universal", **ROPE)
+    rng = np.random.default_rng(7)
+    q = bridge.assemble()
+    qd, tau = bridge.closing_speed(q, rng.normal(size=bridge.nv)), 1e-3 * rng.normal(size=bridge.nv)
+    qdd, force = bridge.forward_dynamics(q, qd, tau), bridge.multipliers(q, qd, tau)
+    J = bridge.closure_jacobian(q)
+    torque = bridge.tree.inverse_dynamics(q, qd, qdd)
+    assert_close((torque - J.T @ force - tau) / np.abs(torque).max(), np.zeros(bridge.nv), 1e-9, "motion")
+    bias = bridge.closure_bias(q, qd)
+    assert_close((J @ qdd + bias) / np.abs(bias).max(), np.zeros(3), 1e-9, "loop")
+    assert np.abs(bias).max() > 1.0
+    assert_close(J @ qd, np.zeros(3), 1e-11, "closing speed")
+
+
+def test_batches():
+    """Find the same bits for a state alone and as a row of a batch."""
+    bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), joint="revolute", **ROPE)
+    rng = np.random.default_rng(8)
+    q = bridge.assemble() + 0.01 * rng.normal(size=(2, 3, bridge.nq))
+    qd, tau = rng.normal(size=(2, 1, bridge.nv)), np.zeros(bridge.nv)
+    many = bridge.forward_dynamics(q, qd, tau)
+    assert many.shape == (2, 3, bridge.nv)
+    for index in np.ndindex(2, 3):
+        assert (many[index] == bridge.forward_dynamics(q[index], qd[index[0], 0], tau)).all()
+
+
+def test_numbers_that_are_not_finite():
+    """Give NaN to a function, read which entry it is, and get NaN where it is let through, also from overflow."""
+    bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), joint="revolute", **ROPE)
+    q, zero = bridge.assemble(), np.zeros(130)
+    bad = np.where(np.arange(130) == 17, np.nan, zero)
+    with pytest.raises(InputError, match=r"forward_dynamics: qd\[17\] is nan"):
+        bridge.forward_dynamics(q, bad, zero)
+    assert np.isnan(bridge.forward_dynamics(q, bad, zero, check=False)).all()
+    with np.errstate(all="ignore"):
+        assert not np.isfinite(bridge.forward_dynamics(q, zero + 1e200, zero, check=False)).any()
+
+
+def test_what_is_refused():
+    """Ask for wrenches on a long closed mechanism, and for parameters in its loops, and read what to do."""
+    bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), joint="revolute", **ROPE)
+    with pytest.raises(InputError, match="a long mechanism with loops takes no external wrenches"):
+        bridge.function("forward_dynamics", wrenches=True)
+    made = kt.rope(1.3, 4, ends=("pinned", "pinned"), joint="revolute", **ROPE).mechanism
+    loop = kt.Loop("end", "spherical", "link4", kt.GROUND, placement_b=kt.Placement((parse("span"), 0.0, 0.0)))
+    free = kt.assemble(
+        "free", made.bodies, made.joints, loops=[loop], parameters=[kt.Parameter("span", 0.9, free=True)]
+    )
+    with pytest.raises(InputError, match=r"loops of 'free' have parameters.* system\.fixed"):
+        kt.System(free).function("forward_dynamics", lowering="rolled")
+    fixed = kt.System(free).fixed([0.8])
+    assert fixed.function("closure_residual", lowering="rolled")(np.zeros(4))[0] != 0.0

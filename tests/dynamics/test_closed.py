@@ -1,0 +1,121 @@
+"""Forward dynamics with loops against joints of the tree, other cuts, and what redundancy and singularity do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from closed_mechanisms import free_coordinates, held_body
+from kinetree import loops
+from kinetree.joints import KINDS as JOINTS
+from rings import four_bar, moving, spatial
+from tolerance import assert_close
+
+
+@pytest.mark.parametrize("kind", [k for k in loops.KINDS if k in JOINTS and k != "fixed"])
+def test_a_cut_moves_as_the_joint_of_a_tree(kind):
+    """Give a body on a cut the twist rate that the same joint in the tree gives it."""
+    on_tree, free = held_body(kind)
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        q, qd = on_tree.random_state(rng)
+        pose = free_coordinates(on_tree.pose(q, "bob"))
+        t = on_tree.twist(q, qd, "bob")
+        w = np.zeros((1, 6))
+        w[0] = rng.normal(size=6)
+        qdd = on_tree.forward_dynamics(q, qd, np.zeros(on_tree.nv), wrenches=w)
+        dt = on_tree.twist_rate(q, qd, qdd, "bob")
+        dv = free.forward_dynamics(pose, t, np.zeros(6), wrenches=w)
+        mine = free.twist_rate(pose, t, dv, "bob")
+        assert_close(mine, dt, 1e-10 * max(1.0, np.abs(dt).max()), kind)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_the_same_accelerations_whichever_joint_is_cut(at):
+    """Accelerate all bodies alike under wrenches on them, in a spatial ring without redundant equations."""
+    ring = spatial()
+    rates, w = ring.rates(), np.random.default_rng(3).normal(size=(3, 6))
+    found = []
+    for k in (3, at):
+        system = ring.cut(k)
+        q, qd = np.zeros(system.nq), ring.speeds(system, k, rates)
+        qdd = system.forward_dynamics(q, qd, np.zeros(system.nv), wrenches=ring.pushed(system, w))
+        found.append({b.name: system.twist_rate(q, qd, qdd, b.name, axes="world")[:3] for b in system.bodies})
+    for name, expected in found[0].items():
+        assert_close(found[1][name], expected, 1e-9 * np.abs(expected).max(), name)
+
+
+def test_redundant_rows_change_nothing():
+    """Give the planar four-bar the same accelerations from five equations as from the two that matter."""
+    whole = four_bar()
+    (loop,) = whole.mechanism.loops
+    line = kt.System(replace(whole.mechanism, loops=(replace(loop, kind="point_on_line"),)))
+    q, qd = whole.neutral(), moving(whole)
+    tau = np.array([0.4, -0.3, 0.2])
+    expected = line.forward_dynamics(q, qd, tau)
+    assert_close(whole.forward_dynamics(q, qd, tau), expected, 1e-11 * np.abs(expected).max(), "qdd")
+
+
+def test_equations_of_motion_hold_with_the_multipliers():
+    """Satisfy I qdd + h = tau + J^T lambda and J qdd + dJ/dt qd = 0."""
+    system = four_bar()
+    q, qd = system.neutral(), moving(system)
+    tau = np.array([0.4, -0.3, 0.2])
+    qdd = system.forward_dynamics(q, qd, tau)
+    multipliers = system.function("multipliers")(q, qd, tau)
+    J = system.closure_jacobian(q)
+    assert_close(J @ qdd, -system.closure_bias(q, qd), 1e-11, "J qdd")
+    force = system.inertia_matrix(q) @ qdd + system.bias_torque(q, qd)
+    assert_close(force, tau + J.T @ multipliers, 1e-11, "force")
+
+
+def test_a_singular_position_has_finite_accelerations():
+    """Stay finite where four-bars in a row lie flat and gain degrees of freedom."""
+    system = kt.n_four_bars(3)
+    q = np.array([-np.pi / 2 if b.name.startswith("rocker") else np.pi / 2 for b in system.bodies])
+    qd = np.array([-1.0 if b.name.startswith("rocker") else 1.0 for b in system.bodies])
+    assert_close(system.closure_residual(q), np.zeros(15), 1e-14, "closed")
+    qdd = system.forward_dynamics(q, qd, np.zeros(system.nv))
+    assert np.isfinite(qdd).all()
+    assert np.abs(qdd).max() < 1e3
+
+
+def test_couplings_hold_coordinates_together():
+    """Accelerate geared discs as one disc with the reflected inertia J1 + J2 / ratio^2."""
+    discs = [kt.Body(n, 1.0, inertia=(0.5, 0.5, j, 0.0, 0.0, 0.0)) for n, j in (("a", 0.3), ("b", 0.7))]
+    joints = [kt.Joint(n, "revolute", "ground", n) for n in "ab"]
+    gears = kt.Coupling("gears", "b", (("a", -0.4),))
+    system = kt.System(kt.assemble("gears", discs, joints, couplings=[gears]))
+    qdd = system.forward_dynamics([0.5, -0.2], [2.0, -0.8], [1.3, 0.0])
+    expected = 1.3 / (0.3 + 0.4**2 * 0.7)
+    assert_close(qdd, [expected, -0.4 * expected], 1e-14, "qdd")
+
+
+def test_closing_steps_converge_and_speeds_lose_the_least_energy():
+    """Close a position quadratically, and change speeds across the masses: J^T lambda = I dqd."""
+    system = four_bar()
+    q = np.array([0.02, -0.03, 0.01])
+    gaps = []
+    for _ in range(5):
+        gaps.append(np.abs(system.closure_residual(q)).max())
+        q = system.integrate(q, system.closing_step(q))
+    assert gaps[0] > 1e-4 and gaps[1] < 0.1 * gaps[0] and gaps[2] < gaps[1] ** 1.5 and gaps[4] < 1e-14
+    qd = np.array([1.0, 2.0, 3.0])
+    after = system.closing_speed(q, qd)
+    assert_close(system.closure_jacobian(q) @ after, np.zeros(5), 1e-13, "J qd")
+    impulse = system.inertia_matrix(q) @ (after - qd)
+    free = np.linalg.svd(system.closure_jacobian(q))[2][-1]
+    assert_close(impulse @ free, 0.0, 1e-13, "impulse along the free direction")
+
+
+def test_one_sample_has_the_bits_of_a_batch():
+    """Give a sample the same bits alone as among others."""
+    system = four_bar()
+    rng = np.random.default_rng(6)
+    q, qd, tau = rng.normal(size=(3, 37, 3))
+    whole = system.forward_dynamics(q, qd, tau)
+    for k in (0, 5, 36):
+        assert (system.forward_dynamics(q[k], qd[k], tau[k]) == whole[k]).all()

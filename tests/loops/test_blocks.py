@@ -1,0 +1,86 @@
+"""Equations of loops against their own differences, their counts, and the positions they must refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from closed_mechanisms import closed, free_coordinates, held_body
+from kinetree import loops
+from kinetree.algebra.rotations import about
+from kinetree.joints import KINDS as JOINTS
+from kinetree.joints import kind as joint_kind
+from kinetree.model import GROUND, Body, Joint, Loop, assemble
+from kinetree.system import System
+from tolerance import assert_close
+
+COUNTS = {
+    "revolute": 5, "prismatic": 5, "helical": 5, "cylindrical": 4, "universal": 4, "planar": 3, "spherical": 3,
+    "euler": 3, "fixed": 6, "rod": 1, "point_on_line": 2, "point_on_plane": 1,
+}  # fmt: skip
+
+
+def test_every_kind_has_its_equations():
+    """Have the number of equations that each kind leaves of six."""
+    assert set(loops.KINDS) == set(COUNTS)
+    for kind, count in COUNTS.items():
+        assert len(loops.labels(Loop("l", kind, "a", "b", length=0.3, pitch=0.1))) == count
+        if kind in JOINTS:
+            assert joint_kind(kind).NV + count == 6
+
+
+@pytest.mark.parametrize("kind", loops.KINDS)
+def test_jacobian_and_bias_are_the_rates_of_the_residual(kind):
+    """Agree with differences of the residual and of J qd along a motion, where the loop is closed."""
+    system, q, qd = between_two_free_bodies(kind)
+    assert_close(system.closure_residual(q), np.zeros(COUNTS[kind]), 1e-14, "closed")
+    h = 1e-5
+
+    def after(t: float):
+        return system.integrate(q, t * qd)
+
+    J = system.closure_jacobian(q)
+    rate = (system.closure_residual(after(h)) - system.closure_residual(after(-h))) / (2 * h)
+    assert_close(J @ qd, rate, 1e-8, "J qd")
+    # Along a motion that stays closed to first order, dJ/dt qd is the difference of J qd as well.
+    qd = qd - np.linalg.pinv(J) @ (J @ qd)
+    ahead, behind = (system.closure_jacobian(after(t)) @ qd for t in (h, -h))
+    assert_close(system.closure_bias(q, qd), (ahead - behind) / (2 * h), 1e-7, "dJ/dt qd")
+
+
+@pytest.mark.parametrize("kind", [k for k in COUNTS if k in JOINTS and k != "fixed"])
+def test_a_joint_moves_freely_in_its_own_cut(kind):
+    """Leave the residual zero when the body moves as the joint of the same kind lets it."""
+    on_tree, free = held_body(kind)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        q, _ = on_tree.random_state(rng)
+        pose = free_coordinates(on_tree.pose(q, "bob"))
+        assert_close(free.closure_residual(pose), np.zeros(len(free.closures)), 1e-13, kind)
+
+
+def test_an_axis_that_points_backward_is_no_solution():
+    """Keep away from zero where b is turned half around across the axis."""
+    for kind in ("revolute", "cylindrical", "planar", "prismatic", "fixed"):
+        loop = Loop("l", kind, "a", "b")
+        R = about(0, 3.1).matrix()
+        gaps = [e.residual for e in loops.equations(loop, (0.0, 0.0, 0.0), R, (0.0,) * 3, (0.0,) * 3)]
+        assert np.abs(gaps).max() > 10.0
+
+
+def test_a_thread_is_the_same_after_every_turn():
+    """Fit a nut that has gone some turns further along its screw."""
+    loop = Loop("l", "helical", "a", "b", pitch=0.25)
+    for angle in (0.3, 0.3 + 6 * np.pi, 0.3 - 40 * np.pi):
+        r, R = (0.0, 0.0, 0.25 * angle), about(2, angle).matrix()
+        assert_close(
+            [e.residual for e in loops.equations(loop, r, R, (0.0,) * 3, (0.0,) * 3)], np.zeros(5), 1e-13, "thread"
+        )
+
+
+def between_two_free_bodies(kind: str):
+    """Return two free bodies joined by a loop, a position where it is closed, and speeds."""
+    bodies = [Body(n, 1.0 + k, (0.1, 0.2, 0.3), (0.5, 0.6, 0.7, 0.01, 0.02, 0.03)) for k, n in enumerate("ab")]
+    tree = assemble("two", bodies, [Joint(f"free_{n}", "free", GROUND, n) for n in "ab"])
+    mechanism, q = closed(tree, [(kind, "a", "b")], 17)
+    return System(mechanism), q, np.random.default_rng(3).normal(size=12)
