@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +15,7 @@ from .compiler.build import Request
 from .compiler.function import Function
 from .errors import InputError
 from .formats.report import Report
-from .model.mechanism import Mechanism, resolved
+from .model.mechanism import Closure, Mechanism, resolved
 from .model.parts import Body, Joint
 
 Numbers = NDArray[np.floating]
@@ -47,6 +48,23 @@ class System:
         return self.mechanism.nv
 
     @property
+    def closures(self) -> tuple[Closure, ...]:
+        """The equations of all loops and couplings, in the order of residuals and multipliers; () for a tree."""
+        return self.mechanism.closures
+
+    @cached_property
+    def tree(self) -> System:
+        """The same mechanism with its loops and couplings left out: every cut joint open."""
+        return System(replace(self.mechanism, loops=(), couplings=()), self.report) if self.closures else self
+
+    def fixed(self, parameters: ArrayLike) -> System:
+        """Return the same mechanism with its free parameters at these values [np], no longer inputs: for analyses."""
+        values, count = np.asarray(parameters, dtype=float), len(self.mechanism.free_parameters)
+        if values.shape != (count,):
+            raise InputError(f"parameters have shape {values.shape}; expected [{count}]")
+        return System(self.mechanism.fixed(values), self.report)
+
+    @property
     def bodies(self) -> tuple[Body, ...]:
         """The bodies, parents first; joint i carries body i."""
         return self.mechanism.bodies
@@ -72,21 +90,54 @@ class System:
         axes: str | None = None,
         wrenches: bool = False,
         dtype: str | type = "float64",
+        lowering: str = "auto",
     ) -> Function:
-        """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` the count of it."""
-        request = Request(name, frame, axes, wrenches, _dtype_name(dtype))
+        """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` the count of it.
+
+        `lowering` is how a page of sweeps becomes code: "unrolled", straight-line code made for the mechanism's numbers;
+        "rolled", loops over bodies, for long chains; "auto", whichever suits the number of bodies.
+        """
+        request = Request(name, frame, axes, wrenches, _dtype_name(dtype), lowering)
         function = self._functions.get(request)
         if function is None:
             function = self._functions[request] = Function(self.mechanism, request)
         return function
 
-    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options) -> Numbers:
-        """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv]."""
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        actuated: str | Iterable[str] | None = None,
+        **options,
+    ) -> Numbers:
+        """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
+
+        In a closed mechanism these are the torques with every joint driven, so that the loops carry nothing; with
+        `actuated`, those of the joints named, as `actuation` finds them with its options: the loops move the others.
+        """
+        if actuated is not None:
+            from .analysis.actuation import actuated_torques
+
+            return actuated_torques(self, q, qd, qdd, actuated, **options)
         return (self._with("inverse_dynamics", **options) if options else self._plain["inverse_dynamics"])(q, qd, qdd)
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options) -> Numbers:
-        """Return the accelerations qdd under torques, in O(n) by I = U D U^T [rad/s^2, m/s^2], shape [..., nv]."""
+        """Return the accelerations qdd under torques, in O(n) by I = U D U^T [rad/s^2, m/s^2], shape [..., nv].
+
+        Loops and couplings stay closed, for q and qd that are.
+        """
         return (self._with("forward_dynamics", **options) if options else self._plain["forward_dynamics"])(q, qd, tau)
+
+    def implicit_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, added: ArrayLike, **options) -> Numbers:
+        """Return forward dynamics with inertias added to the degrees of freedom [kg m^2, kg], shape [..., nv].
+
+        With h^2 k + h c of springs and dampers these are the accelerations of an implicit step h, in O(n).
+        """
+        return (self._with("implicit_dynamics", **options) if options else self._plain["implicit_dynamics"])(
+            q, qd, tau, added
+        )
 
     def inertia_matrix(self, q: ArrayLike, **options) -> Numbers:
         """Return the generalized inertia matrix I (GIM), shape [..., nv, nv]."""
@@ -174,6 +225,30 @@ class System:
         """Return dq/dt for speeds qd; the same as qd but for quaternions and free bodies, shape [..., nq]."""
         return (self._with("coordinate_rate", **options) if options else self._plain["coordinate_rate"])(q, qd)
 
+    def closure_residual(self, q: ArrayLike, **options) -> Numbers:
+        """Return the residual of every equation of the loops, zero where they are closed [m, rad], [..., nc]."""
+        return (self._with("closure_residual", **options) if options else self._plain["closure_residual"])(q)
+
+    def closure_jacobian(self, q: ArrayLike, **options) -> Numbers:
+        """Return J of the loops' equations, J qd = 0 where they stay closed, shape [..., nc, nv]."""
+        return (self._with("closure_jacobian", **options) if options else self._plain["closure_jacobian"])(q)
+
+    def closure_bias(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return dJ/dt qd: J qdd + dJ/dt qd = 0 where the loops stay closed, shape [..., nc]."""
+        return (self._with("closure_bias", **options) if options else self._plain["closure_bias"])(q, qd)
+
+    def multipliers(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options) -> Numbers:
+        """Return lambda with I qdd = tau - h + J^T lambda, zero for equations that others imply [N, N m], [..., nc]."""
+        return (self._with("multipliers", **options) if options else self._plain["multipliers"])(q, qd, tau)
+
+    def closing_step(self, q: ArrayLike, **options) -> Numbers:
+        """Return the dq that closes the loops to first order, least as the masses weigh it, shape [..., nv]."""
+        return (self._with("closing_step", **options) if options else self._plain["closing_step"])(q)
+
+    def closing_speed(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return the speeds with J qd = 0 that are nearest to qd in kinetic energy, shape [..., nv]."""
+        return (self._with("closing_speed", **options) if options else self._plain["closing_speed"])(q, qd)
+
     def neutral(self) -> Numbers:
         """Return the coordinates of no displacement, shape [nq]."""
         return np.array(self._joint_by_joint("neutral"), dtype=float)
@@ -206,6 +281,24 @@ class System:
 
         return ledger(self, q, qd, qdd, wrenches)
 
+    def actuation(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], **options):
+        """Return the torques of `actuated` joints that come nearest to a motion, and what the loops carry.
+
+        Options: `weights` of torques that can be chosen and `share` of multipliers that can, by joint; `wrenches`.
+        """
+        from .analysis.actuation import actuation
+
+        return actuation(self, q, qd, qdd, actuated, **options)
+
+    def loads(self, q: ArrayLike, qd: ArrayLike, **options):
+        """Return the reactions at every joint, cut ones too, under `tau` or for a motion `qdd` of `actuated` joints.
+
+        Further options: `share`, compliances by joint or loop where motion does not settle a reaction; `wrenches`.
+        """
+        from .analysis.loads import loads
+
+        return loads(self, q, qd, **options)
+
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
         """Return the operations of a function, counted as the papers count them."""
         from .analysis.cost import cost
@@ -217,6 +310,49 @@ class System:
         from .analysis.equations import equations
 
         return equations(self, function, symbols=symbols, frame=frame)
+
+    def assemble(
+        self, q_guess: ArrayLike | None = None, hold=(), *, tolerance: float = 1e-12, parameters=None
+    ) -> Numbers:
+        """Return a closed position near a guess, [nq], with the joints of `hold` exactly where they are.
+
+        `hold` has names of joints, or says where they are: {"crank": 0.5}. AssemblyError where the loops do not close.
+        """
+        from .analysis.assembly import assemble
+
+        return assemble(self, q_guess, hold, tolerance=tolerance, parameters=parameters)
+
+    def assembly_modes(
+        self, q_guess: ArrayLike | None = None, hold=None, *, tries: int = 64, rng=0, parameters=None
+    ) -> list[NDArray[np.float64]]:
+        """Return the ways found, from random starts, in which the loops close with the joints of `hold` in place."""
+        from .analysis.assembly import assembly_modes
+
+        return assembly_modes(self, q_guess, hold, tries=tries, rng=rng, parameters=parameters)
+
+    def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
+        """Return which degrees of freedom lead at a closed position, and G with qd = G qd_independent."""
+        from .analysis.independence import independent
+
+        return independent(self, q, prefer=prefer, parameters=parameters)
+
+    def consistent_speeds(self, q: ArrayLike, speeds, *, parameters=None) -> Numbers:
+        """Return qd with J qd = 0 and the given speeds, {"crank": 2.0}; of several, that of least kinetic energy."""
+        from .analysis.independence import consistent_speeds
+
+        return consistent_speeds(self, q, speeds, parameters=parameters)
+
+    def consistent_accelerations(self, q: ArrayLike, qd: ArrayLike, accelerations, *, parameters=None) -> Numbers:
+        """Return qdd with J qdd + dJ/dt qd = 0 and the given accelerations, {"crank": 0.0}."""
+        from .analysis.independence import consistent_accelerations
+
+        return consistent_accelerations(self, q, qd, accelerations, parameters=parameters)
+
+    def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=()):
+        """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice."""
+        from .analysis.doctor import doctor
+
+        return doctor(self, q, qd, drives=drives)
 
     def _joint_by_joint(self, what: str, *arguments) -> list[float]:
         return [

@@ -155,7 +155,7 @@ class Robot:
 
     def __init__(self, path: Path, base: str) -> None:
         """Read the file twice."""
-        self.ours = load(path, base=base)
+        self.ours = load(path, base=base).tree  # Pinocchio lets mimic joints move on their own
         root = (pin.JointModelFreeFlyer(),) if base == "free" else ()
         self.model = pin.buildModelFromUrdf(str(path), *root)
         self.data = self.model.createData()

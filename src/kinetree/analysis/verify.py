@@ -132,12 +132,16 @@ def verify(
 ) -> Verification:
     """Compare every route with the compiled recursion of a System at random states with external wrenches.
 
+    Routes of trees are compared with loops and couplings left out; closed states are compared besides, with routes that
+    know loops.
+
     Differences are relative: of torques to `torque_scale`, of I and qdd to their largest entries. The bound is `tol`
     (20 eps unless given) times a condition: the number of joints from the ground to the farthest body, and of qdd that
     of solving for it. `rng` seeds the states; `routes` names some of the routes, or gives others.
     """
     if states < 1:
         raise InputError(f"states is {states}; expected 1 or more")
+    whole, system = system, system.tree
     mechanism, selected = system.mechanism, chosen(routes)
     if mechanism.nv == 0:
         return Verification(mechanism.name, states, 1.0, (), nothing_moves=True)
@@ -145,6 +149,10 @@ def verify(
     tol = FACTOR * EPS if tol is None else tol
     limits = [_limits(mechanism, s, e, tol) for s, e in zip(samples, expected, strict=True)]
     rows = tuple(_row(mechanism, route, samples, expected, limits) for route in selected)
+    if whole.closures and routes is None:
+        from .verify_loops import closed_rows
+
+        rows += closed_rows(whole, states, tol, np.random.default_rng(rng))
     conditions = [_condition(e.I) if s.invertible else np.inf for s, e in zip(samples, expected, strict=True)]
     return Verification(mechanism.name, states, max(conditions), rows)
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..errors import KinetreeError
-from . import analyses, simulating
+from . import analyses, doctor, simulating
 
 app = typer.Typer(
     name="kinetree",
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(simulating.app)
 app.add_typer(analyses.app)
+app.add_typer(doctor.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

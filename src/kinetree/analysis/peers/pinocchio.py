@@ -55,7 +55,7 @@ def build(mechanism: Mechanism) -> tuple[Any, list, np.ndarray]:
         body, joint = resolved(body, values), resolved(joint, values)
         parent = mechanism.parents[i]
         above, place = carriers[parent] if parent >= 0 else (0, pin.SE3.Identity())
-        place = place * _se3(joint.placement)
+        place = place * se3(joint.placement)
         if joint.kind == "fixed":
             carriers.append((above, place))
         else:
@@ -101,7 +101,8 @@ def _joint(joint: Joint) -> Any:
     return whole
 
 
-def _se3(placement: Placement) -> Any:
+def se3(placement: Placement) -> Any:
+    """Return a placement as Pinocchio has it."""
     return pin.SE3(np.array(placement.rotation, dtype=float), np.array(placement.translation, dtype=float))
 
 

@@ -1,0 +1,135 @@
+"""Closed mechanisms by explicit matrices: J from N at both ends of each loop, and everything solved at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import loops
+from ..joints import kind
+from ..model.mechanism import Mechanism, resolved
+from ..model.parts import GROUND, Placement
+from .denoc import DeNOC, denoc
+from .kinematics import Matrix, skew
+from .links import shifted
+
+RANK = 1e-9
+"""Singular values this small beside the largest are zero."""
+
+
+@dataclass(frozen=True)
+class End:
+    """A frame at one end of a loop: place, axes and angular velocity, N [6, nv] of its twist at the place, and dN."""
+
+    x: Matrix
+    R: Matrix
+    w: Matrix
+    N: Matrix
+    dN: Matrix
+
+
+@dataclass(frozen=True)
+class ClosedEquations:
+    """I qdd + h = tau + J^T lambda with J qdd + bias = 0, at one state.                   [Saha2013] (50)-(54)
+
+    h holds gravity and external wrenches; `residual` [nc] is the gap of every equation.
+    """
+
+    I: Matrix  # noqa: E741 - the papers' letter
+    h: Matrix
+    J: Matrix
+    bias: Matrix
+    residual: Matrix
+
+    def acceleration(self, tau: ArrayLike) -> Matrix:
+        """Return qdd under given torques."""
+        return self.solve(tau)[0]
+
+    def solve(self, tau: ArrayLike) -> tuple[Matrix, Matrix]:
+        """Return qdd and the least multipliers, by one dense solution in least squares."""
+        nv, nc = len(self.h), len(self.bias)
+        size = np.diag(self.I)
+        scale = 1.0 / np.sqrt(np.where(size > 0, size, 1.0))  # so that inertias and lengths compare
+        rows = 1.0 / np.maximum(np.linalg.norm(self.J * scale, axis=1), 1e-300)
+        rows[rows > 1e9 * rows.min(initial=1.0)] = 0.0  # equations that hold by themselves
+        J = rows[:, None] * self.J * scale
+        whole = np.block([[scale[:, None] * self.I * scale, -J.T], [J, np.zeros((nc, nc))]])
+        acting = np.concatenate([scale * (np.asarray(tau, dtype=float) - self.h), -rows * self.bias])
+        found = np.linalg.lstsq(whole, acting, rcond=RANK)[0]
+        return scale * found[:nv], rows * found[nv:]
+
+
+def closed_equations(
+    mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, wrenches: ArrayLike | None = None
+) -> ClosedEquations:
+    """Return the equations of a closed mechanism at q [nq] and qd [nv]; external wrenches [nb, 6] are in body axes."""
+    d = denoc(mechanism, q, qd)
+    residual, J, bias = closure(mechanism, d, q)
+    return ClosedEquations(d.I, d.C @ d.qd + d.g - d.external(wrenches), J, bias, residual)
+
+
+def closure(mechanism: Mechanism, d: DeNOC, q: ArrayLike) -> tuple[Matrix, Matrix, Matrix]:
+    """Return residual [nc], J [nc, nv] and dJ/dt qd [nc] of all loops, then of the couplings."""
+    residual, rows, bias = [], [], []
+    for loop in resolved(mechanism.loops, mechanism.values()):
+        found = _of_loop(d, loop)
+        for column, part in zip((residual, rows, bias), found, strict=True):
+            column += part
+    at_q, at_v = _entries(mechanism)
+    angles = np.asarray(q, dtype=float)
+    for coupling in resolved(mechanism.couplings, mechanism.values()):
+        row, gap = np.zeros(mechanism.nv), -coupling.offset
+        for name, ratio in ((coupling.joint, 1.0), *((name, -ratio) for name, ratio in coupling.terms)):
+            row[at_v[name]] += ratio
+            gap += ratio * angles[at_q[name]]
+        residual.append(gap)
+        rows.append(row)
+        bias.append(0.0)
+    return np.array(residual), np.array(rows).reshape(-1, mechanism.nv), np.array(bias)
+
+
+def end(d: DeNOC, body: str, placement: Placement, axes: Matrix) -> End:
+    """Return a frame fixed to a body, turned by `axes`: A_en N of [Saha2013] (53)."""
+    r, R = np.array(placement.translation, dtype=float), np.array(placement.rotation, dtype=float) @ axes
+    if body == GROUND:
+        still = np.zeros((6, d.links.nv))
+        return End(r, R, np.zeros(3), still, still)
+    i = d.links.index(body)
+    b, rows = d.bodies[i], slice(6 * i, 6 * i + 6)
+    arm = b.R @ r
+    rate = np.cross(b.w, arm)
+    N = shifted(-arm) @ d.N[rows]
+    dN = shifted(-arm) @ d.dN[rows] + (shifted(-rate) - np.eye(6)) @ d.N[rows]
+    return End(b.x + arm, b.R @ R, b.w, N, dN)
+
+
+def _of_loop(d: DeNOC, loop) -> tuple[list[float], list[Matrix], list[float]]:
+    """Return the equations of a loop: a row is the direction of its pull, times the relative twist of b in a."""
+    axes = np.array(loops.frame(loop), dtype=float)
+    a, b = end(d, loop.body_a, loop.placement_a, axes), end(d, loop.body_b, loop.placement_b, axes)
+    apart = b.x - a.x
+    drift = (b.N - a.N)[3:] @ d.qd
+    N = b.N - shifted(-apart) @ a.N
+    dN = b.dN - shifted(-apart) @ a.dN - (shifted(-drift) - np.eye(6)) @ a.N
+    t, whirl = N @ d.qd, skew(a.w)
+    local = [tuple((a.R.T @ x).tolist()) for x in (apart, t[:3], t[3:])]
+    R = tuple(map(tuple, (a.R.T @ b.R).tolist()))
+    out: tuple[list, list, list] = ([], [], [])
+    for e in loops.equations(loop, local[0], R, local[1], local[2]):
+        pull = np.concatenate([a.R @ np.array(e.n), a.R @ np.array(e.f)])
+        rate = np.concatenate([whirl @ pull[:3] + a.R @ np.array(e.dn), whirl @ pull[3:] + a.R @ np.array(e.df)])
+        out[0].append(float(e.residual))
+        out[1].append(pull @ N)
+        out[2].append(float(rate @ t + pull @ (dN @ d.qd)))
+    return out
+
+
+def _entries(mechanism: Mechanism) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the first coordinate and the first degree of freedom of each joint."""
+    at_q, at_v, q, v = {}, {}, 0, 0
+    for joint in mechanism.joints:
+        at_q[joint.name], at_v[joint.name] = q, v
+        q, v = q + kind(joint.kind).NQ, v + kind(joint.kind).NV
+    return at_q, at_v

@@ -1,0 +1,176 @@
+"""Independent degrees of freedom, and speeds and accelerations that keep loops closed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import kinetree as kt
+import strategies
+from bars import pin, two_bars
+from closed_mechanisms import closed_mechanisms
+from kinetree.errors import InputError
+from tolerance import assert_close
+
+LEADS = {
+    "four_bar": ("crank",),
+    "hoeken": ("crank",),
+    "slider_crank": ("crank",),
+    "spatial_slider_crank": ("crank",),
+    "five_bar": ("left_crank", "right_crank"),
+    "three_rrr": ("joint1", "joint4", "joint6"),
+    "parallelogram": ("rocker",),
+    "gear_train": ("input",),
+}
+
+
+@pytest.mark.parametrize("name", LEADS)
+def test_the_leads_determine_all_speeds(name):
+    """Find the joints that engineers would drive, and a G whose columns all keep the loops closed."""
+    system = kt.load(name)
+    q = system.assemble()
+    found = system.independent(q)
+    assert found.names == LEADS[name]
+    assert found.mobility == len(found.names) == system.nv - np.linalg.matrix_rank(system.closure_jacobian(q), 1e-9)
+    assert set(found.dependent).isdisjoint(found.names) and len(found.dependent) + found.mobility == system.nv
+    assert_close(system.closure_jacobian(q) @ found.G, np.zeros((len(system.closures), found.mobility)), 1e-13, "J G")
+    assert_close(found.G[list(found.at)], np.eye(found.mobility), 0.0, "leads")
+
+
+def test_ratios_of_a_gear_train():
+    """Read the ratios of the gears in G: -1/3, 1/9 and 6 mm a radian."""
+    found = kt.load("gear_train").independent()
+    assert_close(found.G[:, 0], [1.0, -1 / 3, 1 / 9, 0.006], 1e-15, "ratios")
+    assert "input leads" in str(found) and "rack'" in str(found) and "+0.006 input'" in str(found)
+
+
+def test_preferred_joints_lead_unless_dead():
+    """Prefer the output of a four-bar, and the slider of a slider-crank at its dead centre."""
+    system = kt.load("four_bar")
+    assert system.independent(prefer="output").names == ("output",)
+    assert kt.load("slider_crank").independent(prefer=["slider"]).names == ("crank",)
+
+
+def test_nothing_leads_where_nothing_moves():
+    """Find no independent joint where loops lock, and all of them in a tree."""
+    locked = two_bars(pin(0.43, 0.21)).independent()
+    assert locked.names == () and locked.G.shape == (2, 0)
+    assert str(locked) == "mobility 0: nothing can move"
+    tree = kt.load("planar_3r").independent()
+    assert_close(tree.G, np.eye(3), 0.0)
+
+
+def test_units_do_not_decide():
+    """Choose the same leads for a mechanism a thousand times larger, where a radian is many metres."""
+    from dataclasses import replace
+
+    system = kt.load("spatial_slider_crank")
+    m = system.mechanism
+    scaled = {"placement": ("joints",), "placement_a": ("loops",), "placement_b": ("loops",)}
+    parts = {"joints": m.joints, "loops": m.loops}
+    for field, (sort,) in scaled.items():
+        parts[sort] = tuple(
+            replace(x, **{field: replace(getattr(x, field), translation=_large(getattr(x, field).translation))})
+            for x in parts[sort]
+        )
+    huge = kt.System(replace(m, joints=parts["joints"], loops=parts["loops"]))
+    q = system.assemble()
+    large = q * [1.0, 1e3, 1.0, 1.0]
+    assert huge.independent(large).names == system.independent(q).names
+    assert_close(huge.independent(large).G[1] / 1e3, system.independent(q).G[1], 1e-12, "slider")
+
+
+def _large(place) -> tuple:
+    return tuple(1e3 * x for x in place)
+
+
+@pytest.mark.parametrize("name", LEADS)
+def test_speeds_and_accelerations_fit_the_loops(name):
+    """Give the leads' speeds and accelerations and check both against the motion itself, by differences in time."""
+    system = kt.load(name)
+    q = system.assemble()
+    leads = dict(zip(LEADS[name], (1.3, -0.7, 0.4), strict=False))
+    qd = system.consistent_speeds(q, leads)
+    assert_close(qd, system.independent(q).G @ list(leads.values()), 1e-11, "G")
+    assert_close(system.closure_jacobian(q) @ qd, np.zeros(len(system.closures)), 1e-13, "J qd")
+    qdd = system.consistent_accelerations(q, qd, dict.fromkeys(leads, 0.0))
+    h, at = 1e-4, list(system.independent(q).at)
+    ends = []
+    for sign in (1, -1):  # the leads turn at constant speed; the others follow
+        there = q + sign * h * qd + 0.5 * h * h * qdd
+        there[at] = (q + sign * h * qd)[at]
+        ends.append(system.assemble(there, LEADS[name]))
+    assert_close((ends[0] - ends[1]) / (2 * h), qd, 1e-6, "qd")
+    assert_close((ends[0] + ends[1] - 2 * q) / h**2, qdd, 2e-5, "qdd")
+
+
+def test_what_is_not_given_has_the_least_energy():
+    """Give one speed of a five-bar and find no motion with the same one that has less kinetic energy."""
+    system = kt.load("five_bar")
+    q = system.assemble()
+    qd = system.consistent_speeds(q, {"left_crank": 1.7})
+    assert qd[0] == 1.7
+    G = system.independent(q).G
+    more = G[:, 1]  # leaves the left crank alone
+    assert_close(more @ system.inertia_matrix(q) @ qd, 0.0, 1e-15, "no energy to gain")
+    assert_close(system.consistent_speeds(q, {}), np.zeros(4), 0.0, "nothing given")
+
+
+def test_states_of_a_batch():
+    """Compute several positions and speeds at once, each as by itself."""
+    system = kt.load("four_bar")
+    q = np.array([system.assemble(hold={"crank": a}) for a in (0.3, 0.9, 2.1)])
+    speeds = np.array([1.0, -2.0, 0.5])
+    qd = system.consistent_speeds(q, {"crank": speeds})
+    assert qd.shape == (3, 3)
+    assert_close(qd[1], system.consistent_speeds(q[1], {"crank": -2.0}), 0.0)
+    qdd = system.consistent_accelerations(q, qd, {"crank": 0.2})
+    assert_close(qdd[2], system.consistent_accelerations(q[2], qd[2], {"crank": 0.2}), 0.0)
+
+
+def test_contradictions_name_the_nearest():
+    """Give two speeds of a four-bar that do not fit and read those that do."""
+    system = kt.load("four_bar")
+    q = system.assemble(hold={"crank": 0.7})
+    ratio = system.independent(q).G[1, 0]
+    wrong = {"crank": 2.0, "output": 1.0}
+    nearest = (2.0 + ratio) / (1 + ratio**2)
+    with pytest.raises(InputError, match="the loops do not allow these speeds together; nearest: crank = ") as error:
+        system.consistent_speeds(q, wrong)
+    assert f"crank = {nearest:.6g} instead of 2, output = {ratio * nearest:.6g} instead of 1" in str(error.value)
+    right = {"crank": 2.0, "output": 2.0 * ratio}
+    assert_close(system.consistent_speeds(q, right)[:2], list(right.values()), 0.0, "as given")
+
+
+def test_open_positions_and_speeds_are_refused():
+    """Give a position that is not closed, and speeds that open it, and read by how much."""
+    system = kt.load("four_bar")
+    q = system.assemble()
+    with pytest.raises(InputError, match=r"q is open at loop 'pin' by .* mm; close it first: q = arm.assemble\(q\)"):
+        system.consistent_speeds(q + np.array([0.1, 0, 0]), {"crank": 1.0})
+    with pytest.raises(InputError, match=r"qd opens 'pin' \(position y\) by 76 mm/s; make it consistent"):
+        system.consistent_accelerations(q, [2.0, 0.0, 0.0], {})
+    with pytest.raises(InputError, match=r"q has shape \(2,\); expected \[..., 3\]"):
+        system.consistent_speeds(q[:2], {})
+
+
+@strategies.examples(20)
+@given(closed_mechanisms())
+def test_random_mechanisms_follow_their_leads(drawn):
+    """Give the leads of random mechanisms speeds and accelerations, and find both fit for the loops."""
+    mechanism, q = drawn
+    system = kt.System(mechanism)
+    found = system.independent(q)
+    J = system.closure_jacobian(q)
+    assert_close(
+        J @ found.G, np.zeros((len(J), found.mobility)), 1e-9 * max(1.0, np.abs(found.G).max(initial=0.0)), "J G"
+    )
+    given_speeds = dict(zip(found.names, np.linspace(0.3, -0.7, found.mobility), strict=True))
+    qd = system.consistent_speeds(q, given_speeds)
+    size = max(1.0, np.abs(qd).max(initial=0.0))
+    assert_close(J @ qd, np.zeros(len(J)), 1e-9 * size, "J qd")
+    assert_close(qd[list(found.at)], list(given_speeds.values()), 0.0, "as given")
+    qdd = system.consistent_accelerations(q, qd, given_speeds)
+    bias = system.closure_bias(q, qd)
+    assert_close(J @ qdd + bias, np.zeros(len(J)), 1e-8 * size**2 * max(1.0, np.abs(qdd).max(initial=0.0)), "J qdd")

@@ -1,0 +1,175 @@
+"""Loads: reactions at every joint, the same whichever joint is cut, and shared where motion does not settle them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from closed_mechanisms import DRIVES, library_state
+from kinetree.errors import InputError, UnknownNameError
+from kinetree.model import GROUND, Body, Joint, Loop, Placement, assemble
+from kinetree.model.mechanism import resolved
+from rings import planar, spatial
+from tolerance import assert_close
+
+RINGS = {
+    "four-bar": planar([(0.0, 0.0), (0.13, 0.31), (0.77, 0.52), (0.91, -0.08)]),
+    "slider-crank": planar([(0.0, 0.0), (0.2, 0.17), (0.83, 0.05), (0.83, 0.05)], slides=3),
+    "spatial": spatial(),
+}
+
+
+def door(**options) -> kt.System:
+    """Return a door on two hinges, 0.4 m below and above its mass centre, the upper one cut."""
+    body = Body("door", 12.0, (0.35, 0.0, 0.4), (0.9, 1.3, 0.6, 0.0, 0.0, 0.0))
+    lower = Joint("lower", "revolute", GROUND, "door", Placement((0.0, 0.0, 0.1)))
+    upper = Loop("upper", "revolute", GROUND, "door", Placement((0.0, 0.0, 0.9)), Placement((0.0, 0.0, 0.8)))
+    return kt.System(assemble("door", [body], [lower], loops=[upper], **options))
+
+
+@pytest.mark.parametrize("name", RINGS)
+def test_reactions_do_not_depend_on_the_cut(name):
+    """Cut a ring at each of its joints in turn and find the same reactions at all of them, shared ones too."""
+    ring = RINGS[name]
+    rates, pushes = ring.rates(), np.random.default_rng(3).normal(size=(len(ring.masses), 6))
+    share = {"k1": 2.5, "k2": (0.3, 1.0, 0.7, 2.0, 1.4, 0.1)}
+    seen = []
+    for at in range(len(ring.kinds)):
+        arm = ring.cut(at)
+        q, w = np.zeros(arm.nq), ring.pushed(arm, pushes)
+        found = arm.loads(q, ring.speeds(arm, at, rates), wrenches=w, share=share)
+        signs = [1.0 if k <= at else -1.0 for k in range(len(ring.kinds))]
+        seen.append([s * found.at(f"k{k}", axes="world") for k, s in enumerate(signs)])
+        assert found.unique(f"k{at}") == (name == "spatial")
+    for other in seen[1:]:
+        assert_close(other, seen[0], 1e-9 * np.abs(seen[0]).max(), "reactions")
+    assert np.abs(seen[0]).max() > 1.0
+
+
+@pytest.mark.parametrize("name", ["four_bar", "spatial_slider_crank", "stewart", "five_bar"])
+def test_bodies_are_in_balance(name):
+    """Put the loops' wrenches on the open tree and find the reactions of its own recursion, and the torques."""
+    arm, q, qd, qdd = library_state(name)
+    drives = DRIVES[name]
+    found = arm.loads(q, qd, qdd=qdd, actuated=drives)
+    w, poses = np.zeros((len(arm.bodies), 6)), arm.poses(q)
+    index = {b.name: k for k, b in enumerate(arm.bodies)}
+    for loop in resolved(arm.mechanism.loops, arm.mechanism.values()):
+        n, f = np.split(found.at(loop.name, axes="world"), 2)
+        point = poses[index[loop.body_b]] @ [*loop.placement_b.translation, 1.0]
+        for body, sign in ((loop.body_b, 1.0), (loop.body_a, -1.0)):
+            pose = poses[index[body]]
+            moment = n + np.cross(point[:3] - pose[:3, 3], f)
+            w[index[body]] += sign * np.concatenate([pose[:3, :3].T @ moment, pose[:3, :3].T @ f])
+    scale = np.abs(found.joints).max()
+    assert_close(arm.tree.reactions(q, qd, qdd, wrenches=w), found.joints, 1e-12 * scale, "reactions")
+    assert_close(arm.tree.inverse_dynamics(q, qd, qdd, wrenches=w), found.tau, 1e-12 * scale, "torques")
+
+
+def test_torques_and_motion_give_the_same_loads():
+    """Find the reactions of a motion again under the torques that make it, in a batch and one by one."""
+    arm, q, qd, qdd = library_state("parallelogram")
+    by_motion = arm.loads(q, qd, qdd=qdd, actuated="rocker")
+    taus = by_motion.tau * np.array([[1.0], [-2.0], [0.0]])
+    batch = arm.loads(q, qd, tau=taus)
+    assert batch.joints.shape == (3, 4, 6) and batch.cuts.shape == (3, 2, 6) and batch.qdd.shape == (3, 4)
+    assert_close(batch.joints[0], by_motion.joints, 1e-10, "joints")
+    assert_close(batch.cuts[0], by_motion.cuts, 1e-10, "cuts")
+    assert_close(arm.loads(q, qd).joints, batch.joints[2], 1e-12, "no torque")
+    assert_close(
+        arm.loads(q, qd, tau=taus[1]).at("third_pin", axes="parent"), batch.at("third_pin", axes="parent")[1], 1e-12
+    )
+
+
+def test_equal_hinges_halve_the_weight():
+    """Hang a door on two hinges: half of its weight is on each, all of it on one that does not give.
+
+    Hinges that hardly take moments pull it by 0.35 / 0.8 of its weight, one in and one out.
+    """
+    weight, arm = 12.0 * 9.81, door()
+    equal = arm.loads([0.3], [0.0])
+    assert_close([equal.at(k)[5] for k in ("lower", "upper")], [weight / 2, weight / 2], 1e-10, "half each")
+    stiff = arm.loads([0.3], [0.0], share={"upper": (1, 1, 1, 1, 1, 0)})
+    assert_close([stiff.at(k)[5] for k in ("lower", "upper")], [0.0, weight], 1e-10, "all on one")
+    third = arm.loads([0.3], [0.0], share={"upper": 2.0})
+    assert_close([third.at(k)[5] for k in ("lower", "upper")], [2 * weight / 3, weight / 3], 1e-10, "by compliance")
+    loose = dict.fromkeys(("lower", "upper"), (1e9, 1e9, 1e9, 1, 1, 1))
+    pulls = [arm.loads([0.3], [0.0], share=loose).at(k)[3] for k in ("lower", "upper")]
+    assert_close(pulls, [0.35 / 0.8 * weight, -0.35 / 0.8 * weight], 1e-6 * weight, "couple")
+    assert not equal.unique("lower") and not equal.unique("upper")
+    assert equal.unique_joints[0].tolist() == [False, False, True, False, False, False]
+
+
+def test_axes_turn_wrenches():
+    """Turn a door by a right angle and read the pull of its hinge in the axes of door and world."""
+    arm = door(gravity=(0.0, -2.0, 0.0))
+    found = arm.loads([np.pi / 2], [0.0], tau=[12.0 * 2.0 * 0.0])
+    total = sum(found.at(name, axes="world") for name in ("lower", "upper"))
+    assert_close(total[3:], [0.0, 24.0, 0.0], 1e-12, "weight")
+    body = sum(found.at(name) for name in ("lower", "upper"))
+    assert_close(body[3:], [24.0, 0.0, 0.0], 1e-12, "along the door")
+    assert_close(found.at("upper", axes="parent"), found.at("upper", axes="world"), 1e-14, "the parent is the ground")
+
+
+def test_cuts_carry_the_multipliers():
+    """Read the multipliers of a pin in the axes of frame a, and a wrench in those of a parent that moves."""
+    arm, q, qd, _ = library_state("four_bar")
+    found, turn = arm.loads(q, qd), arm.pose(q, "output")[:3, :3]
+    fx, fy, fz, nx, ny = found.multipliers
+    assert_close(found.at("pin", axes="parent"), [nx, ny, 0.0, fx, fy, fz], 1e-12 * abs(fx), "multipliers")
+    n, f = np.split(found.at("coupler", axes="world"), 2)
+    wanted = np.concatenate([turn.T @ n, turn.T @ f])
+    assert_close(found.at("coupler", axes="parent"), wanted, 1e-12 * np.abs(f).max(), "in the parent")
+    assert np.abs(wanted - found.at("coupler")).max() > 0.1
+
+
+def test_a_tree_has_loads_too():
+    """Find the reactions of an open arm, with the torques that are given or needed."""
+    arm = kt.load("stanford")
+    q, qd = arm.random_state(1)
+    qdd = np.linspace(-1.0, 2.0, 6)
+    found = arm.loads(q, qd, qdd=qdd)
+    assert_close(found.joints, arm.reactions(q, qd, qdd), 0.0, "reactions")
+    assert_close(found.tau, arm.inverse_dynamics(q, qd, qdd), 1e-11, "torques")
+    assert_close(arm.loads(q, qd, tau=found.tau).joints, found.joints, 1e-9, "under torques")
+    assert found.unique("joint1") and found.cuts.shape == (0, 6) and "~" not in found.table()
+
+
+def test_table_marks_what_is_shared():
+    """Read joints, cuts, units and marks in the table, and a refusal for many states."""
+    arm = door()
+    lines = str(arm.loads([0.1], [0.0])).splitlines()
+    heads = [f"{letter}_{axis} [{unit}]" for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz"]
+    assert " ".join(lines[0].split()) == f"joint {' '.join(heads)}"
+    assert lines[1].split()[0] == "lower" and lines[2].startswith("upper (cut) ")
+    assert lines[1].split()[-1] == "58.86~" and lines[1].split()[3] == "0"
+    assert lines[-1] == "~ shared by the joints' compliance: motion alone does not settle it."
+    with pytest.raises(InputError, match="loads are of states of shape \\(2,\\); a table shows one of them"):
+        arm.loads([[0.1], [0.2]], [0.0]).table()
+
+
+def test_wrong_arguments_are_told():
+    """Refuse torques with motion, motion without actuators, unknown names and impossible compliances."""
+    arm, q, qd, qdd = library_state("four_bar")
+    with pytest.raises(InputError, match="both tau and qdd are given; give the torques, or the motion"):
+        arm.loads(q, qd, tau=[0.0] * 3, qdd=qdd)
+    with pytest.raises(InputError, match="a motion qdd of a closed mechanism needs actuated="):
+        arm.loads(q, qd, qdd=qdd)
+    with pytest.raises(InputError, match="actuated names the joints that make a motion; it goes with qdd"):
+        arm.loads(q, qd, actuated=["crank"])
+    with pytest.raises(InputError, match="the actuators cannot make this motion .*under-actuated.*; give tau"):
+        arm.loads(q, qd, qdd=qdd, actuated=[])
+    with pytest.raises(UnknownNameError, match="share: no joint or loop 'pim'; did you mean 'pin'"):
+        arm.loads(q, qd, share={"pim": 1.0})
+    with pytest.raises(InputError, match="share of 'pin' is -1; expected a compliance of 0 or more, or six of"):
+        arm.loads(q, qd, share={"pin": -1})
+    with pytest.raises(InputError, match="qd opens the loops: 'pin' \\(position [xy]\\) would part at .* m/s; give qd"):
+        arm.loads(q, [1.0, 0.0, 0.0])
+    found = arm.loads(q, qd)
+    with pytest.raises(UnknownNameError, match="no axes 'word'; did you mean 'world'"):
+        found.at("pin", axes="word")
+    with pytest.raises(UnknownNameError, match="no joint or loop 'cranc'; did you mean 'crank'"):
+        found.at("cranc")
+    with pytest.raises(UnknownNameError, match="no joint or loop 'cranc'"):
+        found.unique("cranc")

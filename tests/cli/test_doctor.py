@@ -1,0 +1,65 @@
+"""`kinetree doctor`: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bars import CRANK_ROCKER
+from kinetree import cli
+
+
+def run(*arguments: str) -> int:
+    """Run the command line in this process and return its exit status."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    return int(stop.value.code or 0)
+
+
+def words(text: str) -> str:
+    """Return a text in one line, however wide the terminal."""
+    return " ".join(text.split())
+
+
+def test_a_sound_mechanism(capsys):
+    """Examine a four-bar and read mobility, findings and the verdict, with exit status 0."""
+    assert run("doctor", "four_bar", "--drive", "crank") == 0
+    out = words(capsys.readouterr().out)
+    assert "four_bar: the loops" in out and "measured 1 (nv 3 - rank 2), counted 3 - 5 = -2" in out
+    assert "3 equations hold by themselves." in out and "The drives hold the mechanism." in out
+    assert out.endswith("four_bar: closed, mobility 1, nothing is wrong.")
+
+
+def test_an_open_position_fails(capsys):
+    """Give the published start of a four-bar that does not close, and get exit status 1 with the gap."""
+    assert run("doctor", "crank_rocker", "--q", ", ".join(map(str, CRANK_ROCKER))) == 1
+    out = words(capsys.readouterr().out)
+    assert "wrong The position does not close." in out and "26.1 mm" in out
+    assert out.endswith("crank_rocker: the position does not close.")
+
+
+def test_joints_can_be_set(capsys):
+    """Put the crank at an angle, assemble around it, and print JSON."""
+    assert run("doctor", "four_bar", "--set", "crank=pi/4", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] and found["closed"] and found["q"][0] == pytest.approx(0.7853981633974483, abs=0)
+
+
+def test_what_cannot_be_set_fails(capsys):
+    """Put a rocker where it cannot be and read the nearest angle, as text and as JSON, with exit status 1."""
+    assert run("doctor", "crank_rocker", "--set", "rocker=0.9") == 1
+    assert "nearest: hold rocker = " in capsys.readouterr().out
+    assert run("doctor", "crank_rocker", "--set", "rocker=0.9", "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert not found["ok"] and "nearest: hold rocker = " in found["verdict"]
+
+
+def test_wrong_input_is_refused(capsys):
+    """Mistype an option's value and read what is expected, with exit status 2."""
+    assert run("doctor", "four_bar", "--set", "crank") == 2
+    assert "--set 'crank': write joint=value, such as --set crank=pi/4" in capsys.readouterr().err
+    assert run("doctor", "four_bar", "--set", "cranc=1") == 2
+    assert "no joint 'cranc'; did you mean 'crank'?" in capsys.readouterr().err
+    assert run("doctor", "four_bar", "--q", "1, 2") == 2
+    assert "--q has 2 numbers; give 3: crank, output, coupler" in capsys.readouterr().err
