@@ -15,7 +15,7 @@ from tolerance import assert_close
 
 ARM = System(random_mechanism(["revolute", "prismatic", "helical"], [-1, 0, 1], 51, name="arm"))
 S = State(ARM.mechanism, 1, 5)
-INPUTS = {"q": S.q, "q2": S.q[::-1], "qd": S.qd, "qdd": S.qdd, "tau": S.tau}
+INPUTS = {"q": S.q, "q2": S.q[::-1], "qd": S.qd, "qdd": S.qdd, "tau": S.tau, "added": abs(S.qdd)}
 
 
 def call(name: str, **options):
@@ -27,7 +27,7 @@ def call(name: str, **options):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_a_method(name):
     """Call each method and find the function of the same name, with the promised shape."""
-    sizes = {"nq": 3, "nv": 3, "nb": 3}
+    sizes = {"nq": 3, "nv": 3, "nb": 3, "nc": 0}
     out = call(name)
     assert out.shape == (5, *(sizes.get(n, n) for n in ALGORITHMS[name].shape))
     f = ARM.function(name, frame="tool" if ALGORITHMS[name].frame else None)

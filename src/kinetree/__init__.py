@@ -6,8 +6,8 @@
 >>> run = kt.simulate(arm, q0, duration=10.0)
 """
 
-from .errors import InputError, KinetreeError, ModelError, UnknownNameError
-from .loading import from_dh, load
+from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError
+from .loading import chain, from_dh, load, n_four_bars, net, rope, rope_tree
 from .model import (
     GROUND,
     Body,
@@ -26,6 +26,7 @@ from .model import (
 from .results import Trajectory, read_trajectory
 from .running import simulate
 from .simulation.changes import with_gear, with_payload
+from .simulation.closing import Baumgarte, Minimal, Projection
 from .simulation.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
 from .simulation.events import Event, event_hits
 from .simulation.from_casadi import FromCasadi
@@ -41,6 +42,8 @@ __version__ = "0.1.0"
 __all__ = [
     "GROUND",
     "PD",
+    "AssemblyError",
+    "Baumgarte",
     "Body",
     "ComputedTorque",
     "Cosine",
@@ -65,11 +68,13 @@ __all__ = [
     "LinearActuator",
     "Loop",
     "Mechanism",
+    "Minimal",
     "ModelError",
     "PDGravity",
     "Parameter",
     "Placement",
     "Polynomial",
+    "Projection",
     "PythonControl",
     "Sampled",
     "Saturated",
@@ -82,6 +87,7 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "assemble",
+    "chain",
     "energy_balance",
     "event_hits",
     "forces_of",
@@ -89,7 +95,11 @@ __all__ = [
     "limit_violations",
     "load",
     "momentum_balance",
+    "n_four_bars",
+    "net",
     "read_trajectory",
+    "rope",
+    "rope_tree",
     "simulate",
     "with_gear",
     "with_payload",

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,19 +15,24 @@ from .compiler.cache import digest
 from .compiler.native import native
 from .errors import InputError
 from .results.trajectory import Trajectory
+from .simulation.closing import Baumgarte, Loops, Minimal, closed_run, closed_start, settled
 from .simulation.events import Event, EventHit, Onward, Watch, as_options, of_run
 from .simulation.held import held_loads
+from .simulation.marching import LONG, STEPS, March
 from .simulation.methods import Method, choose, stepper
 from .simulation.point_forces import forces_of
 from .simulation.rates import Controller, Force, loads, rates
 from .simulation.referee import run_scipy
 from .simulation.runs import Run, Settings, check_times, run
-from .simulation.sampled import PythonControl, Sampled, run_held
+from .simulation.sampled import Law, PythonControl, Sampled, run_held
 from .simulation.stiff import run_bdf
 from .system import System
 
 PLAIN = {"bdf": run_bdf, "scipy": run_scipy}
 """Methods that are not native, by name."""
+
+MARCHED = ("implicit_euler", "implicit_midpoint")
+"""Methods that step in Python whatever the mechanism."""
 
 OUTPUTS = 1001
 """Output times, where none are asked for."""
@@ -51,6 +57,7 @@ def simulate(
     threads: int = 1,
     progress: bool | None = None,
     checkpoint: str | Path | None = None,
+    loops: Loops | None = None,
 ) -> Trajectory:
     """Return the motion of a mechanism from a state, or of many at once from [..., nq] and [..., nv].
 
@@ -58,17 +65,32 @@ def simulate(
     describes (damping and friction of its joints, springs and dampers) unless others are given; [] means none. Methods
     with fixed steps take `dt` [s], the others keep the error of a step below atol + rtol |y|. A `checkpoint` file
     lets a run that was killed go on to the same bits. Ctrl-C ends a run with what was computed. `events` are looked for
-    between the output times (see docs/events-and-monitors.md); `event_hits(run)` lists those that were found.
+    between the output times (see docs/events-and-monitors.md); `event_hits(run)` lists those that were found. `loops`
+    of closed mechanisms are closed after each step (Projection), decay (Baumgarte), or make all but independent degrees
+    of freedom follow (Minimal); the start must be closed.
     """
     times = _times(duration, times)
     start = _start(system, q0, qd0)
     values = _parameters(system, parameters, start[0].shape[:-1])
+    start = closed_start(system.mechanism, *start, values, function=system.function)
+    loops = settled(system, loops, start[0], values)
     chosen = choose(method, dt, rtol)
     settings = _settings(chosen, times, dt, rtol, atol, max_steps)
     acting = forces_of(system.mechanism) if forces is None else list(forces)
     watch = Watch(system.mechanism, events, values)
-    if isinstance(control, Sampled | PythonControl):
+    marched = chosen.name in MARCHED or len(system.bodies) > LONG
+    law: Any = control
+    if marched and isinstance(control, PythonControl) and control.rate is None:
+        law = Law(system.mechanism, control, values)
+    elif isinstance(control, Sampled | PythonControl):
+        if len(system.bodies) > LONG:
+            raise InputError(
+                f"{system.mechanism.name!r} has {len(system.bodies)} bodies: beyond {LONG} torques cannot be sampled; "
+                "use a PythonControl without a rate"
+            )
         _no_checkpoint(checkpoint, type(control).__name__)
+        if isinstance(loops, Baumgarte | Minimal):
+            raise InputError(f"{type(control).__name__} closes loops by Projection alone; leave loops out")
         with _shown(progress) as show:
             moved = run_held(
                 system.mechanism, chosen, acting, control, start, times, settings,
@@ -78,16 +100,21 @@ def simulate(
         moved = moved.cut_to(watch.cut(moved.run, hits), times)
         acted = held_loads(system.mechanism, acting, values, moved)
         return _trajectory(system, moved.run, chosen, settings, acted, values, hits)
+    if marched:
+        _no_checkpoint(checkpoint, "this run")
+        return _marched(system, chosen, acting, law, start, times, settings, values, loops, watch, progress)
     if chosen.scheme is None:
         _no_checkpoint(checkpoint, chosen.name)
-        program = rates(system.mechanism, acting, control)
+        kept = loops if isinstance(loops, Baumgarte | Minimal) else Baumgarte()
+        program = rates(system.mechanism, acting, control, loops=kept if system.closures else None)
 
         def again(q, qd, t, more):
-            return PLAIN[chosen.name](program, q, qd, t, settings, more)
+            plain = PLAIN[chosen.name](program, q, qd, t, settings, more)
+            return plain if isinstance(loops, Baumgarte) else closed_run(system.mechanism, plain, more)
 
         done = again(*start, times, values)
     else:
-        made = stepper(system.mechanism, chosen, acting, control)
+        made = stepper(system.mechanism, chosen, acting, control, loops=loops)
         arrays = (*start, times, *(() if values is None else (values,)))
         key = digest(made.program.hash, chosen.name, repr(settings), *(x.tobytes().hex() for x in arrays))
 
@@ -105,6 +132,27 @@ def simulate(
     with np.errstate(all="ignore"):  # runs that failed are NaN from then on, and say so
         acted = native(loads(system.mechanism, acting, control))(done.t[:, None], done.q, done.qd, *more)
     return _trajectory(system, done, chosen, settings, acted, values, hits)
+
+
+def _marched(
+    system: System, method: Method, acting, control, start, times, settings, values, loops, watch: Watch, progress
+) -> Trajectory:
+    """Return the motion by steps in Python: of a long mechanism, or implicit in springs and dampers of joints."""
+    if method.name not in STEPS:
+        raise InputError(
+            f"{method.name} cannot be compiled for {len(system.bodies)} bodies: beyond {LONG} the methods are "
+            + ", ".join(STEPS)
+        )
+    made = March(system.mechanism, method.name, acting, control, loops, function=system.function)
+
+    def again(q, qd, t, more):
+        return made.run(q, qd, t, settings, more)
+
+    with _shown(progress) as show:
+        done = made.run(start[0], start[1], times, settings, values, progress=show)
+    hits = watch.locate(done, _onward(done, again, values)) if watch else []
+    done = watch.cut(done, hits)
+    return _trajectory(system, done, method, settings, made.acting(done.t, done.q, done.qd, values), values, hits)
 
 
 def _onward(done: Run, again: Callable[..., Run], parameters: np.ndarray | None) -> Onward:
@@ -156,7 +204,7 @@ def _times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
 
 def _start(system: System, q0: ArrayLike | None, qd0: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     given = (
-        ("q0", system.neutral() if q0 is None else q0, system.nq),
+        ("q0", _default_position(system) if q0 is None else q0, system.nq),
         ("qd0", np.zeros(system.nv) if qd0 is None else qd0, system.nv),
     )
     arrays = []
@@ -178,6 +226,11 @@ def _start(system: System, q0: ArrayLike | None, qd0: ArrayLike | None) -> tuple
         raise InputError(f"{system.mechanism.name!r} cannot move: it has no degrees of freedom")
     q, qd = (np.ascontiguousarray(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays)
     return q, qd
+
+
+def _default_position(system: System) -> np.ndarray:
+    """Return no displacement, or the closed position nearest to a closed mechanism's own guess."""
+    return system.assemble() if system.closures else system.neutral()
 
 
 def _parameters(system: System, parameters: ArrayLike | None, lead: tuple[int, ...]) -> np.ndarray | None:

@@ -6,7 +6,8 @@ import pytest
 
 import kinetree as kt
 from kinetree.joints import KINDS
-from kinetree.results.columns import COORDINATES, axis_names, columns, find
+from kinetree.model.axes import COORDINATES, axis_names
+from kinetree.results.columns import columns, find
 
 
 def of(name: str):

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .. import joints as joint_kinds
 from ..errors import unknown_name
+from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism
 
 Index = tuple[int | slice, ...]
 
-COORDINATES: dict[str, tuple[str, ...]] = {
-    "cylindrical": ("angle shift",) * 3,
-    "universal": ("angle1 angle2",) * 3,
-    "planar": ("x y angle",) * 3,
-    "euler": ("angle1 angle2 angle3",) * 3,
-    "free_euler": ("x y z angle1 angle2 angle3",) * 3,
-    "spherical": ("qx qy qz qw", "wx wy wz", "nx ny nz"),
-    "free": ("x y z qx qy qz qw", "wx wy wz vx vy vz", "nx ny nz fx fy fz"),
-}
-"""Names of the coordinates, speeds and torques of joints with more than one."""
-
-QUATERNION = ("qx", "qy", "qz", "qw")
 WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
 WRENCH_UNITS = ("N m", "N m", "N m", "N", "N", "N")
 POSE_UNITS = ("1", "1", "1", "m") * 3 + ("1",) * 4
@@ -74,6 +61,10 @@ def columns(mechanism: Mechanism, *, wrenches: bool = False) -> dict[str, Column
             {b: (i, slice(None), slice(None)) for i, b in enumerate(bodies)},
         ),
     ]
+    if mechanism.closures:
+        listed.append(_gap(mechanism))
+    if mechanism.loops:
+        listed.append(_wrenches("loop_reactions", [loop.name for loop in mechanism.loops]))
     if wrenches:
         listed.append(_wrenches("wrenches", bodies))
     return {column.name: column for column in listed}
@@ -92,23 +83,6 @@ def find(known: dict[str, Column], name: str) -> tuple[str, Index]:
     return base, parts[part]
 
 
-def axis_names(mechanism: Mechanism, which: int) -> Iterable[tuple[str, str, str]]:
-    """Yield (joint, coordinate, unit of its integral or "1") of each coordinate (0), speed (1) or torque (2)."""
-    for joint in mechanism.joints:
-        kind = joint_kinds.kind(joint.kind)
-        count = kind.NQ if which == 0 else kind.NV
-        names = COORDINATES[joint.kind][which].split() if joint.kind in COORDINATES else _numbers(count)
-        units = dict(zip(names, kind.UNITS, strict=False))
-        if kind.NQ != kind.NV and which == 0:
-            units = {name: "1" if name in QUATERNION else "m" for name in names}
-        for name in names:
-            yield joint.name, name, units[name]
-
-
-def _numbers(count: int) -> list[str]:
-    return [""] if count == 1 else [str(k + 1) for k in range(count)]
-
-
 def _of_joints(mechanism: Mechanism, name: str, which: int, unit) -> Column:
     axes = list(axis_names(mechanism, which))
     joints: dict[str, list[int]] = {}
@@ -117,7 +91,7 @@ def _of_joints(mechanism: Mechanism, name: str, which: int, unit) -> Column:
     parts: dict[str, Index] = {
         joint: (at[0],) if len(at) == 1 else (slice(at[0], at[-1] + 1),) for joint, at in joints.items()
     }
-    suffixes = [f"{joint}.{coordinate}" if coordinate else joint for joint, coordinate, _ in axes]
+    suffixes = axis_labels(mechanism, which)
     for k, suffix in enumerate(suffixes):
         parts.setdefault(suffix, (k,))
     units = tuple(unit(u) for _, _, u in axes)
@@ -131,6 +105,19 @@ def _wrenches(name: str, bodies: list[str]) -> Column:
             parts.setdefault(f"{b}.{entry}", (i, k))
     labels = tuple(f"{name}.{b}.{entry}" for b in bodies for entry in WRENCH)
     return Column(name, (len(bodies), 6), labels, WRENCH_UNITS * len(bodies), parts)
+
+
+def _gap(mechanism: Mechanism) -> Column:
+    closures = mechanism.closures
+    names = [c.name for c in closures]
+    parts: dict[str, Index] = {}
+    for name in dict.fromkeys(names):
+        at, count = names.index(name), names.count(name)
+        parts[name] = (at,) if count == 1 else (slice(at, at + count),)
+    suffixes = [c.name if names.count(c.name) == 1 else f"{c.name}.{c.label.replace(' ', '_')}" for c in closures]
+    for k, suffix in enumerate(suffixes):
+        parts.setdefault(suffix, (k,))
+    return Column("gap", (len(closures),), tuple(f"gap.{s}" for s in suffixes), tuple(c.unit for c in closures), parts)
 
 
 def _scalar(name: str, unit: str) -> Column:

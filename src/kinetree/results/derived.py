@@ -25,10 +25,26 @@ def derive(run: Trajectory, name: str) -> Numbers:
         if run.accelerations is not None:
             return run.accelerations
         return run.system.forward_dynamics(run.q, run.qd, run["tau"], **call_options(run, wrenches=True))
+    if name == "gap":
+        return run.system.closure_residual(run.q, **call_options(run))
+    if run.system.closures and name in ("reactions", "loop_reactions"):
+        return _loads(run)[name]
     if name == "reactions":
         return run.system.reactions(run.q, run.qd, run["qdd"], **call_options(run, wrenches=True))
     states = (run.q, run.qd) if name in ("kinetic_energy", "momentum") else (run.q,)
     return getattr(run.system, name)(*states, **call_options(run))
+
+
+def _loads(run: Trajectory) -> dict[str, Numbers]:
+    """Return the reactions at the joints and at the loops of a closed mechanism."""
+    if run.parameters is not None and run.parameters.ndim > 1:
+        parts = [_loads(one) for one in run.runs()]
+        return {
+            name: np.stack([p[name] for p in parts]).reshape(*run.shape, *parts[0][name].shape) for name in parts[0]
+        }
+    system = run.system if run.parameters is None else run.system.fixed(run.parameters)
+    found = system.loads(run.q, run.qd, tau=run["tau"], wrenches=run.wrenches)
+    return {"reactions": found.joints, "loop_reactions": found.cuts}
 
 
 def call_options(run: Trajectory, *, wrenches: bool = False) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from ..algebra.quaternions import conjugate, product
 from ..algebra.rotations import from_quaternion
 from ..algebra.vectors import times as rotated
 from ..algebra.vectors import transpose
+from ..model.axes import QUATERNION, axis_names
 from ..model.mechanism import Mechanism
-from .columns import QUATERNION, axis_names
 from .derived import call_options
 
 if TYPE_CHECKING:

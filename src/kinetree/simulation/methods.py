@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..compiler.program import Program
 from ..errors import unknown_name
 from ..model.mechanism import Mechanism
 from . import tableaus
+from .closing import Baumgarte, Loops, closing_program, locked_by
 from .rates import Controller, Force, euler_step, rates
 from .stepping import Stepper, quaternion_places
 from .tableaus import Pair, Tableau
@@ -36,6 +38,8 @@ METHODS = {
         Method("gauss", "Gauss with two stages, symmetric, fixed steps", 4, False, lambda: tableaus.GAUSS),
         Method("dopri5", "Dormand-Prince 5(4), dense output", 5, True, tableaus.dopri5),
         Method("dop853", "Dormand-Prince 8(5,3), dense output", 8, True, tableaus.dop853),
+        Method("implicit_euler", "Euler, implicit in springs and dampers of joints; fixed steps", 1, False, None),
+        Method("implicit_midpoint", "midpoint, implicit in springs and dampers of joints; fixed steps", 2, False, None),
         Method("bdf", "backward differentiation for stiff systems (CVODES)", 5, True, None),
         Method("scipy", "SciPy's DOP853 on the compiled rates: a referee, in Python", 8, True, None),
     )
@@ -52,10 +56,25 @@ def choose(name: str, dt: float | None, rtol: float) -> Method:
 
 
 def stepper(
-    mechanism: Mechanism, method: Method, forces: Sequence[Force] = (), control: Controller | None = None
+    mechanism: Mechanism,
+    method: Method,
+    forces: Sequence[Force] = (),
+    control: Controller | None = None,
+    *,
+    loops: Loops | None = None,
 ) -> Stepper:
-    """Return the native integrator of a mechanism under forces and control."""
+    """Return the native integrator of a mechanism under forces and control; `loops` are projected by default."""
     assert method.scheme is not None, f"{method.name} is not native"
     scheme = method.scheme()
     make = euler_step if scheme is None else rates
-    return Stepper(make(mechanism, forces, control), scheme, tuple(quaternion_places(mechanism)))
+    program = make(mechanism, forces, control, loops=loops)
+    return stepper_of(mechanism, program, scheme, loops)
+
+
+def stepper_of(
+    mechanism: Mechanism, program: Program, scheme: Tableau | Pair | None, loops: Loops | None = None
+) -> Stepper:
+    """Return the native integrator of rates, or of a step."""
+    alone = isinstance(loops, Baumgarte) or not mechanism.closures
+    closing = None if alone else closing_program(mechanism, locked_by(loops))
+    return Stepper(program, scheme, tuple(quaternion_places(mechanism)), closing=closing)

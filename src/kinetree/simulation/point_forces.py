@@ -7,16 +7,17 @@ length differs from the true one by 5e-13 of it; energy and force belong togethe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from .. import joints as joint_kinds
 from ..algebra.vectors import ZERO, dot, neg, scale, sub
 from ..errors import InputError, ModelError, unknown_name
 from ..model.mechanism import Mechanism
-from ..model.parts import GROUND, ForceElement
+from ..model.parts import GROUND, ForceElement, Joint
 from .arguments import coefficient, vector
-from .joint_forces import SLIP_SPEED, number_in, passive
+from .joint_forces import SLIP_SPEED, JointSpring, number_in, passive
 from .rates import Force, Instant
 from .smooth import sqrt
 
@@ -150,7 +151,8 @@ def push_apart(now: Instant, pair: SpringDamper | LinearActuator, force: Any, di
 
 def forces_of(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[Force]:
     """Return all that a mechanism itself describes: its joints' damping and friction, and its force elements."""
-    return [*passive(mechanism, slip_speed=slip_speed), *map(from_element, mechanism.forces)]
+    carried = {j.child: j for j in mechanism.joints}
+    return [*passive(mechanism, slip_speed=slip_speed), *(from_element(x, carried) for x in mechanism.forces)]
 
 
 KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
@@ -160,9 +162,11 @@ KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
 """The kinds of force elements, with the names of their coefficients."""
 
 
-def from_element(element: ForceElement) -> Force:
-    """Return the force of an element of a mechanism."""
+def from_element(element: ForceElement, carried: Mapping[str, Joint]) -> Force:
+    """Return the force of an element of a mechanism, whose joints are given by the bodies they carry."""
     where = f"force {element.name!r}"
+    if element.kind == "joint_spring":
+        return joint_spring(element, carried)
     if element.kind not in KINDS:
         raise unknown_name("kind of force", element.kind, KINDS, where=where)
     kind, names = KINDS[element.kind]
@@ -174,6 +178,25 @@ def from_element(element: ForceElement) -> Force:
         return kind(element.body_a, element.body_b, element.point_a, element.point_b, **given)
     except InputError as error:
         raise ModelError(str(error), where=where) from None
+
+
+def joint_spring(element: ForceElement, carried: Mapping[str, Joint]) -> JointSpring:
+    """Return the spring in the joint that carries body_b: `stiffness_1`, ... and `rest_1`, ... of its coordinates."""
+    where, given = f"force {element.name!r}", dict(element.coefficients)
+    joint = carried.get(element.body_b)
+    if joint is None or joint.parent != element.body_a:
+        raise ModelError(
+            f"no joint carries {element.body_b!r} on {element.body_a!r}",
+            where=where,
+            remedy="name a parent and its child",
+        )
+    count = joint_kinds.kind(joint.kind).NV
+    names = [f"{what}_{k + 1}" for what in ("stiffness", "rest") for k in range(count)]
+    for name in given:
+        if name not in names:
+            raise unknown_name("coefficient", name, names, where=where)
+    numbers = [given.get(name, 0.0) for name in names]
+    return JointSpring(joint.name, tuple(numbers[:count]), tuple(numbers[count:]))
 
 
 def _label(pair: Any) -> str:

@@ -12,11 +12,11 @@ from ..compiler.build import lean_tree
 from ..compiler.program import Array, Program
 from ..compiler.sweeps import Tree
 from ..compiler.trace import Trace
-from ..dynamics import inverse, kinematics, states
-from ..dynamics.forward import forward_dynamics
+from ..dynamics import closed, inverse, kinematics, states
 from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND
+from .closing import Baumgarte, Loops, followed, locked_by
 
 Scalars = Sequence[Any]
 
@@ -82,10 +82,10 @@ class Instant:
         """Return the torques that hold the mechanism at rest."""
         return inverse.inverse_dynamics(self._tree(q=q))
 
-    def accelerations(self) -> list[Any]:
-        """Return qdd under everything that acts."""
+    def accelerations(self, rate: float = 0.0) -> list[Any]:
+        """Return qdd under everything that acts; gaps of loops decay at a `rate` [1/s]."""
         more = {"wrenches": self.wrenches()} if self._wrenches else {}
-        return forward_dynamics(self._tree(q=self.q, qd=self.qd, tau=self.tau, **more))
+        return closed.forward_dynamics(self._tree(q=self.q, qd=self.qd, tau=self.tau, **more), rate)
 
     def wrenches(self) -> list[Any]:
         """Return the wrenches on all bodies, about their origins in their frames, six entries each."""
@@ -108,25 +108,33 @@ class Instant:
         return self.tree.records[names.index(body)]
 
 
-def rates(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:
-    """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control."""
+def rates(
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, loops: Loops | None = None
+) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control.
+
+    `loops` is how they are kept closed; a projection is no part of the rates.
+    """
     trace = Trace()
     inputs = _inputs(mechanism)
-    now = _acted_on(mechanism, trace, inputs, forces, control)
-    qdd = now.accelerations()
+    now = _acted_on(mechanism, trace, inputs, forces, control, loops)
+    qdd = now.accelerations(loops.rate if isinstance(loops, Baumgarte) else 0.0)
     return _program("rates", mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
 
 
-def euler_step(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:
+def euler_step(
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, loops: Loops | None = None
+) -> Program:
     """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit step of Euler.
 
     Speeds first, then coordinates with the new speeds, along the joints' own motions: quaternions stay unit.
     """
     trace = Trace()
     inputs = [*_inputs(mechanism), Array("h", (1,))]
-    now = _acted_on(mechanism, trace, inputs, forces, control)
+    now = _acted_on(mechanism, trace, inputs, forces, control, loops)
+    rate = loops.rate if isinstance(loops, Baumgarte) else 0.0
     h = trace.input(len(inputs) - 1, 0)
-    qd = [v + h * a for v, a in zip(now.qd, now.accelerations(), strict=True)]
+    qd = [v + h * a for v, a in zip(now.qd, now.accelerations(rate), strict=True)]
     moved = states.integrate(Tree(mechanism, now.inputs(q=now.q, qd=[h * v for v in qd])))
     return _program("euler", mechanism, inputs, trace, moved, qd)
 
@@ -151,9 +159,12 @@ def _inputs(mechanism: Mechanism) -> list[Array]:
     return inputs
 
 
-def _acted_on(mechanism, trace: Trace, inputs: list[Array], forces, control) -> Instant:
+def _acted_on(mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None) -> Instant:
     """Return the mechanism with everything that acts on it."""
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    if locked := locked_by(loops):
+        known = {name: x for name, x in given.items() if name in ("q", "qd", "parameters")}
+        given["q"], given["qd"] = followed(mechanism, known, locked)
     now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"))
     if control is not None:
         torque = list(control.torque(now))

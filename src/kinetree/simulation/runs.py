@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from .checkpoints import load_checkpoint, save_checkpoint
+from .closing import close
 from .stepping import Stepper
 
 PIECE = 64
@@ -128,6 +129,10 @@ def _piece(stepper: Stepper, result: Run, settings: Settings, parameters, thread
         result.steps += counts
         result.evaluations += counts * (len(stepper.method.b) if stepper.method else 1)
         status = time = None
+    if stepper.adaptive and stepper.closing:  # between steps, states are interpolated
+        q[..., 1:, :], qd[..., 1:, :] = close(
+            stepper.closing, q[..., 1:, :], qd[..., 1:, :], None if parameters is None else parameters[..., None, :]
+        )
     result.q[..., start + 1 : stop + 1, :], result.qd[..., start + 1 : stop + 1, :] = q[..., 1:, :], qd[..., 1:, :]
     result.reached = stop + 1
     _note_failures(result, start, stop, status, time)

@@ -19,10 +19,9 @@ from ..model.mechanism import Mechanism
 from .arguments import positive
 from .events import Watch, observed, of_run
 from .held import HeldRun, blank_run, held, joined
-from .methods import Method
+from .methods import Method, stepper_of
 from .rates import Controller, Force, Instant, euler_step, rates
 from .runs import Run, Settings, run
-from .stepping import Stepper, quaternion_places
 
 NEAR = 1e-9
 """A sampling instant that is this part of a period from an output time is that time."""
@@ -96,7 +95,7 @@ def run_held(
         raise InputError(f"{method.name} cannot hold sampled torques; use a native method")
     scheme = method.scheme()
     program = held(euler_step if scheme is None else rates, mechanism, forces)
-    stepper = Stepper(program, scheme, tuple(quaternion_places(mechanism)))
+    stepper = stepper_of(mechanism, program, scheme)
     instants = sampling_instants(times, control.rate)
     grid = np.union1d(times, instants)
     result = blank_run(start, grid)

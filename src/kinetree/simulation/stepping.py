@@ -29,12 +29,16 @@ def quaternion_places(mechanism: Mechanism) -> list[int]:
 
 @dataclass(frozen=True)
 class Stepper:
-    """One method on one program of rates; `method` is None for a program that makes steps by itself."""
+    """One method on one program of rates; `method` is None for a program that makes steps by itself.
+
+    `closing` keeps loops closed after each step (closing.py).
+    """
 
     program: Program
     method: Tableau | Pair | None
     quaternions: tuple[int, ...]
     dtype: str = "float64"
+    closing: Program | None = None
 
     @property
     def adaptive(self) -> bool:
@@ -46,7 +50,8 @@ class Stepper:
         """The native function: (q0, qd0[, parameters], times, dt) -> (q, qd), or with settings and a report."""
         from ..compiler.targets import llvm
 
-        name = cache.digest(self.program.hash, repr((self.method, self.quaternions, self.dtype)), llvm.fingerprint())
+        options = repr((self.method, self.quaternions, self.dtype, self.closing.hash if self.closing else None))
+        name = cache.digest(self.program.hash, options, llvm.fingerprint())
         loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_assembly(self._assembly())))
         sizes = {a.name: a.size for a in self.program.inputs}
         given = [f"({sizes[n]})" for n in ("q", "qd", "parameters") if n in sizes]
@@ -62,9 +67,9 @@ class Stepper:
 
         places = list(self.quaternions)
         if self.method is None:
-            return llvm_fixed.emit_map(self.program, self.dtype, places)
+            return llvm_fixed.emit_map(self.program, self.dtype, places, self.closing)
         if isinstance(self.method, Pair):
-            return llvm_adaptive.emit_adaptive(self.program, self.dtype, self.method, places)
+            return llvm_adaptive.emit_adaptive(self.program, self.dtype, self.method, places, self.closing)
         implicit = len(self.method.a[0]) == len(self.method.b)
         emit = llvm_implicit.emit_implicit if implicit else llvm_fixed.emit_explicit
-        return emit(self.program, self.dtype, self.method, places)
+        return emit(self.program, self.dtype, self.method, places, self.closing)

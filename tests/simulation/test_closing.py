@@ -1,0 +1,145 @@
+"""Closed mechanisms in motion: gaps, energies, exact solutions, other cuts, and starts that do not close."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import kinetree as kt
+from kinetree.errors import InputError
+from rings import four_bar, moving
+from tolerance import assert_close
+
+G = 9.81
+
+
+@pytest.mark.parametrize("method", ["dop853", "gauss"])
+def test_the_four_bar_neither_drifts_nor_loses_energy(method):
+    """Keep the gap below 1e-10 and the energy to 1e-9 at every output of 10 s of free motion."""
+    system = four_bar()
+    how = {"rtol": 1e-10, "atol": 1e-12} if method == "dop853" else {"dt": 2.5e-4}
+    run = kt.simulate(system, qd0=moving(system), duration=10.0, method=method, **how)
+    assert run.status == "finished"
+    assert np.ptp(run.q[:, 0]) > 1.0  # it moves a lot
+    assert_close(np.abs(system.closure_residual(run.q)).max(), 0.0, 1e-10, "gap")
+    assert_close(np.einsum("tij,tj->ti", system.closure_jacobian(run.q), run.qd), np.zeros((1001, 5)), 1e-9, "rate")
+    assert run.energy_error <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("count", "method"), [(2, "dop853"), (2, "rk4"), (5, "rk4"), pytest.param(40, "rk4", marks=pytest.mark.slow)]
+)
+def test_four_bars_in_a_row_follow_their_exact_motion(count, method):
+    """Agree after 10 s with the one equation that the mechanism is, through flat positions where it is singular."""
+    system = kt.n_four_bars(count)
+    rocker = np.array([b.name.startswith("rocker") for b in system.bodies])
+    how = {"dt": 1e-3} if method == "rk4" else {"rtol": 1e-9}
+    run = kt.simulate(system, qd0=np.where(rocker, -1.0, 1.0), duration=10.0, method=method, **how)
+    # The mass and length cancel: w' = -g ((n + 1) / 2 + n) / ((n + 1) / 3 + n) cos(phi), phi from the horizontal.
+    c = G * ((count + 1) / 2 + count) / ((count + 1) / 3 + count)
+    exact = solve_ivp(
+        lambda t, y: [y[1], -c * np.cos(y[0])], (0, 10), [np.pi / 2, -1.0], method="DOP853", rtol=1e-13, atol=1e-14
+    ).y[:, -1]
+    assert np.diff(np.sign(np.sin(run.q[:, 0] - np.pi / 2))).any() or (np.cos(run.q[:, 0]) < 0).any()  # below flat
+    assert_close(system.pose(run.q[-1], "B0")[:2, 3], [np.cos(exact[0]), np.sin(exact[0])], 1e-6, "B0")
+    assert_close(np.abs(system.closure_residual(run.q)).max(), 0.0, 1e-10, "gap")
+    assert run.energy_error < 1e-7
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2])
+def test_the_same_motion_whichever_pin_is_cut(cut):
+    """Bring every body to the same place after a second."""
+    places = []
+    for system in (four_bar(), four_bar(cut)):
+        q, qd = system.neutral(), moving(system)
+        spin = system.twist(q, qd, "b3", axes="world")[:3]
+        qd *= np.sign(spin[np.argmax(np.abs(spin))]) / np.linalg.norm(spin)
+        run = kt.simulate(system, q, qd, duration=1.0, method="dop853", rtol=1e-12, atol=1e-13)
+        ends = [(system.pose(run.q[-1], b.name) @ [*b.com, 1.0])[:3] for b in system.bodies]
+        places.append(dict(zip((b.name for b in system.bodies), ends, strict=True)))
+    for name, place in places[0].items():
+        assert_close(places[1][name], place, 1e-9, name)
+
+
+def test_baumgarte_leaves_a_small_gap():
+    """Keep a gap that is small but larger than that of the projection."""
+    system = four_bar()
+    run = kt.simulate(system, qd0=moving(system), duration=1.0, method="rk4", dt=1e-3, loops=kt.Baumgarte(30.0))
+    gap = np.abs(system.closure_residual(run.q)).max()
+    assert 1e-13 < gap < 1e-6
+
+
+@pytest.mark.parametrize("method", ["dop853", "bdf"])
+def test_minimal_coordinates_give_the_same_motion(method):
+    """Agree with the projection, whichever degree of freedom leads and by any method."""
+    system = four_bar()
+    tight = {"rtol": 1e-11, "atol": 1e-13}
+    expected = kt.simulate(system, qd0=moving(system), duration=0.3, method="dop853", **tight)
+    for leads in ((), (0,), (1,)):
+        run = kt.simulate(system, qd0=moving(system), duration=0.3, method=method, loops=kt.Minimal(leads), **tight)
+        assert_close(np.abs(system.closure_residual(run.q)).max(), 0.0, 1e-12, "gap")
+        assert_close(run.q[-1], expected.q[-1], 1e-7, f"q, {leads} leads")
+
+
+@pytest.mark.parametrize("method", ["bdf", "scipy"])
+def test_methods_that_are_not_native_close_their_outputs(method):
+    """Agree with the native method, with closed loops at the outputs."""
+    system = four_bar()
+    native, other = (
+        kt.simulate(system, qd0=moving(system), duration=0.5, method=m, rtol=1e-10, atol=1e-12)
+        for m in ("dop853", method)
+    )
+    assert_close(np.abs(system.closure_residual(other.q)).max(), 0.0, 1e-12, "gap")
+    assert_close(other.q[-1], native.q[-1], 1e-6, "q")
+
+
+def test_a_run_has_the_bits_of_a_batch():
+    """Give a run the same bits alone as among others, with fixed steps and chosen ones."""
+    system = four_bar()
+    qd = moving(system) * np.linspace(0.2, 2.0, 11)[:, None]
+    for how in ({"method": "rk4", "dt": 1e-3}, {"method": "dopri5", "rtol": 1e-8}):
+        whole = kt.simulate(system, np.zeros((11, 3)), qd, duration=0.2, **how)
+        for k in (0, 9):
+            one = kt.simulate(system, np.zeros(3), qd[k], duration=0.2, **how)
+            assert (one.q == whole.q[k]).all() and (one.qd == whole.qd[k]).all()
+
+
+def test_controllers_and_events_act_on_closed_mechanisms():
+    """Stop where the crank has made a turn under a torque that is sampled."""
+    system = four_bar()
+    push = kt.Sampled(kt.FeedForward(kt.Hold(np.zeros(3))), 200.0)
+    run = kt.simulate(system, qd0=moving(system, 30.0), duration=1.0, control=push, method="rk4", dt=5e-4)
+    assert np.abs(system.closure_residual(run.q)).max() < 1e-12
+    assert np.abs(run["tau"]).max() > 1e-3
+
+
+def test_a_start_that_does_not_close_is_refused():
+    """Say which loop is open, by how much, and what to do."""
+    system = four_bar()
+    with pytest.raises(InputError, match=r"q0 does not close loop 'k3' \(position [xy]\): off by .* m; start from"):
+        kt.simulate(system, [0.1, 0.0, 0.0], duration=1.0)
+    with pytest.raises(InputError, match=r"qd0 breaks loop 'k3' \(position [xy]\): it opens at .* m/s; start with"):
+        kt.simulate(system, qd0=[1.0, 0.0, 0.0], duration=1.0)
+
+
+def test_wrong_ways_to_close_loops_are_refused():
+    """Read what is wrong with a way that is none, with independent ones that do not lead, and with held control."""
+    bars = kt.load("four_bar")
+    q = bars.assemble(hold={"crank": 0.7})
+    with pytest.raises(InputError, match=r"loops is 'minimal'; expected Projection\(\), Baumgarte\(rate\) or Minimal"):
+        kt.simulate(bars, q, duration=0.1, loops="minimal")  # type: ignore[arg-type]
+    for places in ((0, 1), (7,), (-1,), (0, 0)):
+        with pytest.raises(InputError, match=r"Minimal: independent is .* mobility of 1, such as \(0,\) \(crank\)"):
+            kt.simulate(bars, q, duration=0.1, loops=kt.Minimal(places))
+    held = kt.PythonControl(lambda t, q, qd: np.zeros(3), rate=100.0)
+    with pytest.raises(InputError, match="PythonControl closes loops by Projection alone; leave loops out"):
+        kt.simulate(bars, q, duration=0.1, control=held, loops=kt.Baumgarte())
+
+
+def test_digits_that_a_file_lost_are_closed():
+    """Start from a position that was printed with ten digits."""
+    system = four_bar()
+    q = kt.simulate(system, qd0=moving(system), duration=0.1, method="rk4", dt=1e-3).q[-1]
+    run = kt.simulate(system, np.round(q, 10), duration=0.01, method="rk4", dt=1e-3)
+    assert np.abs(system.closure_residual(run.q)).max() < 1e-12
