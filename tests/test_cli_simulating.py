@@ -36,6 +36,67 @@ def test_simulate_prints_and_writes(tmp_path, capsys):
     assert (tmp_path / "new" / "planar_3r.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_simulate_closes_the_loops(capsys):
+    """Set a crank and its speed: the others follow, the loops stay closed, and each way of closing is heard."""
+    start = ("simulate", "four_bar", "--set", "crank=0.7", "--speed", "crank=4", "--duration", "0.2")
+    for way, gap in (("projection", 1e-12), ("baumgarte=30", 1e-8), ("minimal=crank", 1e-12)):
+        assert run(*start, "--loops", way) == 0
+        text = capsys.readouterr().out
+        found = re.search(r"^loops closed to (\S+) m or rad$", text, re.MULTILINE)
+        assert found and float(found[1]) <= gap
+        assert re.search(r"^q.crank +0.7 ", text, re.MULTILINE)
+        assert re.search(r"^qd.output +1.47328 ", text, re.MULTILINE)
+
+
+def test_simulate_sets_joints_of_a_tree(capsys):
+    """Set a joint and a speed of an arm by name: the others are neutral and rest."""
+    assert run("simulate", "planar_2r", "--set", "joint1=pi/4", "--speed", "joint2=1", "--duration", "0.1") == 0
+    text = capsys.readouterr().out
+    for line in (r"q.joint1 +0.785398", r"q.joint2 +0", r"qd.joint1 +0", r"qd.joint2 +1"):
+        assert re.search(rf"^{line} ", text, re.MULTILINE)
+    assert "loops" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--loops", "projection=3"),
+            "--loops 'projection=3': only baumgarte takes a rate, and minimal names of joints",
+        ),
+        (("--loops", "firm"), "no loops of kind 'firm'; available: projection, baumgarte, minimal"),
+        (
+            ("--loops", "minimal=crank,output"),
+            "not determined by these places in qd; give as many as the mobility of 1",
+        ),
+        (("--set", "crank"), "--set 'crank': write joint=value, such as --set crank=pi/4"),
+        (("--speed", "crank=x"), "--speed crank: x names a parameter"),
+        (("--set", "crank=1", "--q0", "0,0,0"), "--q0 and --set: give one of them"),
+        (("--speed", "crank=1", "--qd0", "0,0,0"), "--qd0 and --speed: give one of them"),
+        (("--q0", "0.3, 0.2, 0.1"), "q0 does not close loop 'pin' (position x): off by 0.106322 m"),
+    ],
+)
+def test_simulate_refuses_what_loops_cannot(options, message, capsys):
+    """Give options that do not fit a four-bar, and read why."""
+    assert run("simulate", "four_bar", "--duration", "0.1", *options) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_inverse_refuses_a_motion_that_opens_loops(tmp_path, capsys):
+    """Move a four-bar's joints at will and read which loop opens; along closed positions torques come with a word."""
+    assert run("inverse", "four_bar", "--cycloid", "--q1", "1,1,1", "--out", str(tmp_path)) == 2
+    assert "the motion opens loop 'pin' (position " in capsys.readouterr().err
+    bars = kt.load("four_bar")
+    angles = np.linspace(0.5, 0.9, 9)
+    q = np.array([bars.assemble(hold={"crank": angle}) for angle in angles])
+    table = "t,crank,output,coupler\n" + "".join(
+        f"{t:g},{','.join(map(repr, row))}\n" for t, row in zip(np.linspace(0, 1, 9), q.tolist(), strict=True)
+    )
+    (tmp_path / "way.csv").write_text(table)
+    assert run("inverse", "four_bar", "--table", str(tmp_path / "way.csv"), "--out", str(tmp_path)) == 0
+    assert "Every joint is driven by these torques, and the loops carry nothing." in capsys.readouterr().out
+
+
 def test_simulate_writes_nothing_unless_asked(tmp_path, monkeypatch, capsys):
     """Take fixed steps from given speeds and find no folder."""
     monkeypatch.chdir(tmp_path)

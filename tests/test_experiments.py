@@ -113,6 +113,73 @@ def test_a_mechanism_beside_the_file(tmp_path):
     assert damped.simulate().energy_error > 1e-3
 
 
+CLOSED = """\
+[experiment]
+mechanism = "four_bar"
+[start]
+q = { crank = 0.7 }
+qd.crank = 4.0
+[run]
+duration = 0.2
+loops = "projection"
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "loops"),
+    [
+        ('"projection"', kt.Projection()),
+        ('"baumgarte"', kt.Baumgarte()),
+        ('{ kind = "baumgarte", rate = "3*10" }', kt.Baumgarte(30.0)),
+        ('"minimal"', kt.Minimal()),
+        ('{ kind = "minimal", independent = ["output"] }', kt.Minimal((1,))),
+    ],
+)
+def test_a_closed_mechanism_starts_closed(way, loops, tmp_path):
+    """Name where the crank is and how it turns: the others follow, and loops stay closed as the file says."""
+    experiment = read_experiment(write(tmp_path, CLOSED, ('"projection"', way)))
+    bars = kt.load("four_bar")
+    assert experiment.q0[0] == 0.7 and np.abs(bars.closure_residual(experiment.q0)).max() <= 1e-12
+    assert_close(experiment.qd0, bars.consistent_speeds(experiment.q0, {"crank": 4.0}), 1e-12, "speeds")
+    assert experiment.method["loops"] == loops
+    run = experiment.simulate()
+    by_hand = kt.simulate(bars, experiment.q0, experiment.qd0, duration=0.2, loops=loops)
+    assert run.finished and run.q.tobytes() == by_hand.q.tobytes()
+
+
+def test_a_closed_mechanism_starts_from_its_guess(tmp_path):
+    """Leave the start out, and find the assembled guess at rest."""
+    text = CLOSED.replace("q = { crank = 0.7 }\nqd.crank = 4.0\n", "")
+    experiment = read_experiment(write(tmp_path, text))
+    assert_close(experiment.q0, kt.load("four_bar").assemble(), 1e-12, "guess")
+    assert not experiment.qd0.any()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"projection"', '"baumgart"', ":8: run, loops, kind: no loops of kind 'baumgart'; did you mean 'baumgarte'"),
+        ('"projection"', '{ kind = "baumgarte", rate = 0 }', ":8: run, loops, rate: the rate of Baumgarte is 0"),
+        ('"projection"', '{ kind = "minimal", independent = ["c"] }', ":8: run, loops, independent: no joint 'c'"),
+        ('"projection"', "7", ":8: run, loops: "),
+        ('"four_bar"', '"planar_2r"', ":8: run, loops: 'planar_2r' has no loops; leave it out"),
+        ("crank = 0.7", "crnk = 0.7", ":4: start, q: no part of q 'crnk'; did you mean 'crank'"),
+        ("qd.crank = 4.0", "qd = { crank = 1, output = 9 }", ":5: start, qd: the loops do not allow these speeds"),
+        (
+            '"four_bar"\n[start]\nq = { crank = 0.7 }',
+            '"crank_rocker"\n[start]\nq = { rocker = 0.3 }',
+            ":4: start, q: with rocker = 0.3 rad held, loop 'pin' stays open by 127 mm",
+        ),
+    ],
+)
+def test_faults_of_closed_mechanisms_are_located(old, new, message, tmp_path):
+    """Break a line about loops and read its number, what is wrong and what to do."""
+    text = CLOSED if "planar" not in new else CLOSED.replace("crank", "joint1")
+    with pytest.raises(kt.ModelError) as caught:
+        read_experiment(write(tmp_path, text, (old, new)))
+    assert message in str(caught.value)
+
+
 def test_only_driven_joints_have_an_error(tmp_path):
     """Drive one joint within a limit and find zeros for the others."""
     changes = (("c = 1", 'c = 1\nlimit = 2.0\njoints = ["joint2"]'), ("q1 = [1.0, 1.0, 1.0]", "q1 = 1.0"))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .compiler.build import is_long
 from .compiler.cache import digest
 from .compiler.native import native
 from .errors import InputError
@@ -18,7 +19,7 @@ from .results.trajectory import Trajectory
 from .simulation.closing import Baumgarte, Loops, Minimal, closed_run, closed_start, settled
 from .simulation.events import Event, EventHit, Onward, Watch, as_options, of_run
 from .simulation.held import held_loads
-from .simulation.marching import LONG, STEPS, March
+from .simulation.marching import STEPS, March
 from .simulation.methods import Method, choose, stepper
 from .simulation.point_forces import forces_of
 from .simulation.rates import Controller, Force, loads, rates
@@ -78,14 +79,14 @@ def simulate(
     settings = _settings(chosen, times, dt, rtol, atol, max_steps)
     acting = forces_of(system.mechanism) if forces is None else list(forces)
     watch = Watch(system.mechanism, events, values)
-    marched = chosen.name in MARCHED or len(system.bodies) > LONG
+    marched = chosen.name in MARCHED or is_long(system.mechanism)
     law: Any = control
     if marched and isinstance(control, PythonControl) and control.rate is None:
         law = Law(system.mechanism, control, values)
     elif isinstance(control, Sampled | PythonControl):
-        if len(system.bodies) > LONG:
+        if is_long(system.mechanism):
             raise InputError(
-                f"{system.mechanism.name!r} has {len(system.bodies)} bodies: beyond {LONG} torques cannot be sampled; "
+                f"{system.mechanism.name!r} has {len(system.bodies)} bodies: too many for torques that are sampled; "
                 "use a PythonControl without a rate"
             )
         _no_checkpoint(checkpoint, type(control).__name__)
@@ -140,8 +141,8 @@ def _marched(
     """Return the motion by steps in Python: of a long mechanism, or implicit in springs and dampers of joints."""
     if method.name not in STEPS:
         raise InputError(
-            f"{method.name} cannot be compiled for {len(system.bodies)} bodies: beyond {LONG} the methods are "
-            + ", ".join(STEPS)
+            f"{method.name} cannot be compiled for the {len(system.bodies)} bodies of {system.mechanism.name!r}; use "
+            f"{', '.join(STEPS[:-1])} or {STEPS[-1]}, with a step dt"
         )
     made = March(system.mechanism, method.name, acting, control, loops, function=system.function)
 

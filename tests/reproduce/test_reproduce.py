@@ -65,6 +65,13 @@ def test_entries_are_found_by_name():
         reproduce.selected(["gupta"])
 
 
+def test_what_concerns_speed_is_found_together():
+    """Select a topic: figures of operations, right-hand sides and times, of three papers, each once."""
+    names = [e.name for e in reproduce.selected(["speed", "wolinski2015-table-1"])]
+    assert names == list(reproduce.TOPICS["speed"])
+    assert {name.partition("-")[0] for name in names} == {"saha2013", "wolinski2015", "goncalves2023"}
+
+
 def test_every_entry_names_its_paper():
     """Find each entry under its paper's key, with something to say."""
     for name, entry in reproduce.entries().items():

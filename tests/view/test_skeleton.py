@@ -9,7 +9,8 @@ import kinetree as kt
 from kinetree import library
 from kinetree.results import Trajectory
 from kinetree.view.camera import fit
-from kinetree.view.skeleton import rgb, scene
+from kinetree.view.links import rgb
+from kinetree.view.skeleton import scene
 from runs import PENDULUM, batch, swinging
 from tolerance import assert_close
 

@@ -94,7 +94,7 @@ def equations(
 
 @app.command()
 def reproduce(
-    name: Annotated[list[str] | None, typer.Argument(help="Entries, papers, or all. Default: list them.")] = None,
+    name: Annotated[list[str] | None, typer.Argument(help="Entries, papers, speed, all. Default: list them.")] = None,
     out: Annotated[Path, typer.Option(help="The folder for figures and tables.")] = Path("out/reproduce"),
 ) -> None:
     """Make tables and figures of the papers again.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError, ModelError
+from ..experiments.parts import loops
 from ..formats.fields import constant
 from ..results.columns import columns
 from ..results.files import FORMATS
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 ROWS = 40
 """Of more coordinates or speeds, the first are printed."""
+OPEN = 1e-4
+"""The gap of a loop that a motion may have [m, rad]: tables have few digits, and splines lie between them."""
 ROUNDING = 1e-15
 """Of the largest entry of a column: what is smaller is printed as zero."""
 
@@ -38,10 +41,34 @@ def state(system: System, column: str, option: str, text: str | None) -> np.ndar
     if len(words) != len(labels):
         listed = ", ".join(label.partition(".")[2] for label in labels[:12]) + (", ..." if len(labels) > 12 else "")
         raise InputError(f"{option} has {counted(len(words), 'number', 'numbers')}; give {len(labels)}: {listed}")
-    try:
-        return np.array([constant(word, option) for word in words])
-    except ModelError as error:
-        raise InputError(str(error)) from None
+    return np.array(_constants(option, text))
+
+
+def by_joint(option: str, texts: Iterable[str]) -> dict[str, Any]:
+    """Return {joint: numbers} of texts such as crank=pi/4 or rod=0.1,0.2."""
+    out: dict[str, Any] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not (name.strip() and sign and value.strip()):
+            raise InputError(f"{option} {text!a}: write joint=value, such as {option} crank=pi/4")
+        numbers = _constants(f"{option} {name.strip()}", value)
+        out[name.strip()] = numbers[0] if len(numbers) == 1 else numbers
+    return out
+
+
+def loops_of(system: System, text: str | None) -> Any:
+    """Return how loops stay closed, of texts such as projection, baumgarte=30, minimal or minimal=crank; or None."""
+    if text is None:
+        return None
+    kind, sign, value = (part.strip() for part in text.partition("="))
+    table: dict[str, Any] = {"kind": kind}
+    if sign and kind == "baumgarte":
+        (table["rate"],) = _constants("--loops baumgarte", value)[:1]
+    elif sign and kind == "minimal":
+        table["independent"] = [name.strip() for name in value.split(",")]
+    elif sign:
+        raise InputError(f"--loops {text!a}: only baumgarte takes a rate, and minimal names of joints")
+    return loops(table, "--loops", system.mechanism)
 
 
 def check_names(save: str | None, replay: str | None) -> None:
@@ -82,6 +109,7 @@ def along(system: System, reference: Reference, samples: int) -> Trajectory:
     free = system.mechanism.free_parameters
     parameters = np.array([p.value for p in free]) if free else None
     more = {} if parameters is None else {"parameters": parameters}
+    _require_closed(system, t, q, more)
     tau = system.inverse_dynamics(q, qd, qdd, **more)
     return Trajectory(
         system, t, q, qd,
@@ -97,6 +125,8 @@ def print_run(console: Console, run: Trajectory, seconds: float) -> None:
     console.print(f"status: {clean(run.status)}", style=None if run.finished else "bold red")
     if len(run) > 1 and _conserves(run):
         console.print(f"energy error: {run.energy_error:.1e} of the energy in motion")
+    if run.system.closures:
+        console.print(f"loops closed to {np.abs(run['gap']).max():.1e} m or rad")
     _print_columns(console, run, ("q", "qd"))
 
 
@@ -106,6 +136,8 @@ def print_torques(console: Console, run: Trajectory) -> None:
     _print_columns(console, run, ("q", "tau"))
     if forces_of(run.system.mechanism):
         console.print("Damping, friction and springs of the mechanism are not in these torques.")
+    if run.system.closures:
+        console.print("Every joint is driven by these torques, and the loops carry nothing.")
 
 
 def print_tracking(console: Console, run: Trajectory, error: np.ndarray | None) -> None:
@@ -152,6 +184,27 @@ def _shown(x: float, rounding: float) -> str:
 def _conserves(run: Trajectory) -> bool:
     """Tell whether nothing but gravity did work."""
     return all(x is None or not x.any() for x in (run.torque, run.wrenches))
+
+
+def _constants(option: str, text: str) -> list[float]:
+    """Return numbers, or formulas of numbers, with commas between."""
+    try:
+        return [constant(word.strip(), option) for word in text.split(",")]
+    except ModelError as error:
+        raise InputError(str(error)) from None
+
+
+def _require_closed(system: System, t: np.ndarray, q: np.ndarray, more: dict[str, Any]) -> None:
+    """Refuse a motion that opens loops, and say where it does most."""
+    gaps = np.abs(system.closure_residual(q, **more)) if system.closures else np.zeros((1, 1))
+    k, equation = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+    if gaps[k, equation] > OPEN:
+        closure = system.closures[equation]
+        raise InputError(
+            f"the motion opens loop {closure.name!r} ({closure.label}): by {gaps[k, equation]:.3g} {closure.unit} at "
+            f"t = {t[k]:g} s; give a --table of closed positions, or use assemble and actuation from Python "
+            "(docs/closed-loop-dynamics.md)"
+        )
 
 
 def _require_flat(system: System) -> None:

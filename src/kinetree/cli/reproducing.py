@@ -18,7 +18,7 @@ def print_entries(console: Console, entries: Iterable[Entry]) -> None:
     for entry in entries:
         table.add_row(entry.name, entry.paper, entry.what)
     print_table(console, table)
-    console.print("kinetree reproduce NAME, or a paper, or all", style="dim")
+    console.print("kinetree reproduce NAME, or a paper, or speed (of several papers), or all", style="dim")
 
 
 def print_outcome(console: Console, entry: Entry, outcome: Outcome) -> None:

@@ -118,9 +118,9 @@ def _print_joints(console: Console, mechanism: Mechanism, whole: bool) -> None:
 
 def _print_limits(console: Console, mechanism: Mechanism, whole: bool) -> None:
     limited = [j for j in mechanism.joints if j.limits != Limits()]
-    heading(console, f"Limits (of {len(limited)} joints; - is none)")
     if not limited:
         return
+    heading(console, f"Limits (of {len(limited)} joints; - is none)")
     table = make_table(console, "joint", "lower", "upper", "speed", "effort")
     for joint in _some(limited, whole):
         bounds = (joint.limits.lower, joint.limits.upper, joint.limits.velocity, joint.limits.effort)

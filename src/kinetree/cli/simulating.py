@@ -32,6 +32,18 @@ def simulate(
     rtol: Annotated[float, typer.Option(help="The relative error of a step of the other methods.")] = 1e-8,
     q0: Numbers = None,
     qd0: Annotated[str | None, typer.Option(help="The speeds at the start. Default: at rest.")] = None,
+    put: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="joint=value: start with a joint there, the others neutral or closed; repeatable."),
+    ] = None,
+    speed: Annotated[
+        list[str] | None,
+        typer.Option(help="joint=value: start with a joint at that speed; the others rest, or follow; repeatable."),
+    ] = None,
+    loops: Annotated[
+        str | None,
+        typer.Option(help="How loops stay closed: projection, baumgarte, baumgarte=RATE, minimal or minimal=JOINTS."),
+    ] = None,
     base: Base = "fixed",
     plot: Plot = False,
     save: Annotated[str | None, typer.Option(help="Write the run: a .csv, .npz, .parquet or .zarr file.")] = None,
@@ -44,21 +56,28 @@ def simulate(
     """
     from time import perf_counter
 
+    from ..errors import InputError
+    from ..experiments import starting
     from ..experiments.experiment import Outputs, write_run
     from ..experiments.paths import made_folder
     from ..loading import load
     from ..running import simulate as run_of
     from .console import make_console
-    from .motions import check_names, file_stem, print_files, print_run, state
+    from .motions import by_joint, check_names, file_stem, loops_of, print_files, print_run, state
 
     check_names(save, replay)
+    for one, other, texts in (("--q0", q0, put), ("--qd0", qd0, speed)):
+        if other is not None and texts:
+            raise InputError(f"{one} and {'--set' if one == '--q0' else '--speed'}: give one of them")
     system = load(model, base=base)
-    start = state(system, "q", "--q0", q0), state(system, "qd", "--qd0", qd0)
+    q = starting.position(system, by_joint("--set", put) if put else state(system, "q", "--q0", q0))
+    qd = starting.speed(system, q, by_joint("--speed", speed) if speed else state(system, "qd", "--qd0", qd0))
+    closing = loops_of(system, loops)
     columns = ("q", "qd", "energy", "kinetic_energy", "potential_energy") if plot else ()
     outputs = Outputs((save,) if save else (), (), columns, replay)
     folder = made_folder(out) if plot or save or replay else out
     began = perf_counter()
-    run = run_of(system, *start, duration=duration, method=method, dt=dt, rtol=rtol)
+    run = run_of(system, q, qd, duration=duration, method=method, dt=dt, rtol=rtol, loops=closing)
     console = make_console()
     print_run(console, run, perf_counter() - began)
     stem = file_stem(system)

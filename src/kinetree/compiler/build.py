@@ -27,8 +27,17 @@ CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers"
 """Functions of the loops."""
 DRIVEN = ("forward_dynamics", "implicit_dynamics")
 """Functions that loops are part of."""
-CLOSED = 128
-"""The same for functions that loops are part of: rolled, they are Python that calls rolled sweeps, state by state."""
+FEW, MANY = 128, 512
+"""The same for functions that loops are part of, where a mechanism has few loops for its size, as a hanging bridge has,
+or many: rolled, they are Python that calls rolled sweeps, for each equation."""
+
+
+def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
+    """Tell whether functions of a mechanism are rolled by default, those that loops are part of or (`closed`) not."""
+    count, equations = len(mechanism.bodies), len(mechanism.closures)
+    if not equations or closed is False:
+        return count > UNROLLED
+    return count > (MANY if 4 * equations > count else FEW)
 
 
 @dataclass(frozen=True)
@@ -71,8 +80,8 @@ class Request:
         if self.name in CLOSING and not mechanism.closures:
             return "unrolled"  # there is nothing to compute
         if self.lowering == "auto":
-            closed = self.name in (*CLOSING, *DRIVEN) and bool(mechanism.closures)
-            return "rolled" if len(mechanism.bodies) > (CLOSED if closed else UNROLLED) else "unrolled"
+            closed = self.name in (*CLOSING, *DRIVEN)
+            return "rolled" if is_long(mechanism, closed=closed) else "unrolled"
         return self.lowering
 
 

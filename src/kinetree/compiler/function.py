@@ -260,8 +260,7 @@ def _long_loops(mechanism: Mechanism) -> Any:
     """Return the loops of a long mechanism, whose functions share compiled sweeps."""
     from .long_loops import LongLoops
 
-    def make(tree: Mechanism, name: str, frame: str | None) -> Any:
-        axes = "world" if ALGORITHMS[name].axes else None
-        return Function(tree, Request(name, frame, axes, lowering="rolled")).gufunc
+    def make(tree: Mechanism, name: str, wrenches: bool) -> Any:
+        return Function(tree, Request(name, wrenches=wrenches, lowering="rolled")).gufunc
 
     return LongLoops(mechanism, make)

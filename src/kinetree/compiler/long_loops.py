@@ -1,7 +1,7 @@
-"""Loops of long mechanisms: a few equations at the ends of rolled sweeps, solved densely in NumPy.
+"""Loops of long mechanisms: the equations of a few loops around rolled sweeps, solved densely in NumPy.
 
-J is that of the loops' frames, and I^-1 J^T is forward dynamics under its rows, all of them in one batch: O(n) for each
-equation, and no code that grows with n. Differs from the unrolled pages in the order of operations alone.
+A row of J is what the joints feel of a unit multiplier's wrenches: inverse dynamics at rest without gravity. I^-1 J^T
+is forward dynamics under these rows. All rows are one batch: O(n) for each equation, and no code that grows with n.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
-from ..algebra.vectors import matmul
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
-from ..model.parts import GROUND, Frame, Placement
+from ..model.parts import GROUND, Placement
 from .closing import DEPENDENT
 
 Numbers = np.ndarray
@@ -25,78 +24,113 @@ Numbers = np.ndarray
 
 @dataclass(frozen=True)
 class Rows:
-    """The equations at one state: residual, J [nc, nv], and dJ/dt qd."""
+    """The equations at one state: residual, dJ/dt qd, and J [nc, nv]."""
 
     residual: Numbers
-    J: Numbers
     bias: Numbers
+    J: Numbers
+
+
+@dataclass(frozen=True)
+class End:
+    """A loop's frame on a body (-1: the ground): its place r and axes R there."""
+
+    body: int
+    r: Numbers
+    R: Numbers
+
+    def seen(self, poses: Numbers, twists: Numbers, rates: Numbers) -> tuple[Numbers, ...]:
+        """Return origin and axes in the ground's frame, with w, v, dw and dv of the origin in the ground's axes."""
+        if self.body < 0:
+            return self.r, self.R, *np.zeros((4, 3))
+        T, (w, v), (dw, dv) = poses[self.body], np.split(twists[self.body], 2), np.split(rates[self.body], 2)
+        whirl, turn = _skew(w), T[:3, :3]
+        moved = (w, v + whirl @ self.r, dw, dv + _skew(dw) @ self.r + whirl @ (whirl @ self.r))
+        return T[:3, 3] + turn @ self.r, turn @ self.R, *(turn @ x for x in moved)
 
 
 class LongLoops:
     """The functions of a long closed mechanism by name, each of one state.
 
-    `make(mechanism, name, frame)` returns a compiled function of a tree, axes of frames being the ground's.
+    `make(mechanism, name, wrenches)` returns a compiled function of a tree.
     """
 
-    def __init__(self, mechanism: Mechanism, make: Callable[[Mechanism, str, str | None], Callable]) -> None:
-        """Put a frame at each end of each loop."""
+    def __init__(self, mechanism: Mechanism, make: Callable[[Mechanism, str, bool], Callable]) -> None:
+        """Compile the sweeps that the equations need."""
         self.mechanism = mechanism
         self._loops = resolved(mechanism.loops, mechanism.values())
-        if mechanism.free_parameters and self._loops != mechanism.loops:
+        self._couplings = resolved(mechanism.couplings, mechanism.values())
+        if mechanism.free_parameters and (self._loops, self._couplings) != (mechanism.loops, mechanism.couplings):
             raise InputError(
                 f"loops of {mechanism.name!r} have parameters, which rolled code takes as constants; "
                 "fix them with system.fixed(parameters), or use lowering='unrolled'"
             )
-        ends = [(f"{p.name}:{side}", *part) for p in self._loops for side, part in _sides(p).items()]
-        tree = replace(mechanism, loops=(), couplings=(), frames=tuple(Frame(*end) for end in ends))
-        self._of = {name: make(tree, name, None) for name in ("implicit_dynamics",)}
-        self._frames = {
-            end: tuple(make(tree, name, end) for name in ("pose", "jacobian", "twist_rate"))
-            for end, body, _ in ends
-            if body != GROUND
-        }
-        self._standing = {end: _pose(place) for end, body, place in ends if body == GROUND}
-        self._places, at = {}, 0
+        index = {GROUND: -1} | {b.name: k for k, b in enumerate(mechanism.bodies)}
+        self._ends = [
+            tuple(_end(index[body], p, axes) for body, p in ((x.body_a, x.placement_a), (x.body_b, x.placement_b)))
+            for x, axes in ((x, np.array(loop_kinds.frame(x), dtype=float)) for x in self._loops)
+        ]
+        tree = replace(mechanism, loops=(), couplings=())
+        floating = replace(tree, gravity=(0.0, 0.0, 0.0))
+        self._dynamics, self._response = (make(m, "implicit_dynamics", False) for m in (tree, floating))
+        self._moments = make(floating, "gravity_torque", True)
+        self._kinematics = tuple(make(tree, name, False) for name in ("poses", "twists", "twist_rates"))
+        self._at, q, v = {}, 0, 0
         for joint in mechanism.joints:
-            self._places[joint.name] = at
-            at += joint_kinds.kind(joint.kind).NV
-        self._at_q, at = {}, 0
-        for joint in mechanism.joints:
-            self._at_q[joint.name] = at
-            at += joint_kinds.kind(joint.kind).NQ
+            self._at[joint.name] = q, v
+            q, v = q + joint_kinds.kind(joint.kind).NQ, v + joint_kinds.kind(joint.kind).NV
 
-    def rows(self, q: Numbers, qd: Numbers, more: tuple) -> Rows:
-        """Return the equations of all loops, then the couplings': dynamics/closure.py, in the ground's axes."""
-        residual, J, bias = [], [], []
-        for loop in self._loops:
-            (Ta, Ja, da), (Tb, Jb, db) = (self._end(f"{loop.name}:{s}", q, qd, more) for s in "ab")
-            Ra, arm = Ta[:3, :3], Tb[:3, 3] - Ta[:3, 3]
-            wa, wb = Ja[:3] @ qd, Jb[:3] @ qd
-            whirl, lever = _skew(wa), _skew(arm)
-            across = Jb[3:] - Ja[3:] + lever @ Ja[:3]
-            w, v = wb - wa, across @ qd
-            dw = db[:3] - da[:3] - whirl @ w
-            dv = db[3:] - da[3:] + lever @ da[:3] - whirl @ (whirl @ arm + 2 * v)
-            turned = [tuple(float(x) for x in Ra.T @ u) for u in (arm, w, v)]
-            R = tuple(tuple(float(x) for x in row) for row in Ra.T @ Tb[:3, :3])
-            for e in loop_kinds.equations(loop, turned[0], R, turned[1], turned[2]):
+    def rows(self, q: Numbers, qd: Numbers, more: tuple, *, jacobian: bool = True) -> Rows:
+        """Return the equations of all loops, then those of the couplings: dynamics/closure.py, in the ground's axes."""
+        poses, twists, rates = (f(*args, *more) for f, args in zip(self._kinematics, self._states(q, qd), strict=True))
+        residual, bias, pulls = [], [], []
+        for loop, (a, b) in zip(self._loops, self._ends, strict=True):
+            oa, Ra, wa, va, dwa, dva = a.seen(poses, twists, rates)
+            ob, Rb, wb, vb, dwb, dvb = b.seen(poses, twists, rates)
+            arm, whirl = ob - oa, _skew(wa)
+            w, v = wb - wa, vb - va - whirl @ arm
+            dw = dwb - dwa - whirl @ w
+            dv = dvb - dva - _skew(dwa) @ arm - whirl @ (whirl @ arm + 2 * v)
+            r, R = _plain(Ra.T @ arm), tuple(map(_plain, Ra.T @ Rb))
+            for e in loop_kinds.equations(loop, r, R, _plain(Ra.T @ w), _plain(Ra.T @ v)):
                 n, f, dn, df = (Ra @ np.array(x, dtype=float) for x in (e.n, e.f, e.dn, e.df))
                 residual.append(e.residual)
-                J.append(n @ (Jb[:3] - Ja[:3]) + f @ across)
                 bias.append(n @ dw + f @ dv + dn @ w + df @ v)
-        for coupling in resolved(self.mechanism.couplings, self.mechanism.values()):
-            row, gap = np.zeros(self.mechanism.nv), -float(coupling.offset)
-            for name, ratio in ((coupling.joint, 1.0), *((n, -r) for n, r in coupling.terms)):
-                row[self._places[name]] += ratio
-                gap += ratio * q[self._at_q[name]]
-            residual.append(gap)
-            J.append(row)
-            bias.append(0.0)
-        return Rows(np.array(residual, dtype=float), np.array(J), np.array(bias, dtype=float))
+                pulls.append(((a.body, -n, -f), (b.body, n, f), ob))
+        J = self._pulled(q, poses, pulls, more) if jacobian else np.zeros((len(pulls), self.mechanism.nv))
+        geared = [self._coupled(c, q) for c in self._couplings]
+        return Rows(
+            np.array([*residual, *(gap for gap, _ in geared)], dtype=float),
+            np.array([*bias, *(0.0 for _ in geared)], dtype=float),
+            np.vstack([J, *(row for _, row in geared)]),
+        )
+
+    def _states(self, q: Numbers, qd: Numbers) -> tuple:
+        return (q,), (q, qd), (q, qd, np.zeros_like(qd))
+
+    def _pulled(self, q: Numbers, poses: Numbers, pulls: list, more: tuple) -> Numbers:
+        """Return J: what the joints feel of each equation's wrenches at a point, in the ground's axes."""
+        wrenches = np.zeros((len(pulls), len(self.mechanism.bodies), 6))
+        for row, (*sides, point) in zip(wrenches, pulls, strict=True):
+            for body, n, f in sides:
+                if body >= 0:
+                    T = poses[body]
+                    moment = n + _skew(point - T[:3, 3]) @ f
+                    row[body] += np.concatenate([T[:3, :3].T @ moment, T[:3, :3].T @ f])
+        return -self._moments(q, wrenches, *more)
+
+    def _coupled(self, coupling: Any, q: Numbers) -> tuple[float, Numbers]:
+        """Return residual and row of a coupling."""
+        row, gap = np.zeros(self.mechanism.nv), -float(coupling.offset)
+        for name, ratio in ((coupling.joint, 1.0), *((n, -r) for n, r in coupling.terms)):
+            at_q, at_v = self._at[name]
+            row[at_v] += ratio
+            gap += ratio * q[at_q]
+        return gap, row
 
     def closure_residual(self, q: Numbers, *more: Numbers) -> Numbers:
         """Return the residual."""
-        return self.rows(q, np.zeros(self.mechanism.nv), more).residual
+        return self.rows(q, np.zeros(self.mechanism.nv), more, jacobian=False).residual
 
     def closure_jacobian(self, q: Numbers, *more: Numbers) -> Numbers:
         """Return J."""
@@ -104,7 +138,7 @@ class LongLoops:
 
     def closure_bias(self, q: Numbers, qd: Numbers, *more: Numbers) -> Numbers:
         """Return dJ/dt qd."""
-        return self.rows(q, qd, more).bias
+        return self.rows(q, qd, more, jacobian=False).bias
 
     def forward_dynamics(self, q: Numbers, qd: Numbers, tau: Numbers, *more: Numbers) -> Numbers:
         """Return the accelerations."""
@@ -132,7 +166,7 @@ class LongLoops:
 
     def _driven(self, q: Numbers, qd: Numbers, tau: Numbers, added: Numbers, more: tuple) -> tuple[Numbers, Numbers]:
         rows = self.rows(q, qd, more)
-        free = self._of["implicit_dynamics"](q, qd, tau, added, *more)
+        free = self._dynamics(q, qd, tau, added, *more)
         X = self._responses(q, rows.J, added, more)
         found = -_solve(rows.J @ X.T, rows.J @ free + rows.bias)
         return free + found @ X, found
@@ -140,23 +174,16 @@ class LongLoops:
     def _responses(self, q: Numbers, J: Numbers, added: Any, more: tuple) -> Numbers:
         """Return I^-1 J^T, a row for each equation: what its torques add to the accelerations at rest."""
         rest = np.zeros(self.mechanism.nv)
-        torques = np.vstack([rest, J])
-        found = self._of["implicit_dynamics"](q, rest, torques, np.broadcast_to(added, rest.shape), *more)
-        return found[1:] - found[0]
-
-    def _end(self, name: str, q: Numbers, qd: Numbers, more: tuple) -> tuple[Numbers, Numbers, Numbers]:
-        """Return pose, Jacobian and twist rate with qdd = 0 of a loop's frame."""
-        if name in self._standing:
-            return self._standing[name], np.zeros((6, len(qd))), np.zeros(6)
-        pose, J, rate = self._frames[name]
-        return pose(q, *more), J(q, *more), rate(q, qd, np.zeros_like(qd), *more)
+        return self._response(q, rest, J, np.broadcast_to(added, rest.shape), *more)
 
 
-def _sides(loop: Any) -> dict[str, tuple[str, Placement]]:
-    """Return body and placement of both ends, turned so that z is the loop's axis."""
-    axes = loop_kinds.frame(loop)
-    turned = [Placement(p.translation, matmul(p.rotation, axes)) for p in (loop.placement_a, loop.placement_b)]
-    return {"a": (loop.body_a, turned[0]), "b": (loop.body_b, turned[1])}
+def _end(body: int, placement: Placement, axes: Numbers) -> End:
+    """Return a loop's frame, turned so that z is the loop's axis."""
+    return End(body, np.array(placement.translation, dtype=float), np.array(placement.rotation, dtype=float) @ axes)
+
+
+def _plain(x: Numbers) -> tuple[float, ...]:
+    return tuple(x.tolist())
 
 
 def _skew(a: Numbers) -> Numbers:
@@ -165,19 +192,8 @@ def _skew(a: Numbers) -> Numbers:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def _pose(place: Placement) -> Numbers:
-    out = np.eye(4)
-    out[:3, :3], out[:3, 3] = place.rotation, place.translation
-    return out
-
-
 def _solve(S: Numbers, b: Numbers) -> Numbers:
-    """Return the least x with S x = b, rows scaled alike; singular directions of S are left out.
-
-    What overflowed gives NaN: a run that leaves the finite numbers says so.
-    """
-    if not (np.isfinite(S).all() and np.isfinite(b).all()):
-        return np.full(b.shape, np.nan)
+    """Return the least x with S x = b, rows scaled alike; singular directions of S are left out."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(S), DEPENDENT * np.diag(S).max(initial=1e-300)))
     return scale * np.linalg.lstsq(scale[:, None] * S * scale, scale * b, rcond=DEPENDENT)[0]
 

@@ -170,7 +170,7 @@ class Tree:
     """A mechanism on traced scalars, with the sweeps over it."""
 
     def __init__(self, mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> None:
-        """Make a record for each body; inputs are flat scalars: q, and any of qd, qdd, tau, added, wrenches, parameters."""
+        """Make a record for each body; inputs are flat scalars: q, any of qd, qdd, tau, added, wrenches, parameters."""
         self.mechanism = mechanism
         self.ground: Any = Ground()
         values = mechanism.values(inputs.get("parameters"))

@@ -14,8 +14,8 @@ class Algorithm:
 
     Shapes are in terms of nq, nv, nb (bodies), nc (equations of loops) and numbers. `wrenches` tells whether external
     wrenches matter, `frame` whether a frame is asked for, `axes` the default axes where there is a choice, `inverts`
-    whether the inertia matrix must be invertible, `lumps` whether only the torques matter, so that masses may be counted
-    to whichever body is cheaper.
+    whether the inertia matrix must be invertible, `lumps` whether only the torques matter, so that masses may be
+    counted to whichever body is cheaper.
     """
 
     page: Callable

@@ -1,4 +1,7 @@
-"""Forces, controllers and references out of tables: the keys are the arguments of the classes of the same name."""
+"""Forces, controllers, references and ways to close loops out of tables.
+
+The keys are the arguments of the classes of the same name.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ..analysis.named import entries
 from ..compiler.trace import Trace
 from ..errors import InputError, ModelError, unknown_name
 from ..formats.fields import constant, known_keys, name, required, sequence, sort, text, truth
@@ -15,6 +19,7 @@ from ..formats.toml_lines import Places
 from ..model.mechanism import Mechanism
 from ..simulation import joint_forces, point_forces, references
 from ..simulation.arguments import numbers, spread
+from ..simulation.closing import Baumgarte, Minimal, Projection
 from ..simulation.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
 from ..simulation.rates import Instant
 from .paths import inner
@@ -55,6 +60,7 @@ REFERENCES: dict[str, type] = {
     "trapezoid": references.Trapezoid,
     "table": references.Table,
 }
+LOOPS: dict[str, type] = {"projection": Projection, "baumgarte": Baumgarte, "minimal": Minimal}
 LIMITED_BY_JOINTS = "effort"
 
 
@@ -89,6 +95,19 @@ def reference(table: Any, where: str, folder: Path) -> Any:
         ends = text(table.get("ends", "not-a-knot"), f"{where}, ends")
         return _tried(lambda: references.Table.from_csv(file, columns=columns, ends=ends), where, table)
     return _built(REFERENCES, "reference", table, where)
+
+
+def loops(given: Any, where: str, mechanism: Mechanism) -> Any:
+    """Return how loops stay closed, of a kind alone or a table; joints of `independent` are named."""
+    if not mechanism.closures:
+        raise ModelError(f"{mechanism.name!r} has no loops", where=where, remedy="leave it out")
+    table = {"kind": given} if isinstance(given, str) else given
+
+    def independent(x: Any, where: str) -> tuple[int, ...]:
+        names = _names([x] if isinstance(x, str) else x, where)
+        return _tried(lambda: tuple(k for name in names for k in entries(mechanism, name, 1)), where, {})
+
+    return _built(LOOPS, "loops", table, where, readers={"independent": independent})
 
 
 def instant(mechanism: Mechanism) -> Instant:

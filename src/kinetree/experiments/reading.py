@@ -1,8 +1,9 @@
 """EXPERIMENT.toml -> Experiment.
 
-`[experiment]` names the mechanism, `[start]` its state, `[parameters]` values of free parameters, `[run]` times and
-method, `[[force]]` what acts besides the mechanism's own forces, `[control]` (or several `[[control]]`, which add up)
-the torques, `[output]` what to keep. Every number may be a formula in quotes, such as "pi/2".
+`[experiment]` names the mechanism, `[start]` its state, `[parameters]` values of free parameters, `[run]` times, method
+and how loops stay closed, `[[force]]` what acts besides the mechanism's own forces, `[control]` (or several
+`[[control]]`, which add up) the torques, `[output]` what to keep. Every number may be a formula in quotes, such as
+"pi/2".
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import library
-from ..errors import InputError, ModelError, unknown_name
+from ..errors import AssemblyError, InputError, ModelError, unknown_name
 from ..formats.fields import constant, known_keys, name, required, sequence, text, truth
 from ..formats.toml import file_text
 from ..formats.toml import parsed_toml as parsed
@@ -29,14 +30,14 @@ from ..simulation.methods import choose
 from ..simulation.point_forces import forces_of
 from ..simulation.runs import check_times
 from ..system import System
-from . import parts
+from . import parts, starting
 from .experiment import Experiment, Outputs
 from .paths import inner, plain
 
 KEYS = {
     "experiment": ("mechanism", "base", "description", "own_forces"),
     "start": ("q", "qd"),
-    "run": ("duration", "samples", "times", "method", "dt", "rtol", "atol", "max_steps"),
+    "run": ("duration", "samples", "times", "method", "dt", "rtol", "atol", "max_steps", "loops"),
     "output": ("save", "columns", "plot", "replay"),
 }
 TABLES = ("experiment", "parameters", "start", "run", "force", "control", "output")
@@ -76,17 +77,19 @@ def _experiment(data: dict[str, Any], places: Places, path: Path) -> Experiment:
         parts.control(table, places.add(f"control {i + 1}", "control", i), mechanism, path.parent, places, i)
         for i, table in enumerate(_listed(data, "control"))
     ]
+    values = _parameters(data.get("parameters", {}), places.add("parameters", "parameters"), system)
+    q0, qd0 = _start(tables["start"], system, values)
     return Experiment(
         path.stem,
         system,
-        _state(tables["start"], "q", system, system.neutral()),
-        _state(tables["start"], "qd", system, np.zeros(system.nv)),
+        q0,
+        qd0,
         _times(tables["run"]),
         text(head.get("description", ""), "experiment, description"),
         (*(forces_of(mechanism) if own else ()), *forces),
         None if not controls else controls[0] if len(controls) == 1 else Sum(controls),
-        _parameters(data.get("parameters", {}), places.add("parameters", "parameters"), system),
-        _method(tables["run"]),
+        values,
+        _method(tables["run"]) | _loops(tables["run"], system),
         _outputs(tables["output"], system),
     )
 
@@ -110,20 +113,36 @@ def _listed(data: dict[str, Any], key: str) -> list[Any]:
     return [found] if isinstance(found, Mapping) else found
 
 
-def _state(table: Mapping[str, Any], key: str, system: System, state: np.ndarray) -> np.ndarray:
-    """Return q or qd out of all its numbers, or of those of some joints by name."""
+def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return q and qd; an error says which of them."""
+    given = {key: _state(table, key, system) for key in ("q", "qd")}
+    key = "q"
+    try:
+        q = starting.position(system, given[key], values)
+        key = "qd"
+        return q, starting.speed(system, q, given[key], values)
+    except AssemblyError as error:
+        raise ModelError(error.what, where="start, q", remedy=error.remedy) from None
+    except InputError as error:
+        raise ModelError(str(error), where=f"start, {key}") from None
+
+
+def _state(table: Mapping[str, Any], key: str, system: System) -> np.ndarray | dict[str, list[float]] | None:
+    """Return all numbers of q or qd, or those of some joints by name, or None."""
     given, where = table.get(key), f"start, {key}"
     column = columns(system.mechanism)[key]
     if given is None:
-        return state
-    if isinstance(given, Mapping):
-        for part, value in given.items():
-            if part not in column.parts:
-                raise unknown_name(f"part of {key}", part[:MAX_NAME], column.parts, where=where)
-            at = np.atleast_1d(np.arange(len(state))[column.parts[part]])
-            state[at] = _numbers(value, len(at), where, [column.labels[k] for k in at])
-        return state
-    return np.array(_numbers(given, len(state), where, list(column.labels)))
+        return None
+    if not isinstance(given, Mapping):
+        return np.array(_numbers(given, len(column.labels), where, list(column.labels)))
+    named = {}
+    for part, value in given.items():
+        if part not in column.parts:
+            raise unknown_name(f"part of {key}", part[:MAX_NAME], column.parts, where=where)
+        at = np.atleast_1d(np.arange(len(column.labels))[column.parts[part]])
+        found = _numbers(value, len(at), where, [column.labels[k] for k in at])
+        named[part] = found if len(at) > 1 else found[0]
+    return named
 
 
 def _numbers(x: Any, count: int, where: str, labels: list[str]) -> list[float]:
@@ -164,6 +183,10 @@ def _method(table: Mapping[str, Any]) -> dict[str, Any]:
     if not chosen.adaptive and "dt" not in method:
         raise ModelError(f"{chosen.name} takes fixed steps", where="run, method", remedy="add dt = ... in seconds")
     return method | {"method": label}
+
+
+def _loops(table: Mapping[str, Any], system: System) -> dict[str, Any]:
+    return {"loops": parts.loops(table["loops"], "run, loops", system.mechanism)} if "loops" in table else {}
 
 
 def _positive(table: Mapping[str, Any], key: str) -> float:

@@ -17,12 +17,24 @@ MODULES = (
     "saha1999",
     "saha1999_motions",
     "saha2013_motions",
+    "saha2013_closed",
     "saha2013",
     "gupta2013",
     "gupta2013_motions",
     "wolinski2015",
+    "wolinski2015_cost",
     "goncalves2023",
 )
+TOPICS = {
+    "speed": (
+        "saha2013-figure-19",
+        "saha2013-figure-20",
+        "wolinski2015-table-1",
+        "wolinski2015-figures-12-13",
+        "goncalves2023-table-5",
+    ),
+}
+"""Entries of several papers about one thing."""
 
 
 def entries() -> dict[str, Entry]:
@@ -32,7 +44,7 @@ def entries() -> dict[str, Entry]:
 
 
 def selected(names: Iterable[str]) -> list[Entry]:
-    """Return entries by name; "all" stands for every one, a paper's name for all of its own."""
+    """Return entries by name; "all" stands for every one, a paper's or a topic's name for all of its own."""
     known = entries()
     out: dict[str, Entry] = {}
     for name in names:
@@ -40,11 +52,13 @@ def selected(names: Iterable[str]) -> list[Entry]:
             out |= known
         elif name in PAPERS:
             out |= {k: e for k, e in known.items() if k.startswith(name)}
+        elif name in TOPICS:
+            out |= {key: known[key] for key in TOPICS[name]}
         elif name in known:
             out[name] = known[name]
         else:
-            raise unknown_name("entry", name, ("all", *PAPERS, *known))
+            raise unknown_name("entry", name, ("all", *PAPERS, *TOPICS, *known))
     return list(out.values())
 
 
-__all__ = ["Check", "Entry", "Outcome", "PAPERS", "entries", "selected"]
+__all__ = ["Check", "Entry", "Outcome", "PAPERS", "TOPICS", "entries", "selected"]

@@ -1,4 +1,4 @@
-"""[Wolinski2015]: the KUKA arm, torques (figure 5), a controlled motion (figures 6 to 11) and its cost (table 1)."""
+"""[Wolinski2015]: the KUKA arm, torques (figure 5) and a controlled motion (figures 6 to 11)."""
 
 from __future__ import annotations
 
@@ -116,30 +116,6 @@ def figures_6_to_11(folder: Path) -> Outcome:
     return Outcome(checks, (("Largest differences [rad, rad/s, rad/s^2]", (headings, *rows)),), files, notes)
 
 
-def table_1(folder: Path) -> Outcome:
-    """Count the right-hand sides of the controlled motion at both tolerances."""
-    arm, times = load("kuka_lwr4"), np.linspace(0.0, T, 1401)
-    ours = tuple(controlled(arm, times, tol).evaluations for tol in (1e-6, 1e-3))
-    differences = tuple(count_with_differences(arm, times, tol) for tol in (1e-6, 1e-3))
-    table = {
-        **TABLE_1,
-        "Kinetree, CVODES BDF": ours,
-        "Kinetree's equations in ODEPACK's LSODA": differences,
-    }
-    rows = tuple((name, *map(str, counts)) for name, counts in table.items())
-    headings = ("integrator", "1e-6", "1e-3")
-    checks = tuple(
-        Check(f"tolerance {tol}: {printed} right-hand sides", f"{found}", found <= printed)
-        for tol, printed, found in zip(("1e-6", "1e-3"), TABLE_1["Scilab BDF"], ours, strict=True)
-    )
-    notes = (
-        "CVODES has the exact Jacobian, whose evaluations are not right-hand sides. LSODA, a relative of Scilab's "
-        "integrator, takes it by differences, which count: by that measure the paper's counts are the lower ones.",
-    )
-    file = write_csv(folder / "wolinski2015_table_1.csv", headings, rows)
-    return Outcome(checks, (("Table 1: right-hand sides", (headings, *rows)),), (file,), notes)
-
-
 def controlled(arm: System, times: NDArray, tolerance: float) -> Trajectory:
     """Return the motion under the controller by backward differences, from (30) and (31)."""
     control = PD(K, C, Cosine([pi / 2] * 7, pi / 7))
@@ -151,7 +127,7 @@ def independent(arm: System, times: NDArray) -> dict[str, NDArray]:
     """Return q, qd and qdd of the same motion by spatial operators and SciPy."""
 
     def acceleration(t: float, q: NDArray, qd: NDArray) -> NDArray:
-        return spatial_operators.equations(arm.mechanism, q, qd).acceleration(_torque(t, q, qd))
+        return spatial_operators.equations(arm.mechanism, q, qd).acceleration(drive_torque(t, q, qd))
 
     start = (np.full(7, pi / 2), np.zeros(7))
     q, qd = follow(acceleration, start, times, method="BDF", rtol=1e-8, atol=1e-8)
@@ -159,20 +135,7 @@ def independent(arm: System, times: NDArray) -> dict[str, NDArray]:
     return {"q": q, "qd": qd, "qdd": qdd}
 
 
-def count_with_differences(arm: System, times: NDArray, tolerance: float) -> int:
-    """Return how often LSODA asks for the accelerations, its Jacobians by differences included."""
-    asked = 0
-
-    def acceleration(t: float, q: NDArray, qd: NDArray) -> NDArray:
-        nonlocal asked
-        asked += 1
-        return arm.forward_dynamics(q, qd, _torque(t, q, qd))
-
-    follow(acceleration, (np.full(7, pi / 2), np.zeros(7)), times, method="LSODA", rtol=tolerance, atol=tolerance)
-    return asked
-
-
-def _torque(t: float, q: NDArray, qd: NDArray) -> NDArray:
+def drive_torque(t: float, q: NDArray, qd: NDArray) -> NDArray:
     """Return the torques of (32), written apart from the compiled controller."""
     wanted, rate, _ = kuka_motion(np.array(t))
     return np.asarray(K) * (wanted - q) + np.asarray(C) * (rate - qd)
@@ -190,5 +153,4 @@ def _within(name: str, word: str, gaps: NDArray, where: str) -> Check:
 ENTRIES = (
     Entry("wolinski2015-figure-5", "Wolinski2015", "torque of joint 1 of the KUKA arm", figure_5),
     Entry("wolinski2015-figures-6-11", "Wolinski2015", "the KUKA arm under PD control, twice", figures_6_to_11),
-    Entry("wolinski2015-table-1", "Wolinski2015", "right-hand sides of the controlled motion", table_1),
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.build import UNROLLED, Request
+from ..compiler.build import Request, is_long
 from ..compiler.function import Function
 from ..compiler.native import native
 from ..errors import InputError
@@ -27,8 +27,6 @@ from .stepping import quaternion_places
 
 Numbers = np.ndarray
 State = tuple[Numbers, Numbers]
-LONG = UNROLLED
-"""Mechanisms with more bodies are marched: unrolled integrators would take long to compile."""
 STEPS = ("rk4", "euler", "implicit_euler", "implicit_midpoint")
 """The methods that march."""
 
@@ -57,10 +55,10 @@ class March:
         self._law, others = joint_law(mechanism, forces)
         self._asked = control if isinstance(control, Law) else None
         traced = None if isinstance(control, Law) else control
-        if (others or traced is not None) and len(mechanism.bodies) > LONG:
+        if (others or traced is not None) and is_long(mechanism):
             who = type(others[0] if others else traced).__name__
             raise InputError(
-                f"{who} cannot act on {mechanism.name!r}, which has {len(mechanism.bodies)} bodies: beyond {LONG} "
+                f"{who} cannot act on {mechanism.name!r}, which has {len(mechanism.bodies)} bodies: only "
                 "springs, dampers and friction of joints act, and control by a PythonControl without a rate"
             )
         self._others = native(loads(mechanism, others, traced)) if others or traced is not None else None
@@ -81,26 +79,10 @@ class March:
         if parameters is not None:
             self._law = joint_law(self.mechanism, self._forces, parameters)[0]
         result = blank_run((q0, qd0), times)
-        q, qd, self._before, self._evaluations = q0, qd0, None, 0
+        self._before, self._evaluations = None, 0
         try:
-            for j in range(len(times) - 1):
-                span = times[j + 1] - times[j]
-                count = max(int(np.floor(span / settings.dt - 1e-9)) + 1, 1)
-                for m in range(count):
-                    q, qd = self._step(times[j] + m * span / count, span / count, q, qd, more)
-                    if self._closer is not None:
-                        q, qd = self._closer.close(q, qd, more)
-                result.q[..., j + 1, :], result.qd[..., j + 1, :] = q, qd
-                result.steps += count
-                result.reached = j + 2
-                good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
-                why = f"the state left the finite numbers; the last good state is at t = {times[j]:.9g} s"
-                for k in np.flatnonzero(~np.ravel(good)):
-                    result.failures.setdefault(int(k), why)
-                if progress is not None:
-                    progress((times[j + 1] - times[0]) / (times[-1] - times[0]))
-                if not np.any(good):
-                    break
+            with np.errstate(all="ignore"):  # a state that leaves the finite numbers is named in the status
+                self._march(result, settings.dt, more, progress or (lambda part: None))
         except KeyboardInterrupt:
             result.interrupted = True
         except InputError as error:  # a controller's; what was computed is kept
@@ -111,10 +93,32 @@ class March:
         result.evaluations += self._evaluations
         return result
 
+    def _march(self, result: Run, dt: float, more: tuple, progress: Callable[[float], None]) -> None:
+        """Go from one output time to the next by equal steps, none longer than dt."""
+        times, q, qd = result.t, result.q[..., 0, :], result.qd[..., 0, :]
+        for j in range(len(times) - 1):
+            span = times[j + 1] - times[j]
+            count = max(int(np.floor(span / dt - 1e-9)) + 1, 1)
+            for m in range(count):
+                q, qd = self._step(times[j] + m * span / count, span / count, q, qd, more)
+                if self._closer is not None:
+                    q, qd = self._closer.close(q, qd, more)
+            result.q[..., j + 1, :], result.qd[..., j + 1, :] = q, qd
+            result.steps += count
+            result.reached = j + 2
+            good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
+            why = f"the state left the finite numbers; the last good state is at t = {times[j]:.9g} s"
+            for k in np.flatnonzero(~np.ravel(good)):
+                result.failures.setdefault(int(k), why)
+            progress((times[j + 1] - times[0]) / (times[-1] - times[0]))
+            if not np.any(good):
+                break
+
     def acting(self, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None) -> tuple[Numbers, ...]:
         """Return tau, qdd and wrenches at the samples of a run, [..., nt, .]."""
         more = () if parameters is None else (parameters[..., None, :],)
-        tau = joint_law(self.mechanism, self._forces, *more)[0].torque(q, qd)
+        with np.errstate(all="ignore"):  # runs that failed are NaN from then on
+            tau = joint_law(self.mechanism, self._forces, *more)[0].torque(q, qd)
         if self._asked is not None:
             for k in np.flatnonzero(np.isfinite(q).all(axis=-1).reshape(-1, len(t)).any(axis=0)):
                 tau[..., k, :] += self._asked.ask(float(t[k]), q[..., k, :], qd[..., k, :])
@@ -129,7 +133,7 @@ class March:
         key = name, wrenches
         if key not in self._functions:
             self._functions[key] = self._make(name, wrenches=wrenches).gufunc
-        with np.errstate(all="ignore"):  # a state that leaves the finite numbers is named in the status
+        with np.errstate(all="ignore"):
             return self._functions[key](*arguments)
 
     def _accelerations(self, t: float, q, qd, tau, added, more: tuple) -> Numbers:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..results.files.atomic import replacing
 from .camera import Camera, fit
+from .links import Rod
 from .meshes import Mesh, cylinder
 from .motion_frames import even_frames
 from .plots import _figure, _style
-from .skeleton import Rod, Scene, scene
+from .skeleton import Scene, scene
 
 if TYPE_CHECKING:
     from ..results.trajectory import Trajectory

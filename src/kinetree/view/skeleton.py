@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import joints as joint_kinds
 from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import GROUND, Body, Joint, Shape
-from . import meshes
+from . import links, meshes
+from .links import FLOATING, GREY, ORIGIN, SLIDING, Rod, rgb
 from .meshes import Mesh
 from .plots import COLORS
 
@@ -22,25 +22,8 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.floating]
 
-GREY = "#8a8f98"
-DARK = "#3c4350"
-FLOATING = ("free", "free_euler", "planar")
-SLIDING = ("prismatic", "cylindrical")
-TURNING = ("revolute", "helical", "cylindrical")
 THINNEST, THICKEST, SLIM = 0.004, 0.011, 0.07
 """Radius of a rod over the size of the mechanism, and over the length of its middle rod, if that is between."""
-
-
-@dataclass(frozen=True)
-class Rod:
-    """A round rod from a point of body a to one of body b; -1 is the ground."""
-
-    a: int
-    point_a: tuple[float, float, float]
-    b: int
-    point_b: tuple[float, float, float]
-    radius: float
-    color: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -64,7 +47,9 @@ def scene(run: Trajectory) -> Scene:
     mechanism = run.system.mechanism
     values = mechanism.values(None if run.parameters is None else [float(x) for x in run.parameters])
     bodies, joints = resolved(mechanism.bodies, values), resolved(mechanism.joints, values)
-    points = _tip_points(mechanism, bodies, values)
+    loops = resolved(mechanism.loops, values)
+    frames = [_frame_points(mechanism, body, values) for body in bodies]
+    points = _rod_ends(mechanism, bodies, frames, loops)
     size = _size(run, bodies, joints, points)
     radius = _radius(run["poses"][0], points, size)
     solids, rods, tips = [], [], []
@@ -75,21 +60,19 @@ def scene(run: Trajectory) -> Scene:
             solids.append(meshes.joined(_shape_mesh(shape, color) for shape in shapes))
         else:
             boxed = not points[i] or joint.kind in FLOATING
-            solids.append(_skeleton(body, joint, boxed, radius, color))
+            cuts = links.cut_solids(loops, body.name, radius)
+            solids.append(meshes.joined([_skeleton(body, joint, boxed, radius, color), *cuts]))
             ends = [end for end in points[i] if not (boxed and _inside(body, run["poses"][0], i, *end))]
-            rods += [Rod(i, (0.0, 0.0, 0.0), k, point, radius, color) for k, point in ends]
-        tips += [(i, point) for k, point in points[i] if k == i]
-        if i not in mechanism.parents and not tips_of(tips, i):
+            rods += [Rod(i, ORIGIN, k, point, radius, color) for k, point in ends]
+        tips += [(i, point) for point in frames[i]]
+        if i not in mechanism.parents and not frames[i]:
             tips.append((i, tuple(body.com)))
-    if not _drawable(mechanism.scenery):
-        rods += _footing(run, joints, size, radius)
-    solids.append(meshes.joined(_shape_mesh(shape, rgb(GREY)) for shape in _drawable(mechanism.scenery)))
+    rods += links.cut_rods(loops, {GROUND: -1} | {body.name: i for i, body in enumerate(bodies)}, radius)
+    scenery = [_shape_mesh(shape, rgb(GREY)) for shape in _drawable(mechanism.scenery)]
+    if not scenery:
+        rods += _footing(run, joints, loops, size, radius)
+    solids.append(meshes.joined([*scenery, *links.cut_solids(loops, GROUND, radius)]))
     return Scene(tuple(solids), tuple(rods), tuple(tips), size, up_direction(mechanism, values))
-
-
-def tips_of(tips, body: int) -> list:
-    """Return the tips of a body."""
-    return [tip for tip in tips if tip[0] == body]
 
 
 def up_direction(mechanism: Mechanism, values) -> Numbers:
@@ -97,11 +80,6 @@ def up_direction(mechanism: Mechanism, values) -> Numbers:
     gravity = np.array(resolved(tuple(mechanism.gravity), values), dtype=float)
     length = np.linalg.norm(gravity)
     return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
-
-
-def rgb(color: str) -> tuple[float, float, float]:
-    """Return #rrggbb as three numbers in 0 to 1."""
-    return tuple(int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]
 
 
 def _drawable(shapes: tuple[Shape, ...]) -> list[Shape]:
@@ -115,13 +93,18 @@ def _shape_mesh(shape: Shape, color) -> Mesh:
     return mesh.placed(shape.placement.rotation, shape.placement.translation)
 
 
-def _tip_points(mechanism: Mechanism, bodies: tuple[Body, ...], values) -> list[list]:
-    """Return where rods lead from each body: (child, its origin), or (itself, a frame's origin or the mass centre)."""
+def _frame_points(mechanism: Mechanism, body: Body, values) -> list:
+    """Return the origins of a body's frames, but for those at its own."""
+    places = [resolved(f.placement, values).translation for f in mechanism.frames if f.body == body.name]
+    return [place for place in places if np.linalg.norm(place) > 1e-9]
+
+
+def _rod_ends(mechanism: Mechanism, bodies: tuple[Body, ...], frames: list[list], loops) -> list[list]:
+    """Return where rods lead from each body: (child, its origin), or (itself, a frame, a loop's end, its centre)."""
     parents, out = mechanism.parents, []
     for i, body in enumerate(bodies):
-        ends: list = [(k, (0.0, 0.0, 0.0)) for k, parent in enumerate(parents) if parent == i]
-        frames = [resolved(f, values) for f in mechanism.frames if f.body == body.name]
-        ends += [(i, f.placement.translation) for f in frames if np.linalg.norm(f.placement.translation) > 1e-9]
+        ends: list = [(k, ORIGIN) for k, parent in enumerate(parents) if parent == i]
+        ends += [(i, place) for place in dict.fromkeys([*frames[i], *links.reaches(loops, body.name)])]
         if not ends and np.linalg.norm(body.com) > 1e-9:
             ends = [(i, tuple(body.com))]
         out.append(ends)
@@ -152,14 +135,7 @@ def _radius(poses: Numbers, points, size: float) -> float:
 
 def _skeleton(body: Body, joint: Joint, boxed: bool, r: float, color) -> Mesh:
     """Return the joint that carries a body, and a box of the body's inertia if that is all there is to see."""
-    parts = []
-    if joint.kind in TURNING or joint.kind == "prismatic":
-        slides = joint.kind == "prismatic"
-        solid = meshes.box((4.2 * r, 4.2 * r, 6.0 * r)) if slides else meshes.cylinder(2.3 * r, 6.0 * r)
-        turn = joint_kinds.kind(joint.kind).frame(joint)
-        parts.append(solid.placed(turn, (0.0, 0.0, 0.0)).painted(rgb(DARK)))
-    elif joint.kind in ("spherical", "euler", "universal"):
-        parts.append(meshes.sphere(2.6 * r).painted(rgb(DARK)))
+    parts = [solid for solid in (links.joint_solid(joint, r),) if solid is not None]
     if boxed or np.linalg.norm(body.com) > 1e-9:
         axes, edges = _box_of_inertia(body)
         if boxed and edges.max() > 0:
@@ -189,11 +165,12 @@ def _inside(body: Body, poses: Numbers, i: int, k: int, point) -> bool:
     return bool((np.abs(local) <= 0.51 * edges + 1e-6 * edges.max()).all())
 
 
-def _footing(run: Trajectory, joints, size: float, radius: float) -> list[Rod]:
-    """Return rods from the ground's origin to the joints on it."""
+def _footing(run: Trajectory, joints, loops, size: float, radius: float) -> list[Rod]:
+    """Return rods from the ground's origin to the joints and loops on it."""
     origins = run["poses"][0, :, :3, 3] if len(joints) else []
-    return [
-        Rod(-1, (0.0, 0.0, 0.0), k, (0.0, 0.0, 0.0), radius, rgb(GREY))
+    held = [Rod(-1, ORIGIN, -1, point, radius, rgb(GREY)) for point in links.reaches(loops, GROUND)]
+    return held + [
+        Rod(-1, ORIGIN, k, ORIGIN, radius, rgb(GREY))
         for k, joint in enumerate(joints)
         if joint.parent == GROUND
         and joint.kind not in FLOATING

@@ -16,7 +16,7 @@ TOO_SHORT, TOO_MANY = 1.0, 2.0
 """Status of a run whose step fell below rounding, or whose steps were used up; 0 is well."""
 
 ASTRAY = 1e6
-"""Loops that are open by more than this times what is left alone did not close; near singular positions less may stay."""
+"""Loops open by more than this times what is left alone did not close; near singular positions less may stay."""
 
 REPORT = ("evaluations", "accepted", "rejected", "status", "time", "step")
 """What the kernel reports of each run, in this order."""

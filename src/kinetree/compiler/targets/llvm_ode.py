@@ -21,9 +21,9 @@ class OdeKernel:
     """The assembly of a kernel that integrates, in the making.
 
     `program` has the inputs t, q, qd and perhaps parameters, and the outputs dq and dqd. The kernel is NumPy's inner
-    loop for (q0, qd0[, parameters], times, *settings) -> (q, qd at the times, *results); settings are scalars. `closing`
-    is a Program of the same inputs, up to the parameters it has, for mechanisms with loops: (q one step of Newton
-    further, qd that keeps the loops closed, gap over what is allowed).
+    loop for (q0, qd0[, parameters], times, *settings) -> (q, qd at the times, *results); settings are scalars.
+    `closing` is a Program of the same inputs, up to the parameters it has, for mechanisms with loops: (q one step of
+    Newton further, qd that keeps the loops closed, gap over what is allowed).
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class OdeKernel:
         body, w.lines = w.lines, []
         t = Text()
         t.put(
-            f"define internal void @{name}_body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out) noinline #0 {{",
+            f"define internal void @{name}_body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out) "
+            "noinline #0 {",
             "entry:",
             *body,
             "  ret void",

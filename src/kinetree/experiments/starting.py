@@ -1,0 +1,40 @@
+"""Where a motion starts: given numbers, or those of some joints by name, whom the others follow where loops ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.named import numbers
+from ..system import System
+
+Numbers = NDArray[np.floating]
+Given = Numbers | Mapping[str, Any] | None
+"""All numbers, those of some joints by name, or none."""
+
+
+def position(system: System, given: Given, parameters: Numbers | None = None) -> Numbers:
+    """Return q [nq]; joints that are not named are neutral, or where the loops put them."""
+    if isinstance(given, np.ndarray):
+        return given
+    if system.closures:
+        return system.assemble(hold=given or (), parameters=parameters)
+    return _filled(system, system.neutral(), given, 0)
+
+
+def speed(system: System, q: Numbers, given: Given, parameters: Numbers | None = None) -> Numbers:
+    """Return qd [nv]; joints that are not named rest, or move as the loops make them."""
+    if isinstance(given, np.ndarray):
+        return given
+    if system.closures and given:
+        return system.consistent_speeds(q, given, parameters=parameters)
+    return _filled(system, np.zeros(system.nv), given, 1)
+
+
+def _filled(system: System, state: Numbers, given: Mapping[str, Any] | None, which: int) -> Numbers:
+    for k, value in numbers(system.mechanism, given or {}, which).items():
+        state[k] = value
+    return state
