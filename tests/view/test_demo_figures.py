@@ -7,6 +7,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.demo import Check, Demo, History, Timing
+from kinetree.demo.closing import Links, turning
 from kinetree.view.demo_figures import draw_demo, figure_folder
 from runs import swinging
 
@@ -25,16 +26,19 @@ def result() -> Demo:
         Timing("arm", 1, 1.0, True, True),
         swinging("stanford"),
         swinging("kuka_lwr4", torque=np.ones((41, 7))),
+        turning(0.1),
+        Links(7, 1.0, 0.0),
     )
 
 
 def test_figures_are_written(tmp_path):
-    """Draw the five figures as PNG files of a size for print, and write a page for each of two runs."""
+    """Draw the six figures as PNG files of a size for print, and write a page for each of three runs."""
     files = draw_demo(result(), tmp_path)
     names = ["stanford_torques.png", "kuka_torques.png", "planar_3r_torques.png", "stanford_fall.png"]
-    assert [file.name for file in files] == [*names, "kuka_tracking.png", "stanford_fall.html", "kuka_tracking.html"]
-    assert all("<html" in file.read_text() for file in files[5:])
-    for file in files[:5]:
+    names += ["kuka_tracking.png", "four_bar.png", "stanford_fall.html", "kuka_tracking.html", "four_bar.html"]
+    assert [file.name for file in files] == names
+    assert all("<html" in file.read_text() for file in files[6:])
+    for file in files[:6]:
         data = file.read_bytes()
         assert data.startswith(b"\x89PNG")
         width, height = (int.from_bytes(data[k : k + 4], "big") for k in (16, 20))

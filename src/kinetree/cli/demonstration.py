@@ -46,6 +46,7 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     for text, run in (
         ("free fall from rest", demo.fall),
         (f"computed torque from {START:g} rad beside the motion", demo.tracking),
+        ("free motion of the closed loop", demo.bars),
     ):
         console.print(
             f"{run.system.mechanism.name}, {text}: {run.t[-1]:g} s by {run.method} in {run.evaluations:,} evaluations, "
@@ -58,6 +59,9 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     errors = np.abs(tracking_errors(demo.tracking)).max(axis=1)
     console.print(f"Under control, the largest error shrinks from {errors[0]:.1e} to {errors[-1]:.1e} rad.")
 
+    pin = np.linalg.norm(demo.bars["loop_reactions"][:, 0, 3:], axis=-1)
+    console.print(f"The four-bar's cut pin carries up to {pin.max():.4g} N; its loop stays closed all the while.")
+
     heading(console, "Speed")
     timing = demo.timing
     console.print(
@@ -66,6 +70,12 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     )
     for what, same in (("split into four calls", timing.same_split), ("on two threads", timing.same_threads)):
         console.print(f"The batch {what}: {'the same bits' if same else 'OTHER BITS'}.")
+
+    links = demo.links
+    console.print(
+        f"Forward dynamics of a chain of {links.count:,} links: {links.seconds * 1e3:.2f} ms, "
+        f"{links.seconds / links.count * 1e9:.0f} ns a link."
+    )
 
     heading(console, "Figures, and pages that replay the runs in a browser")
     for file in files:

@@ -1,4 +1,4 @@
-"""The demonstration: three arms of the papers, each result compared with an independent route to it."""
+"""The demonstration: arms of the papers, a four-bar and a long chain, each compared with an independent route."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..loading import load
 from ..results.trajectory import Trajectory
 from ..system import System
 from .agreement import Check
+from .closing import Links, gap_check, links_check, long_chain, loop_energy_check, turning
 from .moving import energy_check, fall, tracking, tracking_check
 
 Numbers = NDArray[np.floating]
@@ -47,7 +48,7 @@ class History:
 
 @dataclass(frozen=True)
 class Demo:
-    """All that was computed: torques of three arms, the Stanford arm's inertia, agreements, a timing, two runs."""
+    """All that was computed: torques of three arms, an inertia, agreements, a timing, three runs, a long chain."""
 
     stanford: History
     planar: History
@@ -58,6 +59,8 @@ class Demo:
     timing: Timing
     fall: Trajectory
     tracking: Trajectory
+    bars: Trajectory
+    links: Links
 
     @property
     def holds(self) -> bool:
@@ -96,6 +99,12 @@ def run(*, say: Callable[[str], None] = lambda text: None, samples: int = SAMPLE
     say("KUKA LWR 4+: computed torque along a motion")
     following = tracking()
     checks.append(tracking_check(following))
+    say("four-bar: free motion with the loop closed")
+    bars = turning()
+    checks += [gap_check(bars), loop_energy_check(bars)]
+    say("chain of 10,000 links: forward dynamics")
+    links = long_chain()
+    checks.append(links_check(links))
     say(f"KUKA LWR 4+: {samples:,} samples in one call")
     return Demo(
         History(t, tau, _units(stanford)),
@@ -107,6 +116,8 @@ def run(*, say: Callable[[str], None] = lambda text: None, samples: int = SAMPLE
         _timing(kuka, samples),
         falling,
         following,
+        bars,
+        links,
     )
 
 

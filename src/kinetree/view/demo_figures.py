@@ -24,7 +24,7 @@ def figure_folder(out: str | Path) -> Path:
 
 
 def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
-    """Draw the torques of the three arms and the two runs, write pages that replay these, and return the files.
+    """Draw the torques of the three arms and the three runs, write pages that replay these, and return the files.
 
     They are figure 8 of [Saha1999] and 5 of [Saha2013]; figure 5 of [Wolinski2015], with all joints and their common
     motion; and figure 5 of [Saha1999].
@@ -62,8 +62,8 @@ def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
 
 
 def draw_runs(demo: Demo, folder: Path) -> tuple[Path, ...]:
-    """Draw the fall with its energies and the errors under control, and write a page for each run."""
-    fall, tracking = demo.fall, demo.tracking
+    """Draw the fall with its energies, the errors under control and the four-bar, and write a page for each run."""
+    fall, tracking, bars = demo.fall, demo.tracking, demo.bars
     energies = ("energy", "kinetic_energy", "potential_energy")
     return (
         plots.curves(
@@ -83,6 +83,16 @@ def draw_runs(demo: Demo, folder: Path) -> tuple[Path, ...]:
             units=["N m"] * 7 + ["rad"],
             heading="KUKA LWR 4+: computed torque, from 0.3 rad beside the motion",
         ),
+        plots.panels(
+            folder / "four_bar.png",
+            bars.t,
+            np.column_stack([bars.q, np.linalg.norm(bars["loop_reactions"][:, 0, 3:], axis=-1)]),
+            titles=[*(j.name for j in bars.system.joints), "Force in the cut pin"],
+            symbols=[*(f"$q_{i}$" for i in range(1, 4)), "$|f|$"],
+            units=["rad"] * 3 + ["N"],
+            heading="Four-bar: free motion with the loop closed",
+        ),
         replay(fall, folder / "stanford_fall.html", title="Stanford arm: free fall"),
         replay(tracking, folder / "kuka_tracking.html", title="KUKA LWR 4+: computed torque"),
+        replay(bars, folder / "four_bar.html", title="Four-bar: free motion"),
     )
