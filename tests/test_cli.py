@@ -20,6 +20,7 @@ from kinetree.cli.console import clean, make_console
 from kinetree.cli.listing import print_library
 from kinetree.cli.showing import print_system
 from kinetree.demo import Check, Demo, History, Timing
+from kinetree.demo.closing import Links, turning
 from kinetree.formats.report import Report
 from runs import swinging
 
@@ -287,6 +288,8 @@ def fake_demo(residual: float) -> Demo:
         timing=Timing("arm", 1000, 1e-5, True, True),
         fall=swinging("stanford"),
         tracking=swinging("kuka_lwr4"),
+        bars=turning(0.1),
+        links=Links(7, 1.0, 0.0),
     )
 
 

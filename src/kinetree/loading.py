@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from . import library
 from .compiler.build import weightless_joints
@@ -17,6 +19,8 @@ from .library.closed import n_four_bars_mechanism
 from .library.nets import net_mechanism, rope_tree_mechanism
 from .model.mechanism import Mechanism
 from .system import System
+
+P = ParamSpec("P")
 
 
 def load(
@@ -54,117 +58,24 @@ def from_dh(
     return _system(mechanism, Report(file=name))
 
 
-def n_four_bars(
-    n: int, *, length: float = 1.0, mass: float = 1.0, gravity: tuple[float, float, float] = (0.0, -9.81, 0.0)
-) -> System:
-    """Return the System of n four-bars in a row: n + 1 upright rockers and n couplers, all slender rods.
+def _built(make: Callable[P, Mechanism]) -> Callable[P, System]:
+    """Return a function of the same arguments that returns the System of a mechanism."""
 
-    At q = 0 all loops are closed. For n = 2 and 40 it is benchmark A02 of the IFToMM library.
-    """
-    mechanism = n_four_bars_mechanism(n, length=length, mass=mass, gravity=gravity)
-    return _system(mechanism, Report(file=mechanism.name))
+    @functools.wraps(make)
+    def build(*arguments: P.args, **options: P.kwargs) -> System:
+        mechanism = make(*arguments, **options)
+        return System(mechanism, Report(file=mechanism.name))
 
-
-def chain(
-    n: int,
-    *,
-    joint: str = "revolute",
-    length: float = 0.1,
-    mass: float = 0.1,
-    radius: float | None = None,
-    planar: bool = False,
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
-    name: str = "chain",
-) -> System:
-    """Return the System of n equal links in a row along x: cylinders of a length [m], mass [kg] and radius [m].
-
-    Joints with an axis turn about y and z by turns, or all about y (`planar`). Frame "tip" is the end of the last link.
-    """
-    mechanism = chain_mechanism(
-        n, joint=joint, length=length, mass=mass, radius=radius, planar=planar, gravity=gravity, name=name
-    )
-    return System(mechanism, Report(file=name))
+    build.__signature__ = inspect.signature(make).replace(return_annotation="System")  # type: ignore[attr-defined]
+    build.__name__ = build.__qualname__ = make.__name__.removesuffix("_mechanism")
+    return build
 
 
-def rope(
-    length: float,
-    n: int,
-    *,
-    mass_per_metre: float,
-    radius: float,
-    bending: float = 0.0,
-    torsion: float = 0.0,
-    damping: float = 0.0,
-    ends: tuple[str, str | float] = ("pinned", "free"),
-    joint: str = "universal",
-    span: float | None = None,
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
-    name: str = "rope",
-) -> System:
-    """Return the System of a rope of n links that hangs from the ground's origin, or of a bridge, pinned at both ends.
-
-    `bending` is EI and `torsion` GJ [N m^2], `damping` [N m^2 s]: a joint has each of them divided by a link's length.
-    ends=("pinned", 2.5) carries a load of 2.5 kg, ("pinned", "pinned") spans `span` [m] along x. Joints are
-    "universal", "euler" (twist as well), "spherical" (no springs) or "revolute" (in the x-z plane).
-    """
-    mechanism = rope_mechanism(
-        length, n, mass_per_metre=mass_per_metre, radius=radius, bending=bending, torsion=torsion, damping=damping,
-        ends=ends, joint=joint, span=span, gravity=gravity, name=name,
-    )  # fmt: skip
-    return System(mechanism, Report(file=name))
-
-
-def rope_tree(
-    length: float,
-    n: int,
-    *,
-    levels: int,
-    branches: int = 2,
-    angle: float = 0.6,
-    mass_per_metre: float,
-    radius: float,
-    bending: float = 0.0,
-    damping: float = 0.0,
-    joint: str = "universal",
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
-    name: str = "rope_tree",
-) -> System:
-    """Return the System of a rope that branches at its end, `levels` times; each rope has a length [m] and n links.
-
-    At q = 0 the `branches` are an `angle` [rad] apart in the x-z plane. Frame "tip{k}" is the end of rope k, counted
-    level by level from 1. The other numbers are those of a rope.
-    """
-    mechanism = rope_tree_mechanism(
-        length, n, levels=levels, branches=branches, angle=angle, mass_per_metre=mass_per_metre, radius=radius,
-        bending=bending, damping=damping, joint=joint, gravity=gravity, name=name,
-    )  # fmt: skip
-    return System(mechanism, Report(file=name))
-
-
-def net(
-    rows: int,
-    columns: int,
-    *,
-    mesh: float,
-    n: int = 1,
-    mass_per_metre: float,
-    radius: float,
-    bending: float = 0.0,
-    damping: float = 0.0,
-    joint: str = "universal",
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
-    name: str = "net",
-) -> System:
-    """Return the System of a net that hangs in the x-z plane: ropes down from the ground, tied by ropes across.
-
-    A side of a mesh is `mesh` [m] long and has n links. Frame "knot{r}_{c}" is the knot in row r and column c, counted
-    from 1. The loops are closed at q = 0. The other numbers are those of a rope.
-    """
-    mechanism = net_mechanism(
-        rows, columns, mesh=mesh, n=n, mass_per_metre=mass_per_metre, radius=radius, bending=bending, damping=damping,
-        joint=joint, gravity=gravity, name=name,
-    )  # fmt: skip
-    return System(mechanism, Report(file=name))
+n_four_bars = _built(n_four_bars_mechanism)
+chain = _built(chain_mechanism)
+rope = _built(rope_mechanism)
+rope_tree = _built(rope_tree_mechanism)
+net = _built(net_mechanism)
 
 
 def _system(mechanism: Mechanism, report: Report) -> System:

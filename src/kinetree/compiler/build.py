@@ -27,9 +27,9 @@ CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers"
 """Functions of the loops."""
 DRIVEN = ("forward_dynamics", "implicit_dynamics")
 """Functions that loops are part of."""
-FEW, MANY = 128, 512
-"""The same for functions that loops are part of, where a mechanism has few loops for its size, as a hanging bridge has,
-or many: rolled, they are Python that calls rolled sweeps, for each equation."""
+FEW, MANY = 128, 256
+"""The same in degrees of freedom for functions that loops are part of, where a mechanism has few loops for its size, as
+a hanging bridge has, or many: rolled, they are Python that calls rolled sweeps, for each equation."""
 
 
 def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
@@ -37,7 +37,7 @@ def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
     count, equations = len(mechanism.bodies), len(mechanism.closures)
     if not equations or closed is False:
         return count > UNROLLED
-    return count > (MANY if 4 * equations > count else FEW)
+    return mechanism.nv > (MANY if 4 * equations > count else FEW)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class LongLoops:
         for name, ratio in ((coupling.joint, 1.0), *((n, -r) for n, r in coupling.terms)):
             at_q, at_v = self._at[name]
             row[at_v] += ratio
-            gap += ratio * q[at_q]
+            gap += float(ratio * q[at_q])
         return gap, row
 
     def closure_residual(self, q: Numbers, *more: Numbers) -> Numbers:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algebra.scalars import where
-from ..compiler.build import UNROLLED, Request, lean_tree
+from ..compiler.build import Request, is_long, lean_tree
 from ..compiler.function import Function
 from ..compiler.native import native
 from ..compiler.program import Array, Program
@@ -188,7 +188,7 @@ def closed_start(
     if not mechanism.closures:
         return q, qd
     more = () if parameters is None else (parameters,)
-    if len(mechanism.bodies) > UNROLLED:
+    if is_long(mechanism):
         q2, qd2 = Closer(mechanism, function).close(q, qd, more)
     else:
         q2, qd2 = close(closing_program(mechanism), q, qd, parameters)
