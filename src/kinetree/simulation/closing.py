@@ -228,9 +228,8 @@ def allowed_gap(mechanism: Mechanism) -> float:
 
 
 def _placements(mechanism: Mechanism) -> list[Any]:
-    values = mechanism.values()
-    loops = [(p.placement_a, p.placement_b) for p in mechanism.loops]
-    return resolved([j.placement for j in mechanism.joints] + [x for pair in loops for x in pair], values)
+    joints, loops = resolved((mechanism.joints, mechanism.loops), mechanism.values())
+    return [j.placement for j in joints] + [x for loop in loops for x in (loop.placement_a, loop.placement_b)]
 
 
 def _largest(xs: Sequence[Any]) -> Any:
