@@ -5,13 +5,25 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import quantiles
+from typing import Any
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 SLICE = 0.008
 """Seconds that one contender runs in one round."""
+CORES: set[int] = set(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else set()
+"""The cores that this process may use, as it found them."""
+
+
+class Disagreement(Exception):
+    """Contenders gave different answers: there is nothing to time."""
+
+
+class NotMeasured(Exception):
+    """This machine has not what a case needs: what the page has of it stays."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,10 @@ class Figure:
         low, median, high = quantiles(values, n=4, method="inclusive")
         return cls(median, low, high)
 
+    def times(self, factor: float) -> Figure:
+        """Return the same in another unit."""
+        return Figure(self.median * factor, self.low * factor, self.high * factor)
+
     def text(self, digits: int = 3) -> str:
         """Return `median (low-high)`."""
         return f"{_short(self.median, digits)} ({_short(self.low, digits)}-{_short(self.high, digits)})"
@@ -44,17 +60,55 @@ class Contender:
 
 
 def one_thread() -> None:
-    """Keep libraries to one thread; must come before they are imported."""
+    """Keep libraries to one thread unless they are asked for more; must come before they are imported."""
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # a peer's idle threads must not spin beside the next contender
 
 
 def pin_to_one_core() -> str:
     """Stay on the last core that this process may use, where the system can do that; return what was done."""
     if not hasattr(os, "sched_setaffinity"):
         return "not pinned"
-    core = max(os.sched_getaffinity(0))
+    core = max(CORES)
     os.sched_setaffinity(0, {core})
     return f"pinned to core {core}"
+
+
+@contextmanager
+def all_cores() -> Iterator[int]:
+    """Let threads that start inside use every core; give the number of cores."""
+    if not CORES:
+        yield os.cpu_count() or 1
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, CORES)
+    try:
+        yield len(CORES)
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def agree(what: str, found: Any, expected: Any, tolerance: Any) -> float:
+    """Return how far answers are apart, relative to each sample's largest entry; raise Disagreement if too far.
+
+    Answers are [..., n], the tolerance a number or one for each sample [...].
+    """
+    import numpy as np
+
+    found, expected = np.asarray(found), np.asarray(expected)
+    difference = np.abs(found - expected).max(axis=-1) / np.abs(expected).max(axis=-1)
+    bad = np.argwhere(~(difference <= tolerance))
+    if len(bad):
+        at = tuple(bad[0])
+        most = np.broadcast_to(tolerance, difference.shape)[at]
+        raise Disagreement(f"{what}: answers of a sample differ by {difference[at]:.1e} relative, more than {most:.1e}")
+    return float(difference.max())
+
+
+def ratio(slow: list[float], fast: list[float], less: list[float] | None = None) -> Figure:
+    """Return the ratio round by round; `less` is subtracted from the slow one: what its calls cost by themselves."""
+    bare = slow if less is None else [s - c for s, c in zip(slow, less, strict=True)]
+    return Figure.of([s / f for s, f in zip(bare, fast, strict=True)])
 
 
 def interleaved(contenders: Mapping[str, Contender], rounds: int) -> dict[str, list[float]]:

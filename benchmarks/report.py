@@ -1,4 +1,4 @@
-"""Tables for the screen and for docs/benchmarks.md, with the machine, the versions and the commit."""
+"""Tables for the screen and for the page, and what figures depend on: the machine, the versions, the commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("kinetree", "numpy", "casadi", "llvmlite", "pin", "mujoco", "example-robot-data")
+PACKAGES = ("kinetree", "numpy", "scipy", "casadi", "llvmlite", "pin", "mujoco", "example-robot-data")
+OPTIONAL = ("drake", "exudyn", "adam-robotics", "roboticstoolbox-python", "jaxsim")
+ENOUGH = 0.9
+"""The share of its core that a process needs for figures to be trusted."""
+ABSENT = "from the source tree"
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -24,9 +28,9 @@ class Table:
     note: str
 
     def markdown(self) -> str:
-        """Return the table as a section of a page."""
-        lines = [f"## {self.title}", "", self.note, "", _row(self.columns), _row(("---",) * len(self.columns))]
-        return "\n".join([*lines, *map(_row, self.rows), ""])
+        """Return the table as a part of a page."""
+        lines = [f"### {self.title}", "", self.note, "", row(self.columns), row(("---",) * len(self.columns))]
+        return "\n".join([*lines, *map(row, self.rows), ""])
 
     def show(self, console) -> None:
         """Print the table on a screen or into a pipe."""
@@ -37,39 +41,56 @@ class Table:
         table = rich.table.Table(box=box, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for column in self.columns:
             table.add_column(column, overflow="fold")
-        for row in self.rows:
-            table.add_row(*row)
+        for cells in self.rows:
+            table.add_row(*cells)
         console.print(f"\n{self.title}", style="bold")
         console.print(table)
         console.print(self.note, style="dim")
 
 
 def environment(pinned: str) -> dict[str, str]:
-    """Return what the figures depend on: date, commit, machine, versions, load."""
-    load = f"{os.getloadavg()[0]:.2f} at the start" if hasattr(os, "getloadavg") else "unknown"
+    """Return what the figures depend on: machine, versions, peers that are there and peers that are not."""
+    found, absent = [], []
+    for package in OPTIONAL:
+        (absent if _version(package).endswith(ABSENT) else found).append(package)
     return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": _commit(),
-        "processor": f"{_processor()}, {os.cpu_count()} cores",
+        "processor": f"{processor()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.machine()}",
         "versions": ", ".join([f"Python {platform.python_version()}", *map(_version, PACKAGES)]),
-        "run": f"one thread, {pinned}; load average {load}",
+        "optional peers found": ", ".join(map(_version, found)) or "none",
+        "not installed": ", ".join(absent) or "none",
+        "run": f"one thread unless said otherwise, {pinned}",
     }
 
 
-def page(facts: dict[str, str], summary: str, tables: list[Table]) -> str:
-    """Return the whole page."""
-    head = "\n".join(_row(pair) for pair in (("", ""), ("---", "---"), *facts.items()))
-    intro = (
-        "# Benchmarks\n\n"
-        "Written by `./dev bench`, which measures both libraries side by side in one run. Figures are medians with\n"
-        "quartiles in parentheses; contenders run in turn, round by round, and a ratio is the median of the rounds'\n"
-        "ratios.\n"
-    )
-    return "\n".join([intro, head, "", summary, "", *(table.markdown() for table in tables)]).rstrip() + "\n"
+def busy() -> float | None:
+    """Return the seconds that all other processes have had of all cores; None where the system does not say."""
+    try:
+        user, nice, system, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
+    except OSError:
+        return None
+    own = os.times()
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK") - (sum(own) - own.elapsed)
 
 
-def _row(cells) -> str:
+def measured(share: float | None, others: float | None = None) -> str:
+    """Return when and on what something was measured.
+
+    `share` is that of its core that the process had, `others` what other processes had of all cores.
+    """
+    load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    had = "" if share is None else f", the process had its core for {share:.0%} of the time"
+    if share is not None and share < ENOUGH:
+        had += ": too little for figures to be trusted"  # long calls are cut more often than short ones
+    if others is not None:
+        had += f", other processes had {others:.0%} of all cores"
+        had += ": figures of threads and of child processes suffer" if share is None and others > 1 - ENOUGH else ""
+    date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+    return f"{date} at commit {commit()} on {processor()}, {os.cpu_count()} cores{load}{had}"
+
+
+def row(cells) -> str:
+    """Return one line of a table in Markdown."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -77,10 +98,12 @@ def _version(package: str) -> str:
     try:
         return f"{package} {version(package)}"
     except PackageNotFoundError:
-        return f"{package} from the source tree"
+        return f"{package} {ABSENT}"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Return the commit of the tree, and whether the tree has changes."""
+
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True)
         return done.stdout.strip()
@@ -92,7 +115,8 @@ def _commit() -> str:
         return "unknown"
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the processor's name."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -60,14 +60,19 @@ def from_dh(
 
 def _built(make: Callable[P, Mechanism]) -> Callable[P, System]:
     """Return a function of the same arguments that returns the System of a mechanism."""
+    signature, name = inspect.signature(make), make.__name__.removesuffix("_mechanism")
 
     @functools.wraps(make)
     def build(*arguments: P.args, **options: P.kwargs) -> System:
+        try:
+            signature.bind(*arguments, **options)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}; it takes {', '.join(signature.parameters)}") from None
         mechanism = make(*arguments, **options)
         return System(mechanism, Report(file=mechanism.name))
 
-    build.__signature__ = inspect.signature(make).replace(return_annotation="System")  # type: ignore[attr-defined]
-    build.__name__ = build.__qualname__ = make.__name__.removesuffix("_mechanism")
+    build.__signature__ = signature.replace(return_annotation="System")  # type: ignore[attr-defined]
+    build.__name__ = build.__qualname__ = name
     return build
 
 

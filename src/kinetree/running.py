@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .compiler.build import is_long
+from .compiler.build import Request, is_long, refuse_singular
 from .compiler.cache import digest
 from .compiler.native import native
 from .errors import InputError
@@ -71,7 +71,8 @@ def simulate(
     of freedom follow (Minimal); the start must be closed.
     """
     times = _times(duration, times)
-    start = _start(system, q0, qd0)
+    start = _start(system, q0, qd0, parameters)
+    refuse_singular(system.mechanism, Request("forward_dynamics"))
     values = _parameters(system, parameters, start[0].shape[:-1])
     start = closed_start(system.mechanism, *start, values, function=system.function)
     loops = settled(system, loops, start[0], values)
@@ -203,9 +204,11 @@ def _times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
     return np.linspace(0.0, float(duration), OUTPUTS)
 
 
-def _start(system: System, q0: ArrayLike | None, qd0: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+def _start(
+    system: System, q0: ArrayLike | None, qd0: ArrayLike | None, parameters: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray]:
     given = (
-        ("q0", _default_position(system) if q0 is None else q0, system.nq),
+        ("q0", _default_position(system, parameters) if q0 is None else q0, system.nq),
         ("qd0", np.zeros(system.nv) if qd0 is None else qd0, system.nv),
     )
     arrays = []
@@ -213,7 +216,7 @@ def _start(system: System, q0: ArrayLike | None, qd0: ArrayLike | None) -> tuple
         try:
             array = np.asarray(value, dtype=float)
         except (TypeError, ValueError):
-            raise InputError(f"{name} is not an array of real numbers") from None
+            raise InputError(f"{name} is not an array of real numbers{_by_name(system, name, value)}") from None
         if array.ndim < 1 or array.shape[-1] != size:
             raise InputError(f"{name} has shape {array.shape}; expected [..., {size}]")
         if not np.isfinite(array).all():
@@ -229,9 +232,17 @@ def _start(system: System, q0: ArrayLike | None, qd0: ArrayLike | None) -> tuple
     return q, qd
 
 
-def _default_position(system: System) -> np.ndarray:
+def _by_name(system: System, name: str, value: Any) -> str:
+    """Return what to do with numbers by joint, where a closed mechanism was given some."""
+    if not (isinstance(value, Mapping) and system.closures):
+        return ""
+    by = "assemble(hold={joint: position})" if name == "q0" else "consistent_speeds(q0, {joint: speed})"
+    return f"; numbers by joint make one with system.{by}"
+
+
+def _default_position(system: System, parameters: ArrayLike | None) -> np.ndarray:
     """Return no displacement, or the closed position nearest to a closed mechanism's own guess."""
-    return system.assemble() if system.closures else system.neutral()
+    return system.assemble(parameters=parameters) if system.closures else system.neutral()
 
 
 def _parameters(system: System, parameters: ArrayLike | None, lead: tuple[int, ...]) -> np.ndarray | None:

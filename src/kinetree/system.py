@@ -76,7 +76,8 @@ class System:
 
     def __repr__(self) -> str:
         """Return the name and the sizes."""
-        return f"<System {self.mechanism.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
+        m = self.mechanism
+        return f"<System {m.name!r}: {len(m.bodies)} bodies, nq = {m.nq}, nv = {m.nv}{m.closed_by}>"
 
     def __reduce__(self):
         """Pickle the mechanism; functions are compiled, or found in the cache, on the other side."""
@@ -120,7 +121,7 @@ class System:
         if actuated is not None:
             from .analysis.actuation import actuated_torques
 
-            return actuated_torques(self, q, qd, qdd, actuated, **options)
+            return actuated_torques(self._at(options.pop("parameters", None)), q, qd, qdd, actuated, **options)
         return (self._with("inverse_dynamics", **options) if options else self._plain["inverse_dynamics"])(q, qd, qdd)
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options) -> Numbers:
@@ -238,7 +239,10 @@ class System:
         return (self._with("closure_bias", **options) if options else self._plain["closure_bias"])(q, qd)
 
     def multipliers(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options) -> Numbers:
-        """Return lambda with I qdd = tau - h + J^T lambda, zero for equations that others imply [N, N m], [..., nc]."""
+        """Return lambda with I qdd = tau - h + J^T lambda [N, N m], zero for equations that others imply, [..., nc].
+
+        Rolled functions of long mechanisms return the least lambda where equations imply each other.
+        """
         return (self._with("multipliers", **options) if options else self._plain["multipliers"])(q, qd, tau)
 
     def closing_step(self, q: ArrayLike, **options) -> Numbers:
@@ -281,23 +285,27 @@ class System:
 
         return ledger(self, q, qd, qdd, wrenches)
 
-    def actuation(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], **options):
+    def actuation(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], *, parameters=None, **options
+    ):
         """Return the torques of `actuated` joints that come nearest to a motion, and what the loops carry.
 
-        Options: `weights` of torques that can be chosen and `share` of multipliers that can, by joint; `wrenches`.
+        Options: `weights` of torques that can be chosen and `share` of multipliers that can, by joint; `wrenches`; one
+        set of `parameters` [np].
         """
         from .analysis.actuation import actuation
 
-        return actuation(self, q, qd, qdd, actuated, **options)
+        return actuation(self._at(parameters), q, qd, qdd, actuated, **options)
 
-    def loads(self, q: ArrayLike, qd: ArrayLike, **options):
+    def loads(self, q: ArrayLike, qd: ArrayLike, *, parameters=None, **options):
         """Return the reactions at every joint, cut ones too, under `tau` or for a motion `qdd` of `actuated` joints.
 
-        Further options: `share`, compliances by joint or loop where motion does not settle a reaction; `wrenches`.
+        Further options: `share`, compliances by joint or loop where motion does not settle a reaction; `wrenches`; one
+        set of `parameters` [np].
         """
         from .analysis.loads import loads
 
-        return loads(self, q, qd, **options)
+        return loads(self._at(parameters), q, qd, **options)
 
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
         """Return the operations of a function, counted as the papers count them."""
@@ -348,11 +356,14 @@ class System:
 
         return consistent_accelerations(self, q, qd, accelerations, parameters=parameters)
 
-    def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=()):
+    def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=(), parameters=None):
         """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice."""
         from .analysis.doctor import doctor
 
-        return doctor(self, q, qd, drives=drives)
+        return doctor(self._at(parameters), q, qd, drives=drives)
+
+    def _at(self, parameters: ArrayLike | None) -> System:
+        return self if parameters is None else self.fixed(parameters)
 
     def _joint_by_joint(self, what: str, *arguments) -> list[float]:
         return [

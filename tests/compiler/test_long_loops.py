@@ -129,17 +129,43 @@ def test_numbers_that_are_not_finite():
         assert not np.isfinite(bridge.forward_dynamics(q, zero + 1e200, zero, check=False)).any()
 
 
+def test_a_quaternion_of_length_zero():
+    """Give a long bridge on quaternions none of unit length, read which joint has it, and get NaN where it may pass."""
+    bridge = kt.rope(2.3, 50, ends=("pinned", "pinned"), joint="spherical", **ROPE)
+    assert bridge.nv > 128
+    q = bridge.assemble()
+    q[4 * 17 : 4 * 18] = 0.0
+    with pytest.raises(InputError, match=r"closing_step: q has a quaternion of length zero \(joint 'joint18'\)"):
+        bridge.closing_step(q)
+    assert np.isnan(bridge.closing_step(q, check=False)).any()
+
+
+def test_wrong_room_for_results():
+    """Give room that results would be repeated in, or cut off, and read so."""
+    bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), joint="revolute", **ROPE)
+    q = bridge.assemble()
+    with pytest.raises(InputError, match=r"closure_residual: out has shape \(2, 3\); expected \(3,\)"):
+        bridge.closure_residual(q, out=np.empty((2, 3)))
+    with pytest.raises(InputError, match=r"closure_residual: out has shape \(3,\) and type int64"):
+        bridge.closure_residual(q, out=np.empty(3, dtype=np.int64))
+
+
 def test_what_is_refused():
     """Ask for wrenches on a long closed mechanism, and for parameters in its loops, and read what to do."""
     bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), joint="revolute", **ROPE)
-    with pytest.raises(InputError, match="a long mechanism with loops takes no external wrenches"):
+    with pytest.raises(
+        InputError, match=r"a long mechanism with loops takes no external wrenches; use lowering='unrolled'"
+    ):
         bridge.function("forward_dynamics", wrenches=True)
     made = kt.rope(1.3, 4, ends=("pinned", "pinned"), joint="revolute", **ROPE).mechanism
     loop = kt.Loop("end", "spherical", "link4", kt.GROUND, placement_b=kt.Placement((parse("span"), 0.0, 0.0)))
     free = kt.assemble(
         "free", made.bodies, made.joints, loops=[loop], parameters=[kt.Parameter("span", 0.9, free=True)]
     )
-    with pytest.raises(InputError, match=r"loops of 'free' have parameters.* system\.fixed"):
+    with pytest.raises(InputError, match=r"loops of 'free' have free parameters.* system\.fixed"):
         kt.System(free).function("forward_dynamics", lowering="rolled")
     fixed = kt.System(free).fixed([0.8])
     assert fixed.function("closure_residual", lowering="rolled")(np.zeros(4))[0] != 0.0
+    parameters = [kt.Parameter("span", 0.9), kt.Parameter("other", 0.3, free=True)]
+    other = kt.System(kt.assemble("other", made.bodies, made.joints, loops=[loop], parameters=parameters))
+    assert other.function("closure_residual", lowering="rolled")(np.zeros(4), [0.3]).shape == (3,)  # no free one

@@ -168,6 +168,18 @@ def test_input_that_is_not_finite_is_refused():
     assert np.isfinite(chain.forward_dynamics(*x[:, 3])).all()
 
 
+def test_a_lack_of_memory_is_told_once():
+    """Count a workspace that could not be had, read so, and find the next error to be that of the next call."""
+    f = rolled("gravity_torque")
+    bad = np.full(SMALL.nq, np.nan)
+    assert f._rolled is not None
+    f._rolled.context[f._rolled._places["failed"]] = 1
+    with pytest.raises(MemoryError, match=r"gravity_torque: no memory for a workspace of [\d,]+ numbers a sample"):
+        f.checked((bad,))
+    with pytest.raises(InputError, match=r"gravity_torque: q\[0\] is nan"):
+        f.checked((bad,))
+
+
 @pytest.mark.parametrize("name", [*NAMES, "momentum", "inertia_matrix"])
 def test_nothing_old_in_a_workspace_is_read(name):
     """Fill the workspaces that are kept between calls with NaN, and find the same bits and no alarm."""

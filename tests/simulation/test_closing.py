@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import kinetree as kt
-from kinetree.errors import InputError
+from kinetree.errors import InputError, ModelError
 from rings import four_bar, moving
 from tolerance import assert_close
 
@@ -135,6 +135,67 @@ def test_wrong_ways_to_close_loops_are_refused():
     held = kt.PythonControl(lambda t, q, qd: np.zeros(3), rate=100.0)
     with pytest.raises(InputError, match="PythonControl closes loops by Projection alone; leave loops out"):
         kt.simulate(bars, q, duration=0.1, control=held, loops=kt.Baumgarte())
+
+
+@pytest.mark.parametrize("method", ["rk4", "euler", "gauss"])
+def test_steps_that_leave_loops_open_end_a_run(method):
+    """Take steps that are far too long, keep the states that are closed, and read why there are no more."""
+    system = kt.load("five_bar")
+    q = system.assemble()
+    qd = system.closing_speed(q, np.array([3.0, -2.0, 1.0, 2.5]))
+    run = kt.simulate(system, [q, q], [qd, 0 * qd], times=np.linspace(0.0, 9.0, 19), method=method, dt=0.5)
+    why = "stopped: the loops did not close, or the state left the finite numbers; try a smaller dt; the last good"
+    assert run.status.startswith(why)
+    good = np.isfinite(run.q).all(axis=-1)
+    assert good[:, 0].all() and not good[0].all()
+    assert np.abs(system.closure_residual(run.q[good])).max() < 1e-7
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_speeds_far_out_stay_those_of_closed_loops(method):
+    """Move two sliders a thousand kilometres out, where positions are rounded to 1e-10 m: their speeds are not."""
+    body = {"mass": 1.3, "com": (0.1, -0.2, 0.3), "inertia": (0.5, 0.6, 0.7, 0.05, -0.04, 0.03)}
+    out = {"axis": (1.0, 0.0, 0.0)}
+    joints = [
+        kt.Joint("left", "prismatic", "ground", "a", **out),
+        kt.Joint("pin", "revolute", "a", "b"),
+        kt.Joint("elbow", "revolute", "b", "c", kt.Placement((0.5, 0.0, 0.0))),
+        kt.Joint("right", "prismatic", "ground", "d", **out),
+    ]
+    loop = kt.Loop("end", "revolute", "d", "c", placement_b=kt.Placement((0.6, 0.0, 0.0)))
+    bodies = [kt.Body(name, **body) for name in "abcd"]
+    system = kt.System(kt.assemble("far", bodies, joints, loops=[loop], gravity=(0.0, -G, 0.0)))
+    q = system.assemble([1e6, 0.6, -1.3, 1e6 + 0.8], tolerance=1e-9)
+    qd = system.closing_speed(q, [0.5, 0.3, 0.2, 0.6])
+    run = kt.simulate(system, q, qd, duration=2.0, method=method, **({"dt": 1e-3} if method == "rk4" else {}))
+    assert run.status == "finished"
+    assert np.abs(system.closure_residual(run.q)).max() > 1e-11  # no rounding, no test
+    assert_close(np.einsum("tij,tj->ti", system.closure_jacobian(run.q), run.qd), np.zeros((1001, 5)), 1e-14, "rate")
+
+
+def test_python_functions_leave_loops_closed():
+    """Ask a Python function at every stage, and find closed loops that move as they do without it."""
+    system = four_bar()
+    start = {"qd0": moving(system), "times": np.linspace(0.0, 5.0, 51), "method": "dop853"}
+    run = kt.simulate(system, control=kt.PythonControl(lambda t, q, qd: 0.0 * qd), rtol=1e-6, **start)
+    assert np.abs(system.closure_residual(run.q)).max() < 1e-12
+    assert_close(np.einsum("tij,tj->ti", system.closure_jacobian(run.q), run.qd), np.zeros((51, 5)), 1e-12, "rate")
+    assert_close(run.q[-1], kt.simulate(system, rtol=1e-10, **start).q[-1], 1e-3, "q")
+
+
+def test_no_runs_at_all():
+    """Give an empty batch and get one."""
+    run = kt.simulate(four_bar(), np.zeros((0, 3)), duration=0.1, method="rk4", dt=1e-2)
+    assert run.q.shape == (0, 1001, 3) and run.status == "finished"
+
+
+@pytest.mark.parametrize("loops", [(), (kt.Loop("rail", "point_on_plane", "ground", "tip", axis=(0.0, 1.0, 0.0)),)])
+def test_a_joint_that_nothing_resists_is_named(loops):
+    """Hang nothing with mass on a joint, with and without a loop, and read which joint it is and what to do."""
+    bodies = [kt.Body("arm", 1.3, (0.1, -0.2, 0.3), (0.5, 0.6, 0.7, 0.05, -0.04, 0.03)), kt.Body("tip")]
+    joints = [kt.Joint("a", "revolute", "ground", "arm"), kt.Joint("b", "revolute", "arm", "tip")]
+    with pytest.raises(ModelError, match="nothing that has inertia resists joint 'b'; give the bodies behind it mass"):
+        kt.simulate(kt.System(kt.assemble("light", bodies, joints, loops=loops)), [0.0, 0.0], duration=0.1)
 
 
 def test_digits_that_a_file_lost_are_closed():

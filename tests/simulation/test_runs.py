@@ -186,6 +186,16 @@ def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch)
         run(made, q0, qd0, times, numbers, checkpoint=file, key="a")
 
 
+def test_a_run_that_failed_says_so_again(tmp_path):
+    """Take up a run that has left the finite numbers, and read the same reason and the same last good time."""
+    made = stepper(pendulum(), METHODS["rk4"], [kt.JointDamper("pivot", 900.0)])
+    q0, qd0, times = np.zeros((2, 1)), np.array([[0.0], [3.7]]), np.linspace(0.0, 20.0, 2 * PIECE + 7)
+    first, again = (run(made, q0, qd0, times, Settings(dt=0.1), checkpoint=tmp_path / "c", key="a") for _ in range(2))
+    assert first.status.startswith("stopped: the state left the finite numbers; the last good state is at t = ")
+    assert again.failures == first.failures and list(first.failures) == [1]
+    assert float(first.failures[1].split()[-2]) < times[PIECE]
+
+
 def test_a_run_that_fails_says_when_and_keeps_the_rest():
     """Let one run of three blow up and find the other two whole."""
     q0 = np.array([[0.3], [0.4], [0.5]])

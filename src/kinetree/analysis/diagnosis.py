@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .loop_kinematics import Gap, Numbers, millimetres_and_degrees
+from .named import some
 
 LEVELS = ("wrong", "caution", "note")
 """How much a finding matters: the mechanism does not work, it works with care, it is good to know."""
@@ -89,7 +90,7 @@ class Diagnosis:
         return {
             "position": f"closed to {largest}" if self.closed else f"open by up to {largest}",
             "mobility": f"measured {self.mobility} (nv {self.nv} - rank {self.rank}), {counted}{again}",
-            "leads": ", ".join(self.leads) or "nothing",
+            "leads": some(self.leads, ", "),
             "weakest hold": f"{self.closeness:.2g} of what is usual around (0 is singular)" if self.lasting else "-",
         }
 

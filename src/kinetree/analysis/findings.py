@@ -11,7 +11,7 @@ from ..errors import AssemblyError, InputError
 from .assembly import assemble
 from .diagnosis import Finding
 from .loop_kinematics import CLOSED, LoopKinematics, Numbers
-from .named import spoken
+from .named import some, spoken
 from .nearby import STILL, Surroundings
 from .planarity import planar
 from .redundancy import Dependence, Redundancy
@@ -20,8 +20,6 @@ NEAR = 0.1
 """A closeness below this is worth a word."""
 WEAK_DRIVE = 0.05
 """Drives with less than this share of a motion hardly hold it."""
-LISTED = 8
-"""Of more names, the first are listed."""
 
 
 def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequence[str], *, guessed: bool):
@@ -198,14 +196,6 @@ def loop_names(names: Iterable[str]) -> str:
     if len(whole) > 1 and all(name.startswith("loop ") for name in whole):
         return "loops " + some(name.removeprefix("loop ") for name in whole)
     return some(whole)
-
-
-def some(names: Iterable[str], comma: str = "") -> str:
-    """Return names as a list in a sentence, a long one cut short."""
-    whole = [str(x) for x in names]
-    if len(whole) > LISTED:
-        whole = [*whole[: LISTED - 1], f"{len(whole) - LISTED + 1} more"]
-    return (comma.join(whole) if comma else spoken(whole)) if whole else "nothing"
 
 
 def _changes(loops: LoopKinematics, given: Numbers, q: Numbers) -> str:

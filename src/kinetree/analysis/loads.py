@@ -58,7 +58,7 @@ class Loads:
         if name not in self.names:
             raise unknown_name("joint or loop", name, self.names)
         k = self.names.index(name)
-        own = np.concatenate([self.joints, self.cuts], axis=-2)[..., k, :]
+        own = self._whole[0][..., k, :]
         if axes == "body":
             return own
         turn = self.turns["child"][..., k, :, :]
@@ -70,16 +70,20 @@ class Loads:
         """Tell whether motion settles all components of the wrench at a joint or loop, in all states."""
         if name not in self.names:
             raise unknown_name("joint or loop", name, self.names)
-        flags = np.concatenate([self.unique_joints, self.unique_cuts], axis=-2)
-        return bool(flags[..., self.names.index(name), :].all())
+        return bool(self._whole[1][..., self.names.index(name), :].all())
 
     def table(self, digits: int = 4) -> str:
         """Return one state as text: joints down, wrenches across in the child's axes; ~ marks what is not unique."""
         if self.joints.ndim != 2:
             raise InputError(f"the loads are of states of shape {self.joints.shape[:-2]}; a table shows one of them")
-        wrenches, flags = (
-            np.concatenate(p) for p in ((self.joints, self.cuts), (self.unique_joints, self.unique_cuts))
-        )
+        return self._text(*self._whole, digits)
+
+    @property
+    def _whole(self) -> tuple[Numbers, Flags]:
+        flags = np.concatenate([self.unique_joints, self.unique_cuts], axis=-2)
+        return np.concatenate([self.joints, self.cuts], axis=-2), flags
+
+    def _text(self, wrenches: Numbers, flags: Flags, digits: int) -> str:
         noise = 1e-13 * np.abs(wrenches).max(initial=0.0)  # what is left of a zero
         labels = [*self.joint_names, *(f"{name} (cut)" for name in self.loop_names)]
         first = max([len("joint"), *map(len, labels)])
@@ -94,8 +98,14 @@ class Loads:
         return "\n".join(line.rstrip() for line in lines)
 
     def __str__(self) -> str:
-        """Return the table."""
-        return self.table()
+        """Return the table; of many states, that of the largest size of each component."""
+        if self.joints.ndim == 2:
+            return self.table()
+        wrenches, flags = self._whole
+        states = tuple(range(wrenches.ndim - 2))
+        largest = np.fmax.reduce(np.abs(wrenches), axis=states, initial=0.0)
+        count = int(np.prod(wrenches.shape[:-2]))
+        return f"largest sizes in {count} states\n" + self._text(largest, np.logical_and.reduce(flags, axis=states), 4)
 
 
 def loads(

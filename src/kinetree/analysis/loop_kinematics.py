@@ -69,6 +69,12 @@ class LoopKinematics:
     system: Any
     parameters: Any = None
 
+    def __post_init__(self) -> None:
+        """Check that parameters are one set, where the mechanism has any."""
+        count = len(self.mechanism.free_parameters)
+        if self.parameters is not None and count and np.shape(self.parameters) != (count,):
+            raise InputError(f"parameters have shape {np.shape(self.parameters)}; expected one set, [{count}]")
+
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism."""

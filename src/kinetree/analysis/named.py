@@ -15,6 +15,9 @@ from ..model.mechanism import Mechanism
 
 Numbers = NDArray[np.float64]
 
+LISTED = 8
+"""Of more names, the first are listed."""
+
 
 def entries(mechanism: Mechanism, name: str, which: int) -> list[int]:
     """Return where a joint, or one of its axes such as "rod.angle1", is in q (0) or in qd (1)."""
@@ -38,6 +41,14 @@ def spoken(texts: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def some(names: Iterable[str], comma: str = "") -> str:
+    """Return names as a list in a sentence, a long one cut short."""
+    whole = [str(x) for x in names]
+    if len(whole) > LISTED:
+        whole = [*whole[: LISTED - 1], f"{len(whole) - LISTED + 1} more"]
+    return (comma.join(whole) if comma else spoken(whole)) if whole else "nothing"
+
+
 def held(mechanism: Mechanism, names: str | Iterable[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which coordinates [nq] and which degrees of freedom [nv] are those of joints, or axes of joints."""
     out = np.zeros(mechanism.nq, dtype=bool), np.zeros(mechanism.nv, dtype=bool)
@@ -57,6 +68,9 @@ def numbers(mechanism: Mechanism, given: Mapping[str, Any], which: int) -> dict[
     A joint with several takes them along the last axis; leading shapes are kept.
     """
     out: dict[int, Numbers] = {}
+    if not isinstance(given, Mapping):
+        first = mechanism.joints[0].name if mechanism.joints else "joint"
+        raise InputError(f"numbers by joint are expected, such as {{{first!r}: 0.5}}; given {given!r}")
     for name, value in given.items():
         at = entries(mechanism, name, which)
         try:

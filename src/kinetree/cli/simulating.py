@@ -26,7 +26,11 @@ def simulate(
     model: Model,
     duration: Duration = 10.0,
     method: Annotated[
-        str, typer.Option(help="auto, rk4, euler, midpoint, gauss (with --dt), dopri5, dop853, bdf or scipy.")
+        str,
+        typer.Option(
+            help="auto, rk4, euler, midpoint, gauss, implicit_euler, implicit_midpoint (with --dt), dopri5, dop853, "
+            "bdf or scipy."
+        ),
     ] = "auto",
     dt: Annotated[float | None, typer.Option(help="The step of methods with fixed steps, in seconds.")] = None,
     rtol: Annotated[float, typer.Option(help="The relative error of a step of the other methods.")] = 1e-8,

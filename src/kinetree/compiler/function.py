@@ -153,7 +153,9 @@ class Function:
         from .long_loops import LongFunction
 
         if self.request.wrenches:
-            raise InputError(f"{self.name} of a long mechanism with loops takes no external wrenches")
+            raise InputError(
+                f"{self.name} of a long mechanism with loops takes no external wrenches; use lowering='unrolled'"
+            )
         loops = _long_loops(self.mechanism)
         return LongFunction(loops, self.name, self.inputs, self.output, self.request.dtype, self._bad)
 
@@ -225,7 +227,7 @@ class Function:
         return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
 
     def _refuse_non_finite(self, arguments: tuple) -> None:
-        if self._rolled is not None and self._rolled.failures:
+        if self._rolled is not None and self._rolled.failures():
             raise MemoryError(f"{self.name}: no memory for a workspace of {self._rolled.workspace:,} numbers a sample")
         for a, given in zip(self.inputs, arguments, strict=True):
             array = np.asarray(given, dtype=float)

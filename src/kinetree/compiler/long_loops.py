@@ -6,6 +6,7 @@ is forward dynamics under these rows. All rows are one batch: O(n) for each equa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from .. import loops as loop_kinds
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import GROUND, Placement
+from .batches import spread
 from .closing import DEPENDENT
 
 Numbers = np.ndarray
@@ -60,9 +62,10 @@ class LongLoops:
         self.mechanism = mechanism
         self._loops = resolved(mechanism.loops, mechanism.values())
         self._couplings = resolved(mechanism.couplings, mechanism.values())
-        if mechanism.free_parameters and (self._loops, self._couplings) != (mechanism.loops, mechanism.couplings):
+        unknown = mechanism.values([math.nan] * len(mechanism.free_parameters))
+        if resolved((mechanism.loops, mechanism.couplings), unknown) != (self._loops, self._couplings):
             raise InputError(
-                f"loops of {mechanism.name!r} have parameters, which rolled code takes as constants; "
+                f"loops of {mechanism.name!r} have free parameters, which rolled code takes as constants; "
                 "fix them with system.fixed(parameters), or use lowering='unrolled'"
             )
         index = {GROUND: -1} | {b.name: k for k, b in enumerate(mechanism.bodies)}
@@ -149,7 +152,7 @@ class LongLoops:
         return self._driven(q, qd, tau, added, more)[0]
 
     def multipliers(self, q: Numbers, qd: Numbers, tau: Numbers, *more: Numbers) -> Numbers:
-        """Return the multipliers."""
+        """Return the multipliers, the least ones where equations depend on each other."""
         return self._driven(q, qd, tau, np.zeros_like(tau), more)[1]
 
     def closing_step(self, q: Numbers, *more: Numbers) -> Numbers:
@@ -193,7 +196,9 @@ def _skew(a: Numbers) -> Numbers:
 
 
 def _solve(S: Numbers, b: Numbers) -> Numbers:
-    """Return the least x with S x = b, rows scaled alike; singular directions of S are left out."""
+    """Return the least x with S x = b, rows scaled alike; singular directions of S are left out. NaN stays NaN."""
+    if not (np.isfinite(S).all() and np.isfinite(b).all()):  # which LAPACK refuses
+        return np.full_like(b, np.nan)
     scale = 1.0 / np.sqrt(np.maximum(np.diag(S), DEPENDENT * np.diag(S).max(initial=1e-300)))
     return scale * np.linalg.lstsq(scale[:, None] * S * scale, scale * b, rcond=DEPENDENT)[0]
 
@@ -211,19 +216,9 @@ class LongFunction:
 
     def __call__(self, *arguments: Any, out: Any = None) -> Numbers:
         """Return the results of a batch."""
-        if len(arguments) != len(self._inputs):
-            raise TypeError(f"{len(self._inputs)} arrays are expected")
-        arrays = [np.asarray(x, dtype=float) for x in arguments]
-        leads = []
-        for a, x in zip(self._inputs, arrays, strict=True):
-            if x.shape[x.ndim - len(a.shape) :] != a.shape:
-                raise ValueError(f"{a.name} has shape {x.shape}")
-            leads.append(x.shape[: x.ndim - len(a.shape)])
-        lead = np.broadcast_shapes(*leads)
-        wide = [np.broadcast_to(x, lead + a.shape) for a, x in zip(self._inputs, arrays, strict=True)]
-        result = np.empty(lead + self._output.shape, self._dtype) if out is None else out
-        for index in np.ndindex(*lead):
-            state = [x[index] for x in wide]
+        wide, result = spread(self._inputs, self._output, self._dtype, arguments, out)
+        for index in np.ndindex(*result.shape[: result.ndim - len(self._output.shape)]):
+            state = [np.asarray(x[index], dtype=float) for x in wide]
             fine = all(np.isfinite(x).all() for x in state)
             result[index] = self._one(*state) if fine else np.nan
         self._bad[1] += not np.isfinite(result).all()

@@ -123,10 +123,11 @@ class RolledKernel:
         """The numbers of one sample's workspace."""
         return self.context[self._places["vectors"]]
 
-    @property
     def failures(self) -> int:
-        """How often no workspace could be had."""
-        return self.context[self._places["failed"]]
+        """Return how often no workspace could be had since this was last asked."""
+        place = self._places["failed"]
+        count, self.context[place] = self.context[place], 0
+        return count
 
 
 def _padded(size: int) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics import Algorithm, products
+from .batches import spread
 from .program import Array
 from .rolled_function import Job, RolledKernel
 
@@ -41,24 +42,10 @@ class ColumnFunction:
 
     def __call__(self, *arguments: Any, out: Any = None) -> np.ndarray:
         """Return the matrices of a batch."""
-        if len(arguments) != len(self.inputs):
-            raise TypeError(f"{len(self.inputs)} arrays are expected")
-        arrays = {}
-        for a, given in zip(self.inputs, arguments, strict=True):
-            array = np.asarray(given)
-            if array.shape[array.ndim - 1 :] != a.shape or not np.can_cast(array.dtype, self.dtype, "same_kind"):
-                raise ValueError(f"{a.name} has shape {array.shape}")
-            arrays[a.name] = array
-        lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
-        if isinstance(out, tuple):
-            (out,) = out
-        if out is None:
-            out = np.empty((*lead, self._n, self._n), self.dtype)
-        if out.shape != (*lead, self._n, self._n):
-            raise ValueError(f"out has shape {out.shape}")
-        wide = {name: np.broadcast_to(a, (*lead, a.shape[-1])) for name, a in arrays.items()}
-        for index in np.ndindex(*lead):
-            self._one([wide[name][index] for name in self._order], out[index])
+        wide, out = spread(self.inputs, self.output, self.dtype, arguments, out)
+        named = dict(zip((a.name for a in self.inputs), wide, strict=True))
+        for index in np.ndindex(*out.shape[:-2]):
+            self._one([named[name][index] for name in self._order], out[index])
         return out
 
     def _one(self, arrays: list[np.ndarray], out: np.ndarray) -> None:

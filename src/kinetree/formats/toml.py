@@ -52,7 +52,7 @@ def read_toml_text(source: str, *, file: str = "<text>") -> tuple[Mechanism, Rep
     places, report = Places(source), Report(file)
     try:
         mechanism = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem)
-        report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom")
+        report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
         for body, message in impossible_inertias(mechanism):
             place = places.locate(ModelError(message, where=f"body {body!r}"), file)
             report.suspect(f"{place.where}: {message}", place.line)

@@ -54,7 +54,7 @@ def n_four_bars_mechanism(
             Loop(f"pin{k + 1}", "revolute", f"rocker{k + 1}", f"coupler{k}", placement_a=top, placement_b=end)
             for k in range(count)
         ],
-        gravity=tuple(gravity),  # type: ignore[arg-type]
+        gravity=gravity,  # type: ignore[arg-type]
         source=SOURCE,
         description=(
             "The benchmark starts with the rockers upright and B0 moving at 1 m/s along x: q = 0, with speeds -1 rad/s "

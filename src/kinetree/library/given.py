@@ -38,7 +38,10 @@ def not_negative(x: Any, label: str) -> float:
 
 def vector(values: Sequence[float], label: str) -> Vector:
     """Return three finite numbers."""
-    numbers = tuple(float(x) for x in values)
+    try:
+        numbers = tuple(float(x) for x in values)
+    except (TypeError, ValueError):
+        numbers = ()
     if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
         raise InputError(f"the {label} is {values!r}; expected three finite numbers")
     return numbers  # type: ignore[return-value]

@@ -84,6 +84,12 @@ class Mechanism:
             out.append(Closure(coupling.name, "coupling", unit))
         return tuple(out)
 
+    @property
+    def closed_by(self) -> str:
+        """How many loops and couplings close it, as words to go on with: ", 2 loops"; nothing for a tree."""
+        counts = {"loop": len(self.loops), "coupling": len(self.couplings)}
+        return "".join(f", {n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n)
+
     @cached_property
     def free_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that stay inputs of the compiled functions, in order."""

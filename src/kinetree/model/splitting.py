@@ -23,7 +23,7 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
     bodies: list[Body] = []
     joints: list[Joint] = []
     origin: list[int | None] = []
-    taken = {b.name for b in mechanism.bodies}
+    taken, named = {b.name for b in mechanism.bodies}, {j.name for j in mechanism.joints}
     for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
         axes = _axes(resolved(joint, values)) if joint.kind in SPLIT else []
         above, place = joint.parent, joint.placement
@@ -31,11 +31,12 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
             name = _free_name(f"{body.name}_{k + 1}", taken)
             bodies.append(Body(name))
             origin.append(None)
-            joints.append(_part(joint, k, above, name, place, axis))
+            joints.append(_part(joint, k, above, name, place, axis, named))
             above, place = name, Placement()
         bodies.append(body)
         origin.append(index)
-        joints.append(_part(joint, len(axes) - 1, above, body.name, place, axes[-1]) if axes else joint)
+        last = len(axes) - 1
+        joints.append(_part(joint, last, above, body.name, place, axes[-1], named) if axes else joint)
     return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints)), origin
 
 
@@ -46,9 +47,9 @@ def _axes(joint: Joint) -> list[Vector]:
     return [first, second]
 
 
-def _part(joint: Joint, k: int, parent: str, child: str, place: Placement, axis: Vector) -> Joint:
-    armature = joint.armature[k : k + 1]
-    return Joint(f"{joint.name}_{k + 1}", "revolute", parent, child, place, axis, armature=armature)
+def _part(joint: Joint, k: int, parent: str, child: str, place: Placement, axis: Vector, named: set[str]) -> Joint:
+    name = _free_name(f"{joint.name}_{k + 1}", named)  # couplings go by the names of joints
+    return Joint(name, "revolute", parent, child, place, axis, armature=joint.armature[k : k + 1])
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -43,7 +43,9 @@ def _loads(run: Trajectory) -> dict[str, Numbers]:
             name: np.stack([p[name] for p in parts]).reshape(*run.shape, *parts[0][name].shape) for name in parts[0]
         }
     system = run.system if run.parameters is None else run.system.fixed(run.parameters)
-    found = system.loads(run.q, run.qd, tau=run["tau"], wrenches=run.wrenches)
+    # A simulation without wrenches gives zeros, and long mechanisms take none.
+    acted = run.wrenches if run.wrenches is not None and np.nan_to_num(run.wrenches).any() else None
+    found = system.loads(run.q, run.qd, tau=run["tau"], wrenches=acted)
     return {"reactions": found.joints, "loop_reactions": found.cuts}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
@@ -30,7 +31,8 @@ def save_checkpoint(path: str | Path, key: str, run: Any) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, key=np.array(key), t=run.t, reached=np.array(run.reached), **arrays)
+            said = json.dumps(run.failures)
+            np.savez(file, key=key, t=run.t, reached=run.reached, failures=said, **arrays)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -44,7 +46,7 @@ def load_checkpoint(path: str | Path, key: str, run: Any) -> None:
         return
     try:
         with np.load(path, allow_pickle=False) as file:
-            data = {name: file[name] for name in (*ARRAYS, "key", "t", "reached")}
+            data = {name: file[name] for name in (*ARRAYS, "key", "t", "reached", "failures")}
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{path} is no checkpoint ({error}); delete it or give another file") from None
     same = str(data["key"]) == key and np.array_equal(data["t"], run.t)
@@ -53,3 +55,4 @@ def load_checkpoint(path: str | Path, key: str, run: Any) -> None:
     for name in ARRAYS:
         setattr(run, name, data[name].copy())
     run.reached = int(data["reached"])
+    run.failures = {int(k): why for k, why in json.loads(str(data["failures"])).items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import hypot
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algebra.scalars import where
+from ..analysis.named import entries
 from ..compiler.build import Request, is_long, lean_tree
 from ..compiler.function import Function
 from ..compiler.native import native
 from ..compiler.program import Array, Program
 from ..compiler.sweeps import Tree
+from ..compiler.targets.llvm_ode import ASTRAY, ROUNDS
 from ..compiler.trace import Trace
 from ..dynamics import closed, closure, states
 from ..errors import InputError
@@ -27,9 +29,6 @@ if TYPE_CHECKING:
 
 GAP = 1e-13
 """The gap that is left alone [rad], and [m] for mechanisms of up to a metre; more for larger ones."""
-
-ROUNDS = 10
-"""Steps of Newton's method that close states between steps."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,11 @@ class Baumgarte:
 class Minimal:
     """The state is that of independent degrees of freedom; the others follow from the loops at every evaluation.
 
-    `independent` are places in qd, chosen by rank at the start where none are given. They must lead throughout: at
-    their dead centres the others cannot follow.
+    `independent` are joints by name or places in qd, chosen by rank at the start where none are given. They must lead
+    throughout: at their dead centres the others cannot follow.
     """
 
-    independent: tuple[int, ...] = ()
+    independent: tuple[int | str, ...] = ()
 
 
 Loops = Projection | Baumgarte | Minimal
@@ -76,23 +75,29 @@ def settled(system: System, loops: Loops | None, q: np.ndarray, parameters: np.n
     lead = system.independent(q.reshape(-1, system.nq)[0], parameters=one)
     if not loops.independent:
         return Minimal(lead.at)
-    given = set(loops.independent)
+    places = _places(system.mechanism, loops.independent)
     if not (
-        given <= set(range(system.nv))
-        and len(given) == len(loops.independent) == lead.mobility
-        and np.linalg.matrix_rank(lead.G[list(loops.independent)]) == lead.mobility
+        set(places) <= set(range(system.nv))
+        and len(set(places)) == len(places) == lead.mobility
+        and np.linalg.matrix_rank(lead.G[list(places)]) == lead.mobility
     ):
         raise InputError(
             f"Minimal: independent is {loops.independent}, and the motion at the start is not determined by these "
             f"places in qd; give as many as the mobility of {lead.mobility}, such as {lead.at} "
             f"({', '.join(lead.names)}), or none"
         )
-    return loops
+    return Minimal(places)
+
+
+def _places(mechanism: Mechanism, independent: Iterable[int | str]) -> tuple[int, ...]:
+    """Return places in qd, of joints that are named too."""
+    named = [independent] if isinstance(independent, str) else independent
+    return tuple(k for x in named for k in (entries(mechanism, x, 1) if isinstance(x, str) else [x]))
 
 
 def locked_by(loops: Loops | None) -> frozenset[int]:
     """Return the degrees of freedom that corrections of the loops leave alone."""
-    return frozenset(loops.independent) if isinstance(loops, Minimal) else frozenset()
+    return frozenset(k for k in loops.independent if isinstance(k, int)) if isinstance(loops, Minimal) else frozenset()
 
 
 def followed(mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int]) -> tuple[list[Any], list[Any]]:
@@ -129,17 +134,24 @@ def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset()) 
     return Program.of_trace("closing", inputs, outputs, trace, [moved, speed, [gap]])
 
 
-def close(program: Program, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray | None = None):
-    """Return states with their loops closed by a `closing_program`, or as far as they come."""
-    once = native(program)
-    more = () if parameters is None or len(program.inputs) < 4 else (parameters[..., : program.inputs[3].size],)
-    with np.errstate(all="ignore"):
-        for _ in range(ROUNDS):
-            moved, speed, gap = once([0.0], q, qd, *more)
-            if not (open_ := gap[..., 0] > 1.0).any():
-                return q, speed
-            q = np.where(open_[..., None], moved, q)
-        return q, once([0.0], q, qd, *more)[1]
+class ProgramCloser:
+    """Newton's method by a `closing_program`."""
+
+    def __init__(self, program: Program) -> None:
+        """Compile the program."""
+        self._once = native(program)
+        self._parameters = program.inputs[3].size if len(program.inputs) > 3 else 0
+
+    def close(self, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray | None = None):
+        """Return states with their loops closed, or as far as they come; held torques may follow the parameters."""
+        more = (parameters[..., : self._parameters],) if parameters is not None and self._parameters else ()
+        with np.errstate(all="ignore"):
+            for _ in range(ROUNDS):
+                moved, speed, gap = self._once([0.0], q, qd, *more)
+                if not (open_ := gap > 1.0).any():
+                    return q, speed
+                q = np.where(open_, moved, q)
+            return q, self._once([0.0], q, qd, *more)[1]
 
 
 class Closer:
@@ -150,17 +162,22 @@ class Closer:
         make = function or (lambda name: Function(mechanism, Request(name)))
         names = ("closure_residual", "closing_step", "closing_speed", "integrate")
         self._of = {name: make(name).gufunc for name in names}
-        self._allowed = 10 * allowed_gap(mechanism)
+        self._allowed, self._astray = (x * allowed_gap(mechanism) for x in (10, ASTRAY))
 
     def close(self, q: np.ndarray, qd: np.ndarray, more: tuple = ()) -> tuple[np.ndarray, np.ndarray]:
-        """Return states with their loops closed, or as far as they come; `more` are the parameters, if any."""
+        """Return states with their loops closed, NaN where they stay open; `more` are the parameters, if any."""
         with np.errstate(all="ignore"):
+            gap = self._gap(q, more)
             for _ in range(ROUNDS):
-                gap = np.abs(self._of["closure_residual"](q, *more)).max(axis=-1, keepdims=True)
                 if not (open_ := gap > self._allowed).any():
                     break
                 q = np.where(open_, self._of["integrate"](q, self._of["closing_step"](q, *more), *more), q)
+                gap = self._gap(q, more)
+            q = np.where(gap > self._astray, np.nan, q)
             return q, self._of["closing_speed"](q, qd, *more)
+
+    def _gap(self, q: np.ndarray, more: tuple) -> np.ndarray:
+        return np.abs(self._of["closure_residual"](q, *more)).max(axis=-1, keepdims=True)
 
 
 def closed_run(mechanism: Mechanism, run: Run, parameters: np.ndarray | None) -> Run:
@@ -168,7 +185,7 @@ def closed_run(mechanism: Mechanism, run: Run, parameters: np.ndarray | None) ->
     if not mechanism.closures:
         return run
     more = None if parameters is None else parameters[..., None, :]
-    q, qd = close(closing_program(mechanism), run.q[..., 1:, :], run.qd[..., 1:, :], more)
+    q, qd = ProgramCloser(closing_program(mechanism)).close(run.q[..., 1:, :], run.qd[..., 1:, :], more)
     run.q[..., 1:, :], run.qd[..., 1:, :] = q, qd
     return run
 
@@ -191,17 +208,18 @@ def closed_start(
     if is_long(mechanism):
         q2, qd2 = Closer(mechanism, function).close(q, qd, more)
     else:
-        q2, qd2 = close(closing_program(mechanism), q, qd, parameters)
+        q2, qd2 = ProgramCloser(closing_program(mechanism)).close(q, qd, parameters)
     make = function or (lambda name: Function(mechanism, Request(name)))
     gap = make("closure_residual")(q, *more)
-    k = _worst(gap, 1e6 * allowed_gap(mechanism))
+    astray = ASTRAY * allowed_gap(mechanism)
+    k = _worst(gap, astray)
     if k is not None:
         raise InputError(
             f"q0 does not close {_named(mechanism, k[-1])}: off by {gap[k]:.6g} {mechanism.closures[k[-1]].unit}; "
             "start from system.assemble(q0), and see system.doctor(q0)"
         )
     rate = np.einsum("...ij,...j->...i", make("closure_jacobian")(q2, *more), qd)
-    k = _worst(rate, 1e6 * allowed_gap(mechanism) * max(1.0, float(np.abs(qd).max(initial=0.0))))
+    k = _worst(rate, astray * max(1.0, float(np.abs(qd).max(initial=0.0))))
     if k is not None:
         raise InputError(
             f"qd0 breaks {_named(mechanism, k[-1])}: it opens at {rate[k]:.6g} {mechanism.closures[k[-1]].unit}/s; "
@@ -212,12 +230,16 @@ def closed_start(
 
 def _worst(x: np.ndarray, limit: float) -> tuple[int, ...] | None:
     """Return the place of the largest entry, if it is above a limit."""
+    if not x.size:  # of no runs
+        return None
     k = np.unravel_index(int(np.argmax(np.abs(x))), x.shape)
     return tuple(map(int, k)) if not np.abs(x[k]) <= limit else None
 
 
 def _named(mechanism: Mechanism, k: int) -> str:
     closure_ = mechanism.closures[k]
+    if closure_.label == "coupling":
+        return f"coupling {closure_.name!r}"
     return f"loop {closure_.name!r} ({closure_.label})"
 
 

@@ -21,7 +21,7 @@ from .closing import Closer, Projection
 from .held import blank_run
 from .joint_law import joint_law
 from .rates import Controller, Force, loads
-from .runs import Run, Settings
+from .runs import LOST, OPEN, Run, Settings
 from .sampled import Law
 from .stepping import quaternion_places
 
@@ -107,7 +107,7 @@ class March:
             result.steps += count
             result.reached = j + 2
             good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
-            why = f"the state left the finite numbers; the last good state is at t = {times[j]:.9g} s"
+            why = f"{OPEN if self._closer else LOST}; the last good state is at t = {times[j]:.9g} s"
             for k in np.flatnonzero(~np.ravel(good)):
                 result.failures.setdefault(int(k), why)
             progress((times[j + 1] - times[0]) / (times[-1] - times[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ..compiler.native import native
 from ..errors import InputError
 from ..model.mechanism import Mechanism
+from .closing import Baumgarte, ProgramCloser, closing_program
 from .events import Watch, of_run
 from .held import HeldRun, blank_run, held, joined
 from .methods import Method
@@ -77,7 +79,9 @@ class _Motion:
     """One run of a mechanism under a Python function."""
 
     def __init__(self, mechanism: Mechanism, method: Method, forces: Sequence[Force], law, settings: Settings) -> None:
-        self._rates = native(held(rates, mechanism, forces))
+        kept = partial(rates, loops=Baumgarte()) if mechanism.closures else rates
+        self._rates = native(held(kept, mechanism, forces))
+        self._closer = ProgramCloser(closing_program(mechanism)) if mechanism.closures else None
         self._pair = PAIRS[method.name]
         self._law, self._settings, self._nq = law, settings, mechanism.nq
         self._quaternions = quaternion_places(mechanism)
@@ -112,6 +116,8 @@ class _Motion:
             while k < len(times) and times[k] <= solver.t:
                 y = self._unit(between(times[k]) if times[k] < solver.t else solver.y.copy())
                 q, qd = y[: self._nq], y[self._nq :]
+                if self._closer:  # gaps decay by themselves, but are never quite closed
+                    q, qd = self._closer.close(q, qd, parameters)
                 yield q, qd, self._torque(float(times[k]), q, qd)
                 k += 1
 

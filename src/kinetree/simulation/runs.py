@@ -13,12 +13,13 @@ import numpy as np
 
 from ..errors import InputError
 from .checkpoints import load_checkpoint, save_checkpoint
-from .closing import close
 from .stepping import Stepper
 
 PIECE = 64
 """Intervals between two output times that one native call covers; fixed, so that pieces never change the bits."""
 
+LOST = "the state left the finite numbers"
+OPEN = "the loops did not close, or the state left the finite numbers; try a smaller dt"
 REASONS = {1: "the step became shorter than rounding", 2: "the steps were used up; try a larger max_steps"}
 
 
@@ -129,13 +130,13 @@ def _piece(stepper: Stepper, result: Run, settings: Settings, parameters, thread
         result.steps += counts
         result.evaluations += counts * (len(stepper.method.b) if stepper.method else 1)
         status = time = None
-    if stepper.adaptive and stepper.closing:  # between steps, states are interpolated
-        q[..., 1:, :], qd[..., 1:, :] = close(
-            stepper.closing, q[..., 1:, :], qd[..., 1:, :], None if parameters is None else parameters[..., None, :]
+    if stepper.adaptive and stepper.closer:  # between steps, states are interpolated
+        q[..., 1:, :], qd[..., 1:, :] = stepper.closer.close(
+            q[..., 1:, :], qd[..., 1:, :], None if parameters is None else parameters[..., None, :]
         )
     result.q[..., start + 1 : stop + 1, :], result.qd[..., start + 1 : stop + 1, :] = q[..., 1:, :], qd[..., 1:, :]
     result.reached = stop + 1
-    _note_failures(result, start, stop, status, time)
+    _note_failures(result, start, stop, status, time, LOST if stepper.adaptive or not stepper.closing else OPEN)
 
 
 def _threaded(gufunc, arguments: tuple, own: list[bool], threads: int):
@@ -161,8 +162,8 @@ def _quietly(gufunc, arguments: tuple):
         return gufunc(*arguments)
 
 
-def _note_failures(result: Run, start: int, stop: int, status, time) -> None:
-    """Name the runs whose states left the finite numbers in a piece, with the last time they were good."""
+def _note_failures(result: Run, start: int, stop: int, status, time, usual: str) -> None:
+    """Name the runs whose states are not finite in a piece, with the reason and the last time they were good."""
     flat = result.q[..., start : stop + 1, :].reshape(-1, stop - start + 1, result.q.shape[-1])
     speeds = result.qd[..., start : stop + 1, :].reshape(len(flat), stop - start + 1, -1)
     good: Any = np.isfinite(flat).all(axis=-1) & np.isfinite(speeds).all(axis=-1)
@@ -170,7 +171,7 @@ def _note_failures(result: Run, start: int, stop: int, status, time) -> None:
         if k in result.failures:
             continue
         last = result.t[start + int(np.argmin(good[k])) - 1] if good[k, 0] else result.t[start]
-        reason = "the state left the finite numbers"
+        reason = usual
         if status is not None and (code := int(np.ravel(status)[k])) in REASONS:
             reason, last = REASONS[code], np.ravel(time)[k]
         result.failures[int(k)] = f"{reason}; the last good state is at t = {last:.9g} s"

@@ -13,6 +13,7 @@ from ..compiler.gufunc import register
 from ..compiler.program import Program
 from ..joints import kind
 from ..model.mechanism import Mechanism
+from .closing import ProgramCloser
 from .tableaus import Pair, Tableau
 
 
@@ -44,6 +45,11 @@ class Stepper:
     def adaptive(self) -> bool:
         """Whether the method chooses its steps."""
         return isinstance(self.method, Pair)
+
+    @cached_property
+    def closer(self) -> ProgramCloser | None:
+        """What closes the loops of states between steps."""
+        return ProgramCloser(self.closing) if self.closing else None
 
     @cached_property
     def gufunc(self) -> np.ufunc:

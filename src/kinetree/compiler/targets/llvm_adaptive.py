@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 
-from .llvm_ode import OdeKernel
+from .llvm_ode import ASTRAY, OdeKernel
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
 """A step is multiplied by SAFETY err^(-1/q), kept between LEAST and MOST (1 after a failure)."""
 
 TOO_SHORT, TOO_MANY = 1.0, 2.0
 """Status of a run whose step fell below rounding, or whose steps were used up; 0 is well."""
-
-ASTRAY = 1e6
-"""Loops open by more than this times what is left alone did not close; near singular positions less may stay."""
 
 REPORT = ("evaluations", "accepted", "rejected", "status", "time", "step")
 """What the kernel reports of each run, in this order."""

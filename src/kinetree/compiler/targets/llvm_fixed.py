@@ -23,7 +23,7 @@ def emit_explicit(program, dtype: str, tableau, quaternions: list[int], closing=
             o.rates(o.splat(t.new(f"fadd {S} {begin}, {elapsed}")), s)
         o.advance(tableau.b, wide, "%y", 0)
         o.normalize("%y")
-        o.close("%y")
+        o.close_or_lose("%y")
 
     def run() -> None:
         o.keep("0")
@@ -44,7 +44,7 @@ def emit_map(program, dtype: str, quaternions: list[int], closing=None) -> str:
         o.store(o.splat(h), "%in", place)
         o.rates(o.splat(t.new(f"fadd {S} {begin}, {elapsed}")), 0)
         t.loop(o.n, 1, lambda j: o.store(o.load("%k", j), "%y", j))
-        o.close("%y")
+        o.close_or_lose("%y")
 
     def run() -> None:
         o.keep("0")

@@ -46,8 +46,7 @@ class _Implicit:
 
     def step(self, begin: str, h: str, m: str) -> None:
         """Write one step: iterate the stages, then advance."""
-        o, t, V = self.o, self.t, self.V
-        S = o.lanes.scalar
+        o, t, S = self.o, self.t, self.o.lanes.scalar
         wide, number = o.splat(h), t.new(f"sitofp i64 {m} to {S}")
         moments = []
         for c in self.tableau.c:
@@ -63,10 +62,9 @@ class _Implicit:
         t.put("  store i64 0, ptr %tries")
         t.repeat(lambda: self.iterate(wide, moments))
         o.advance(self.tableau.b, wide, "%y", 0)
-        self.spoil()
+        o.lose(self.compare("oeq", o.load("%size", 3), "zeroinitializer"), "%y")  # stages that were not found
         o.normalize("%y")
-        o.close("%y")
-        del V
+        o.close_or_lose("%y")
 
     def iterate(self, h: str, moments: list[str]) -> str:
         """Write one iteration of all stages; return whether a lane goes on."""
@@ -108,13 +106,6 @@ class _Implicit:
         o = self.o
         known, size = o.load("%size", k), o.size(x)
         o.store(self.select(self.compare("ugt", size, known), size, known), "%size", k)
-
-    def spoil(self) -> None:
-        """Write NaN into the state of lanes whose stages were not found."""
-        o = self.o
-        lost = self.compare("oeq", o.load("%size", 3), "zeroinitializer")
-        nan = o.lanes.constant(float("nan"))
-        self.t.loop(o.n, 1, lambda j: o.store(self.select(lost, nan, o.load("%y", j)), "%y", j))
 
     def op(self, name: str, a: str, b: str) -> str:
         return self.t.new(f"{name} {self.V} {a}, {b}")

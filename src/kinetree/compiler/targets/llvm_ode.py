@@ -16,6 +16,9 @@ from .llvm_writer import Text
 ROUNDS = 10
 """Steps of Newton's method that close a state's loops; from a step of an integrator two are usual."""
 
+ASTRAY = 1e6
+"""Loops open by more than this times what is left alone did not close; near singular positions less may stay."""
+
 
 class OdeKernel:
     """The assembly of a kernel that integrates, in the making.
@@ -223,7 +226,7 @@ class OdeKernel:
     def close(self, block: str) -> None:
         """Write Newton's method on a state until its loops are closed, each lane for itself, and then on its speeds.
 
-        What is left of the gap is the last vector of %c.
+        Where rounding keeps a gap, the speeds are those of the last round. What is left of it is the last vector of %c.
         """
         if not self.closing:
             return
@@ -234,20 +237,38 @@ class OdeKernel:
             t.put("  call void @closing(ptr %in, ptr %c, ptr %bad)")
             before = t.new(f"fcmp ogt {V} {self.load('%shut', 0)}, zeroinitializer")
             small = t.new(f"fcmp ule {V} {self.load('%c', self.n)}, {self.lanes.constant(1.0)}")
-            after = t.new(f"or {mask} {before}, {small}")
+            rounds = t.new(f"add i64 {t.new('load i64, ptr %rounds')}, 1")
+            t.put(f"  store i64 {rounds}, ptr %rounds")
+            last = t.new(f"icmp sge i64 {rounds}, {ROUNDS}")
+            shut = t.new(f"select i1 {last}, {mask} splat (i1 true), {mask} {small}")
+            after = t.new(f"or {mask} {before}, {shut}")
             for first, count, change in ((0, self.nq, t.new(f"xor {mask} {after}, splat (i1 true)")),
                                          (self.nq, self.nv, t.new(f"xor {mask} {before}, {after}"))):  # fmt: skip
                 t.loop(count, 1, lambda j, f=first, c=change: self._taken(block, t.new(f"add i64 {j}, {f}"), c))
             one = t.new(f"select {mask} {after}, {V} {self.lanes.constant(1.0)}, {V} zeroinitializer")
             t.put(f"  store {V} {one}, ptr %shut, align 64")
-            rounds = t.new(f"add i64 {t.new('load i64, ptr %rounds')}, 1")
-            t.put(f"  store i64 {rounds}, ptr %rounds")
             bits = t.new(f"bitcast {mask} {after} to i{self.lanes.count}")
-            left = t.new(f"icmp ne i{self.lanes.count} {bits}, -1")
-            return t.new(f"and i1 {left}, {t.new(f'icmp slt i64 {rounds}, {ROUNDS}')}")
+            return t.new(f"icmp ne i{self.lanes.count} {bits}, -1")
 
         t.put(f"  store {V} zeroinitializer, ptr %shut, align 64", "  store i64 0, ptr %rounds")
         t.repeat(once)
+
+    def close_or_lose(self, block: str) -> None:
+        """Write `close`, with NaN for a state whose loops did not close: a step this long is none."""
+        self.close(block)
+        if self.closing:
+            V, gap = self.lanes.vector, self.load("%c", self.n)
+            self.lose(self.t.new(f"fcmp ugt {V} {gap}, {self.lanes.constant(ASTRAY)}"), block)
+
+    def lose(self, lost: str, block: str) -> None:
+        """Write NaN into the state of the lanes of a mask."""
+        t, V, nan = self.t, self.lanes.vector, self.lanes.constant(float("nan"))
+
+        def one(j: str) -> None:
+            y = self.load(block, j)
+            self.store(t.new(f"select {self.lanes.mask} {lost}, {V} {nan}, {V} {y}"), block, j)
+
+        t.loop(self.n, 1, one)
 
     def _taken(self, block: str, j: str, change: str) -> None:
         """Write an entry of %c into a state where lanes change."""

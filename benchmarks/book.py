@@ -1,0 +1,78 @@
+"""The page of all benchmarks: a section a case, each with its own date and commit; those not measured stay."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from report import Table, row
+
+HEADING = re.compile(r"^## (.+)\n<!-- case: ([\w-]+) -->\n", re.MULTILINE)
+INTRO = """\
+# Benchmarks
+
+Written by `./dev bench`, which measures every library side by side in one run; `./dev bench --only CASE` measures a
+part and keeps the rest of this page. Each case checks that all contenders give the same answers before it times them.
+Contenders run in turn, round by round, after a warm-up. Figures are medians with quartiles in parentheses; a ratio is
+the median of the rounds' ratios. A peer that is called from Python pays for the call: where that matters, a second
+ratio has the cost of a call on a model with next to nothing in it subtracted, measured in the same run.
+"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing in the page's folder of pictures, with what it shows in words."""
+
+    file: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one case found: a headline, tables and pictures; `failure` is a promise that did not hold."""
+
+    title: str
+    headline: str
+    tables: tuple[Table, ...]
+    pictures: tuple[Picture, ...] = ()
+    failure: str = ""
+
+    def markdown(self, case: str, measured: str, folder: str) -> str:
+        """Return the section as part of the page; `folder` holds the pictures, as seen from the page."""
+        shown = "\n\n".join(f"![{p.words}]({folder}/{p.file})" for p in self.pictures)
+        parts = [
+            f"## {self.title}\n<!-- case: {case} -->",
+            f"**{self.headline}**",
+            *([shown] if shown else []),
+            *(table.markdown().rstrip() for table in self.tables),
+            f"Measured {measured}.",
+        ]
+        return "\n\n".join(parts) + "\n"
+
+
+def read_sections(page: Path) -> dict[str, str]:
+    """Return the sections of a page by case, as they stand; {} where there is none."""
+    text = page.read_text() if page.exists() else ""
+    found = list(HEADING.finditer(text))
+    ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
+    return {m.group(2): text[m.start() : end].rstrip() + "\n" for m, end in zip(found, ends, strict=True)}
+
+
+def headlines(sections: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the title and the headline of every section."""
+    out = []
+    for text in sections.values():
+        heading, bold = HEADING.match(text), re.search(r"^\*\*(.+)\*\*$", text, re.MULTILINE)
+        if heading and bold:
+            out.append((heading.group(1), bold.group(1)))
+    return out
+
+
+def page(facts: dict[str, str], sections: dict[str, str], order: list[str]) -> str:
+    """Return the whole page: what was measured on, the headlines, then the sections in order."""
+    names = [*(n for n in order if n in sections), *(n for n in sections if n not in order)]
+    chosen = {n: sections[n] for n in names}
+    head = "\n".join(row(pair) for pair in (("the last run", ""), ("---", "---"), *facts.items()))
+    lines = "\n".join(row(pair) for pair in (("case", "in short"), ("---", "---"), *headlines(chosen)))
+    return "\n".join([INTRO, head, "", lines, "", *chosen.values()]).rstrip() + "\n"
