@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import kinetree as kt
 from kinetree.model import GROUND
+from kinetree.model.parameters import parse
 
 
 def at(x: float, y: float = 0.0, z: float = 0.0) -> kt.Placement:
@@ -30,6 +31,16 @@ def chain(*lengths: float, loops=(), guess=(), kind: str = "revolute") -> kt.Sys
 def two_bars(*loops: kt.Loop, guess=()) -> kt.System:
     """Return bars of 0.7 and 0.5 m, whose tip is at (0.5, 0) of b1."""
     return chain(0.7, 0.5, loops=loops, guess=guess)
+
+
+def free_rod() -> kt.System:
+    """Return the two bars with a rod of the free length l, 0.6 m, from a point of the ground to their tip."""
+    loop = kt.Loop("rod", "rod", GROUND, "b1", at(0.31, 0.12), at(0.5), length=parse("l"))
+    places = [at(0.0), kt.Placement((parse("a"), 0.0, 0.0))]
+    joints = [kt.Joint(f"j{k}", "revolute", (GROUND, "b0")[k], f"b{k}", places[k]) for k in range(2)]
+    sizes = [kt.Parameter("a", 0.7), kt.Parameter("l", 0.6, free=True)]
+    bodies = [bar("b0", 0.7), bar("b1", 0.5)]
+    return kt.System(kt.assemble("m", bodies, joints, loops=[loop], parameters=sizes, gravity=(0.0, -9.81, 0.0)))
 
 
 def rod(name: str, length: float, x: float = 0.31, y: float = 0.12) -> kt.Loop:

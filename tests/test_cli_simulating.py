@@ -9,6 +9,7 @@ import pytest
 
 import kinetree as kt
 from kinetree import cli
+from kinetree.simulation.methods import METHODS
 from tolerance import assert_close
 
 
@@ -194,4 +195,5 @@ def test_help_tells_the_exit_status(verb, capsys):
     assert run(verb, "--help") == 0
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert "Exit status 1 where the run stops early" in text
+    assert verb == "run" or all(name in text for name in METHODS)
     assert "2 where an input is wrong" in text

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from kinetree import Body, InputError, Joint, ModelError, Parameter, System, UnknownNameError, assemble
+from kinetree import Body, InputError, Joint, ModelError, Parameter, System, UnknownNameError, assemble, load
 from kinetree.dynamics import ALGORITHMS
 from kinetree.model import parse
 from strategies import State, one_of_each, random_mechanism
@@ -50,6 +50,8 @@ def test_options_change_no_number(name):
 def test_describes_itself():
     """Read sizes and parts of a system."""
     assert repr(ARM) == "<System 'arm': 3 bodies, nq = 3, nv = 3>"
+    assert repr(load("four_bar")) == "<System 'four_bar': 3 bodies, nq = 3, nv = 3, 1 loop>"
+    assert repr(load("gear_train")) == "<System 'gear_train': 4 bodies, nq = 4, nv = 4, 3 couplings>"
     assert (ARM.nq, ARM.nv) == (3, 3)
     assert [b.name for b in ARM.bodies] == ["b0", "b1", "b2"]
     assert [j.kind for j in ARM.joints] == ["revolute", "prismatic", "helical"]

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 import kinetree as kt
 import strategies
-from bars import CRANK_ROCKER, at, chain, pin, rod, two_bars
+from bars import CRANK_ROCKER, at, chain, free_rod, pin, rod, two_bars
 from closed_mechanisms import closed_mechanisms
 from kinetree import joints
 from kinetree.errors import AssemblyError, InputError, UnknownNameError
 from kinetree.model import GROUND
-from kinetree.model.parameters import parse
 from tolerance import assert_close
 
 CLOSED = ("four_bar", "hoeken", "slider_crank", "spatial_slider_crank", "five_bar", "three_rrr", "parallelogram")
@@ -100,13 +99,12 @@ def test_restarts_are_near_the_guess_first():
 
 def test_free_parameters_can_be_given():
     """Assemble for a length other than the nominal one."""
-    length = kt.Parameter("l", 0.6, free=True)
-    bodies, joints = two_bars().bodies, two_bars().joints
-    loop = kt.Loop("rod", "rod", GROUND, "b1", at(0.31, 0.12), at(0.5), length=parse("l"))
-    system = kt.System(kt.assemble("m", bodies, joints, loops=[loop], parameters=[length]))
+    system = free_rod()
     q = system.assemble(hold={"j0": 0.4}, parameters=[0.45])
     tip = np.array([0.7 * math.cos(0.4), 0.7 * math.sin(0.4)]) + 0.5 * np.array([math.cos(q.sum()), math.sin(q.sum())])
     assert_close(np.linalg.norm(tip - [0.31, 0.12]), 0.45, 1e-12, "rod")
+    with pytest.raises(InputError, match=r"parameters have shape \(3, 1\); expected one set, \[1\]"):
+        system.assemble(parameters=[[0.45], [0.5], [0.55]])
 
 
 def test_a_tree_is_closed_already():

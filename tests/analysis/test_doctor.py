@@ -265,3 +265,11 @@ def test_random_mechanisms_are_examined(drawn):
     assert found.lasting <= found.mobility
     assert found.ok == (found.lasting > 0), str(found)
     json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_many_leads_are_cut_short():
+    """Examine a bridge of many links and read the first of the joints that lead."""
+    bridge = kt.rope(1.3, 14, mass_per_metre=0.37, radius=0.01, joint="revolute", ends=("pinned", "pinned"))
+    found = bridge.doctor()
+    assert len(found.leads) == found.mobility == 12
+    assert found.facts()["leads"] == ", ".join(found.leads[:7]) + ", 5 more"

@@ -153,6 +153,8 @@ def test_open_positions_and_speeds_are_refused():
         system.consistent_accelerations(q, [2.0, 0.0, 0.0], {})
     with pytest.raises(InputError, match=r"q has shape \(2,\); expected \[..., 3\]"):
         system.consistent_speeds(q[:2], {})
+    with pytest.raises(InputError, match=r"numbers by joint are expected, such as \{'crank': 0.5\}; given \[2.0, 0"):
+        system.consistent_speeds(q, [2.0, 0.0, 0.0])
 
 
 @strategies.examples(20)

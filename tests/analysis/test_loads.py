@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from bars import free_rod
 from closed_mechanisms import DRIVES, library_state
 from kinetree.errors import InputError, UnknownNameError
 from kinetree.model import GROUND, Body, Joint, Loop, Placement, assemble
@@ -173,3 +174,39 @@ def test_wrong_arguments_are_told():
         found.at("cranc")
     with pytest.raises(UnknownNameError, match="no joint or loop 'cranc'"):
         found.unique("cranc")
+
+
+def test_parameters_are_those_of_the_fixed_mechanism():
+    """Give a length to torques, loads and the doctor, and find what the mechanism of that length has."""
+    arm, given = free_rod(), [0.47]
+    fixed = arm.fixed(given)
+    q = arm.assemble(hold={"j0": 0.4}, parameters=given)
+    qd = arm.consistent_speeds(q, {"j0": 1.7}, parameters=given)
+    qdd = arm.consistent_accelerations(q, qd, {"j0": -2.3}, parameters=given)
+    found, expected = (
+        s.loads(q, qd, qdd=qdd, actuated="j0", **more) for s, more in ((arm, {"parameters": given}), (fixed, {}))
+    )
+    assert_close(found.joints, expected.joints, 1e-12, "joints")
+    assert_close(found.at("rod"), expected.at("rod"), 1e-12, "rod")
+    tau = arm.inverse_dynamics(q, qd, qdd, actuated="j0", parameters=given)
+    assert_close(tau, arm.actuation(q, qd, qdd, "j0", parameters=given).tau, 0.0, "tau")
+    assert_close(arm.forward_dynamics(q, qd, tau, parameters=given), qdd, 1e-9, "qdd")
+    assert arm.doctor(q, qd, parameters=given).ok
+    assert not arm.doctor(q, qd).ok
+    with pytest.raises(InputError, match=r"q leaves the loops open: 'rod' \(length\) has a gap of 0.13 m"):
+        arm.loads(q, qd)
+
+
+def test_many_states_print_their_largest_loads():
+    """Print the loads of a turn of the crank: the largest size of each component, and what is not unique."""
+    arm = kt.load("four_bar")
+    q = [arm.assemble(hold={"crank": angle}) for angle in (0.3, 0.9, 1.7)]
+    found = arm.loads(q, np.zeros((3, 3)))
+    text = str(found)
+    assert text.startswith("largest sizes in 3 states\njoint ")
+    assert text.endswith("~ shared by the joints' compliance: motion alone does not settle it.")
+    pin = text.splitlines()[5].split()
+    assert pin[:2] == ["pin", "(cut)"]
+    assert_close([float(x) for x in pin[5:7]], np.abs(found.at("pin")[:, 3:5]).max(axis=0), 1e-2, "pin")
+    with pytest.raises(InputError, match=r"the loads are of states of shape \(3,\); a table shows one of them"):
+        found.table()

@@ -143,3 +143,15 @@ def test_springs_of_joints_that_are_not_there():
         forces("link1", "stiffness_1")
     with pytest.raises(kt.ModelError, match="stiffness_2"):
         forces("link2", "stiffness_2")
+
+
+def test_wrong_arguments_are_told_by_the_name_that_was_called():
+    """Leave an argument out, mistype one, give gravity as a number, and read what is expected."""
+    with pytest.raises(
+        TypeError, match=r"^rope\(\): missing a required .*'radius'; it takes length, n, mass_per_metre,"
+    ):
+        kt.rope(1.3, 7, mass_per_metre=0.37)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^chain\(\): got an unexpected keyword argument 'lenght'; it takes n, joint"):
+        kt.chain(3, lenght=0.2)  # type: ignore[call-arg]
+    with pytest.raises(InputError, match=r"the gravity is 9.81; expected three finite numbers"):
+        kt.chain(3, gravity=9.81)  # type: ignore[arg-type]

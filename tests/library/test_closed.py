@@ -257,3 +257,5 @@ def test_n_four_bars_take_sizes_and_refuse_none():
         kt.n_four_bars(2, length=math.nan)
     with pytest.raises(kt.InputError, match="the mass is 0; expected more than 0"):
         kt.n_four_bars(2, mass=0)
+    with pytest.raises(kt.ModelError, match="gravity: 9.81 is not a list of numbers"):
+        kt.n_four_bars(2, gravity=9.81)  # type: ignore[arg-type]

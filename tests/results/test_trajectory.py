@@ -182,3 +182,13 @@ def test_an_index_is_refused():
     """Index a run by a number and read what to do."""
     with pytest.raises(kt.InputError, match=r"a run has no item 3; give a column's name or a slice"):
         swinging()[3]  # type: ignore[call-overload]
+
+
+def test_reactions_of_a_long_bridge():
+    """Ask a bridge of more links than are unrolled for what its pinned end carries, and for every joint."""
+    bridge = kt.rope(2.3, 66, mass_per_metre=0.37, radius=0.01, joint="revolute", ends=("pinned", "pinned"), span=1.9)
+    run = kt.simulate(bridge, times=[0.0, 0.01], method="implicit_midpoint", dt=1e-3)
+    expected = bridge.loads(run.q, run.qd, tau=run["tau"])
+    assert_close(run["loop_reactions.end"], expected.at("end"), 1e-9, "end")
+    assert_close(run["reactions"], expected.joints, 1e-9, "joints")
+    assert np.abs(run["loop_reactions.end.fz"]).min() > 1.0

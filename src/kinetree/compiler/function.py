@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
@@ -21,8 +20,9 @@ from .build import CLOSING, DRIVEN, UNROLLED, Request, build, refuse_singular, s
 from .gufunc import core_signature, register
 from .program import Program
 from .rolled_function import Job, RolledKernel
+from .threads import in_parts
 
-SPLIT = 4096
+SPLIT = 8192
 """Threads get at least this many samples each; smaller batches run faster in one."""
 
 
@@ -189,14 +189,7 @@ class Function:
             out = np.empty(lead + self.output.shape, self.request.dtype)
         cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
         arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
-        cuts = [lead[0] * k // parts for k in range(parts + 1)]
-
-        def run(k: int) -> None:
-            rows = slice(cuts[k], cuts[k + 1])
-            self.gufunc(*(a[rows] for a in arrays), out=out[rows])
-
-        with ThreadPoolExecutor(parts) as pool:
-            list(pool.map(run, range(parts)))
+        in_parts(lead[0], parts, lambda rows: self.gufunc(*(a[rows] for a in arrays), out=out[rows]))
         return out
 
     def _explained(self, arguments: tuple, out, error: Exception) -> InputError:

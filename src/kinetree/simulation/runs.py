@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..compiler.threads import in_parts
 from ..errors import InputError
 from .checkpoints import load_checkpoint, save_checkpoint
 from .stepping import Stepper
@@ -145,14 +145,11 @@ def _threaded(gufunc, arguments: tuple, own: list[bool], threads: int):
     parts = min(threads, count // 8)
     if parts <= 1:
         return _quietly(gufunc, arguments)
-    cuts = [count * k // parts for k in range(parts + 1)]
 
-    def part(k: int):
-        rows = slice(cuts[k], cuts[k + 1])
+    def part(rows: slice):
         return _quietly(gufunc, tuple(a[rows] if cut else a for a, cut in zip(arguments, own, strict=False)))
 
-    with ThreadPoolExecutor(parts) as pool:
-        results = list(pool.map(part, range(parts)))
+    results = in_parts(count, parts, part)
     return tuple(np.concatenate(pieces) for pieces in zip(*results, strict=True))
 
 
