@@ -131,6 +131,9 @@ def test_run_prints_the_distance_from_the_reference(tmp_path, capsys):
     assert text.startswith("\nHold still\n\nplanar_3r: 1001 samples to 0.2 s\n")
     assert "energy error" not in text, "control does work"
     assert re.search(r"^q.joint1 +\S+ +\S+ +rad$", text.split("Distance from the reference")[1], re.MULTILINE)
+    file.write_text(file.read_text().replace("[0, 0, 0] }", '0 }\njoints = ["joint2"]'))
+    assert run("run", str(file), "--out", str(tmp_path)) == 0
+    assert re.findall(r"^q\S+", capsys.readouterr().out.split("Distance")[1], re.MULTILINE) == ["q.joint2"]
 
 
 def test_inverse_along_a_cycloid(tmp_path, capsys):

@@ -181,14 +181,14 @@ def test_faults_of_closed_mechanisms_are_located(old, new, message, tmp_path):
 
 
 def test_only_driven_joints_have_an_error(tmp_path):
-    """Drive one joint within a limit and find zeros for the others."""
+    """Drive one joint within a limit and find no numbers for the others."""
     changes = (("c = 1", 'c = 1\nlimit = 2.0\njoints = ["joint2"]'), ("q1 = [1.0, 1.0, 1.0]", "q1 = 1.0"))
     experiment = read_experiment(write(tmp_path, TEXT, *changes))
     assert isinstance(experiment.control, Sum)
     assert isinstance(experiment.control.controllers[1], Saturated)
     error = experiment.tracking_error(experiment.simulate())
     assert error is not None
-    assert np.abs(error).max(axis=0)[[0, 2]].tolist() == [0.0, 0.0]
+    assert np.isnan(error[:, [0, 2]]).all()
     assert np.abs(error[:, 1]).max() > 0.01
 
 

@@ -59,6 +59,31 @@ def test_redundant_rows_change_nothing():
     assert_close(whole.forward_dynamics(q, qd, tau), expected, 1e-11 * np.abs(expected).max(), "qdd")
 
 
+def test_redundant_rows_are_found_in_single_precision():
+    """Hold a body by a hinge and a pin on its axis, and find the multipliers of double precision, the pin's alone 0."""
+    on_tree, free = held_body("revolute")
+    (hinge,) = free.mechanism.loops
+    along = np.array(loops.frame(hinge))[:, 2] * 0.37
+
+    def moved(p: kt.Placement) -> kt.Placement:
+        return kt.Placement(tuple((np.array(p.translation) + np.array(p.rotation) @ along).tolist()), p.rotation)
+
+    pin = replace(
+        hinge,
+        name="pin",
+        kind="spherical",
+        placement_a=moved(hinge.placement_a),
+        placement_b=moved(hinge.placement_b),
+    )
+    both = kt.System(replace(free.mechanism, loops=(hinge, pin)))
+    rng = np.random.default_rng(2)
+    q = np.array([free_coordinates(on_tree.pose([x], "bob")) for x in np.linspace(-3.1, 3.1, 101)])
+    qd, tau = free.closing_speed(q, rng.normal(size=(101, 6))), rng.normal(size=(101, 6))
+    exact, single = both.multipliers(q, qd, tau), both.multipliers(q, qd, tau, dtype="float32")
+    assert (exact[:, 5:] == 0.0).all() and (single[:, 5:] == 0.0).all()
+    assert_close(single / np.abs(exact).max(), exact / np.abs(exact).max(), 1e-4, "multipliers")
+
+
 def test_equations_of_motion_hold_with_the_multipliers():
     """Satisfy I qdd + h = tau + J^T lambda and J qdd + dJ/dt qd = 0."""
     system = four_bar()

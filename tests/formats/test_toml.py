@@ -180,7 +180,7 @@ def test_one_of_each():
         (0.0, 0.0, 1.0),
         coefficients=(("stiffness", 100.0), ("length", parse("l1"))),
     )
-    assert str(report) == "read (1)\n  sample.toml: 2 bodies, 2 degrees of freedom"
+    assert str(report) == "read (1)\n  sample.toml: 2 bodies, 2 degrees of freedom, 3 loops, 1 coupling"
 
 
 ONE = """\

@@ -155,3 +155,9 @@ def test_wrong_arguments_are_told_by_the_name_that_was_called():
         kt.chain(3, lenght=0.2)  # type: ignore[call-arg]
     with pytest.raises(InputError, match=r"the gravity is 9.81; expected three finite numbers"):
         kt.chain(3, gravity=9.81)  # type: ignore[arg-type]
+
+
+def test_more_links_than_memory_are_refused():
+    """Ask for a billion links and read how many there may be."""
+    with pytest.raises(InputError, match="n is 1,000,000,000; expected no more than 2,000,000 links"):
+        kt.chain(10**9)

@@ -110,7 +110,13 @@ def test_controllers_and_events_act_on_closed_mechanisms():
     """Stop where the crank has made a turn under a torque that is sampled."""
     system = four_bar()
     push = kt.Sampled(kt.FeedForward(kt.Hold(np.zeros(3))), 200.0)
-    run = kt.simulate(system, qd0=moving(system, 30.0), duration=1.0, control=push, method="rk4", dt=5e-4)
+    turn = kt.Event(lambda now: now.q[0] - 2 * np.pi, stop=True, name="turn")
+    run = kt.simulate(
+        system, qd0=moving(system, 30.0), duration=1.0, control=push, events=[turn], method="rk4", dt=5e-4
+    )
+    assert [hit.name for hit in kt.event_hits(run)] == ["turn"]
+    assert_close(run.q[-1, 0], 2 * np.pi, 1e-9, "crank")
+    assert run.t[-1] < 1.0
     assert np.abs(system.closure_residual(run.q)).max() < 1e-12
     assert np.abs(run["tau"]).max() > 1e-3
 
@@ -167,7 +173,7 @@ def test_speeds_far_out_stay_those_of_closed_loops(method):
     system = kt.System(kt.assemble("far", bodies, joints, loops=[loop], gravity=(0.0, -G, 0.0)))
     q = system.assemble([1e6, 0.6, -1.3, 1e6 + 0.8], tolerance=1e-9)
     qd = system.closing_speed(q, [0.5, 0.3, 0.2, 0.6])
-    run = kt.simulate(system, q, qd, duration=2.0, method=method, **({"dt": 1e-3} if method == "rk4" else {}))
+    run = kt.simulate(system, q, qd, duration=2.0, method=method, dt=1e-3 if method == "rk4" else None)
     assert run.status == "finished"
     assert np.abs(system.closure_residual(run.q)).max() > 1e-11  # no rounding, no test
     assert_close(np.einsum("tij,tj->ti", system.closure_jacobian(run.q), run.qd), np.zeros((1001, 5)), 1e-14, "rate")
@@ -236,3 +242,19 @@ def test_starts_by_name_and_open_couplings_are_explained():
         kt.simulate(bars, qd0={"crank": 0.7}, duration=0.1)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"q0 does not close coupling '\w+': off by .* rad; start from"):
         kt.simulate(gears, [0.3, 0.0, 0.0, 0.0], duration=0.1)
+
+
+def test_a_locked_mechanism_is_refused():
+    """Say that a triangle of bars cannot move."""
+    bars = [kt.Body(n, 1.0, (0.5, 0.0, 0.0), (0.01, 0.1, 0.1, 0.0, 0.0, 0.0)) for n in "ab"]
+    joints = [
+        kt.Joint("a", "revolute", "ground", "a"),
+        kt.Joint("b", "revolute", "a", "b", kt.Placement((1.0, 0.0, 0.0))),
+    ]
+    end = kt.Placement((1.0, 0.0, 0.0))
+    pin = kt.Loop("pin", "revolute", "ground", "b", kt.Placement((1.2, 0.0, 0.0)), end)
+    triangle = kt.System(kt.assemble("triangle", bars, joints, loops=[pin], guess={"a": [0.9], "b": [-1.8]}))
+    with pytest.raises(
+        InputError, match="the loops of 'triangle' lock it: they leave none of its 2 degrees of freedom"
+    ):
+        kt.simulate(triangle, triangle.assemble(), duration=1.0)

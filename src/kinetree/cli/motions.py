@@ -149,6 +149,8 @@ def print_tracking(console: Console, run: Trajectory, error: np.ndarray | None) 
     cells = ("largest", "at the end")
     table = make_table(console, "", *cells, "unit", numeric=cells)
     for k, (label, unit) in enumerate(zip(column.labels[:ROWS], column.units, strict=False)):
+        if np.isnan(error[:, k]).all():
+            continue  # not driven
         table.add_row(clean(label), f"{np.abs(error[:, k]).max():.3g}", f"{abs(error[-1, k]):.3g}", unit)
     print_table(console, table)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..errors import InputError, ModelError, unknown_name
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
 from ..model.splitting import split_joints
+from .closing import DEPENDENT_SINGLE
 from .program import Array, Program
 from .sweeps import Tree
 from .trace import Trace
@@ -108,6 +109,8 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     scalars = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     lean = algorithm.lumps and not mechanism.free_parameters
     tree = lean_tree(mechanism, scalars) if lean else Tree(mechanism, scalars)
+    if request.dtype == "float32" and mechanism.closures:
+        tree.closing = replace(tree.closing, tolerance=DEPENDENT_SINGLE)
     options = {"frame": request.frame} if algorithm.frame else {}
     if algorithm.axes:
         options["axes"] = request.axes

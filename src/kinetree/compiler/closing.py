@@ -21,6 +21,9 @@ DEPENDENT = 1e-8
 Redundant rows seem independent by the square of the gap, which is that of a step not yet closed; and a position this
 near to a singular one is crossed without the row that is about to vanish, since what it says is lost in rounding."""
 
+DEPENDENT_SINGLE = 1e-5
+"""The same in single precision, where rounding alone makes pivots of 1e-7."""
+
 RANK = 1e-7
 """Singular values of J this small beside the largest are zero, at positions that are closed to rounding."""
 

@@ -56,7 +56,7 @@ class Experiment:
         )  # fmt: skip
 
     def tracking_error(self, run: Trajectory) -> Numbers | None:
-        """Return reference less coordinates at the times of a run [nt, nq], zero where a joint is not driven.
+        """Return reference less coordinates at the times of a run [nt, nq], NaN where a joint is not driven.
 
         None without a reference.
         """
@@ -64,7 +64,7 @@ class Experiment:
         if followed is None:
             return None
         wanted = sampled(followed.reference, run.t)[0]
-        joints, error = getattr(followed, "joints", None), np.zeros(run.q.shape)
+        joints, error = getattr(followed, "joints", None), np.full(run.q.shape, np.nan)
         if joints is None:
             return wanted - run.q
         column = next(c for c in run.columns if c.name == "q")

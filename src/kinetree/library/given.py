@@ -10,6 +10,9 @@ from typing import Any
 from ..algebra.vectors import Vector
 from ..errors import InputError
 
+MOST = 2_000_000
+"""A body takes some kilobytes of Python: more of them than this would use up the memory before anything is said."""
+
 
 def whole(n: Any, label: str, what: str, *, least: int = 1) -> int:
     """Return a whole number of what is counted, 1 or 0 at least."""
@@ -17,6 +20,8 @@ def whole(n: Any, label: str, what: str, *, least: int = 1) -> int:
         count = operator.index(n)
     except TypeError:
         raise InputError(f"{label} is {n!r}; expected a whole number of {what}s") from None
+    if count > MOST:
+        raise InputError(f"{label} is {count:,}; expected no more than {MOST:,} {what}s")
     if count < least:
         raise InputError(f"{label} is {count}; expected " + (f"at least one {what}" if least else "0 or more"))
     return count

@@ -12,6 +12,7 @@ import numpy as np
 from ..algebra.scalars import where
 from ..analysis.named import entries
 from ..compiler.build import Request, is_long, lean_tree
+from ..compiler.closing import RANK
 from ..compiler.function import Function
 from ..compiler.native import native
 from ..compiler.program import Array, Program
@@ -218,7 +219,9 @@ def closed_start(
             f"q0 does not close {_named(mechanism, k[-1])}: off by {gap[k]:.6g} {mechanism.closures[k[-1]].unit}; "
             "start from system.assemble(q0), and see system.doctor(q0)"
         )
-    rate = np.einsum("...ij,...j->...i", make("closure_jacobian")(q2, *more), qd)
+    J = make("closure_jacobian")(q2, *more)
+    _refuse_locked(mechanism, J)
+    rate = np.einsum("...ij,...j->...i", J, qd)
     k = _worst(rate, astray * max(1.0, float(np.abs(qd).max(initial=0.0))))
     if k is not None:
         raise InputError(
@@ -226,6 +229,18 @@ def closed_start(
             "start with system.closing_speed(q0, qd0), or system.consistent_speeds(q0, {joint: speed})"
         )
     return q2, qd2
+
+
+def _refuse_locked(mechanism: Mechanism, J: np.ndarray) -> None:
+    """Raise InputError where the loops leave nothing that could move, in every run."""
+    if not J.size or J.shape[-2] < J.shape[-1]:
+        return
+    sizes = np.linalg.svd(J, compute_uv=False)
+    if (sizes > RANK * sizes.max(axis=-1, keepdims=True)).all():
+        raise InputError(
+            f"the loops of {mechanism.name!r} lock it: they leave none of its {mechanism.nv} degrees of freedom; see "
+            "system.doctor(q0) for which say the same, or system.loads(q0, qd0) for what a structure carries"
+        )
 
 
 def _worst(x: np.ndarray, limit: float) -> tuple[int, ...] | None:

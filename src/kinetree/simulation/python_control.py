@@ -36,7 +36,10 @@ def run_python(
     progress: Callable[[float], None] | None = None,
     watch: Watch | None = None,
 ) -> HeldRun:
-    """Integrate every run of a batch, one after the other; `law` is a `sampled.Law`."""
+    """Integrate every run of a batch, one after the other; `law` is a `sampled.Law`.
+
+    Gaps of loops decay between the times, and are closed there.
+    """
     if method.name not in PAIRS:
         known = " or ".join(PAIRS)
         raise InputError(f"a PythonControl without a rate runs by {known}, not {method.name}; give it a rate")
@@ -116,7 +119,7 @@ class _Motion:
             while k < len(times) and times[k] <= solver.t:
                 y = self._unit(between(times[k]) if times[k] < solver.t else solver.y.copy())
                 q, qd = y[: self._nq], y[self._nq :]
-                if self._closer:  # gaps decay by themselves, but are never quite closed
+                if self._closer:
                     q, qd = self._closer.close(q, qd, parameters)
                 yield q, qd, self._torque(float(times[k]), q, qd)
                 k += 1
