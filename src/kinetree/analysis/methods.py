@@ -1,0 +1,116 @@
+"""The analyses of a System as its methods; each is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class Analyses:
+    """What a System tells of its mechanism beyond the compiled functions."""
+
+    mechanism: Any
+    fixed: Any
+
+    def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
+        """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""
+        from ..formulations.denoc import denoc
+
+        return denoc(self.mechanism, q, qd, about=about)
+
+    def verify(self, states: int = 5, *, tol: float | None = None, rng=0, routes=None):
+        """Compare every formulation, and the peers that are installed, with the compiled recursion."""
+        from .verify import verify
+
+        return verify(self, states, tol=tol, rng=rng, routes=routes)
+
+    def ledger(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None):
+        """Return where the torques of a motion come from: by cause and by body."""
+        from .ledger import ledger
+
+        return ledger(self, q, qd, qdd, wrenches)
+
+    def actuation(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], *, parameters=None, **options
+    ):
+        """Return the torques of `actuated` joints that come nearest to a motion, and what the loops carry.
+
+        Options: `weights` of torques that can be chosen and `share` of multipliers that can, by joint; `wrenches`; one
+        set of `parameters` [np].
+        """
+        from .actuation import actuation
+
+        return actuation(self._at(parameters), q, qd, qdd, actuated, **options)
+
+    def loads(self, q: ArrayLike, qd: ArrayLike, *, parameters=None, **options):
+        """Return the reactions at every joint, cut ones too, under `tau` or for a motion `qdd` of `actuated` joints.
+
+        Further options: `share`, compliances by joint or loop where motion does not settle a reaction; `wrenches`; one
+        set of `parameters` [np].
+        """
+        from .loads import loads
+
+        return loads(self._at(parameters), q, qd, **options)
+
+    def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
+        """Return the operations of a function, counted as the papers count them."""
+        from .cost import cost
+
+        return cost(self, function, frame=frame, wrenches=wrenches)
+
+    def equations(self, function: str = "inertia_matrix", *, symbols: str = "declared", frame: str | None = None):
+        """Return a function in symbols, as a textbook prints it: SymPy, LaTeX or Python. Needs SymPy."""
+        from .equations import equations
+
+        return equations(self, function, symbols=symbols, frame=frame)
+
+    def assemble(
+        self, q_guess: ArrayLike | None = None, hold=(), *, tolerance: float = 1e-12, parameters=None
+    ) -> NDArray[np.floating]:
+        """Return a closed position near a guess, [nq], with the joints of `hold` exactly where they are.
+
+        `hold` has names of joints, or says where they are: {"crank": 0.5}. AssemblyError where the loops do not close.
+        """
+        from .assembly import assemble
+
+        return assemble(self, q_guess, hold, tolerance=tolerance, parameters=parameters)
+
+    def assembly_modes(
+        self, q_guess: ArrayLike | None = None, hold=None, *, tries: int = 64, rng=0, parameters=None
+    ) -> list[NDArray[np.float64]]:
+        """Return the ways found, from random starts, in which the loops close with the joints of `hold` in place."""
+        from .assembly import assembly_modes
+
+        return assembly_modes(self, q_guess, hold, tries=tries, rng=rng, parameters=parameters)
+
+    def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
+        """Return which degrees of freedom lead at a closed position, and G with qd = G qd_independent."""
+        from .independence import independent
+
+        return independent(self, q, prefer=prefer, parameters=parameters)
+
+    def consistent_speeds(self, q: ArrayLike, speeds, *, parameters=None) -> NDArray[np.floating]:
+        """Return qd with J qd = 0 and the given speeds, {"crank": 2.0}; of several, that of least kinetic energy."""
+        from .independence import consistent_speeds
+
+        return consistent_speeds(self, q, speeds, parameters=parameters)
+
+    def consistent_accelerations(
+        self, q: ArrayLike, qd: ArrayLike, accelerations, *, parameters=None
+    ) -> NDArray[np.floating]:
+        """Return qdd with J qdd + dJ/dt qd = 0 and the given accelerations, {"crank": 0.0}."""
+        from .independence import consistent_accelerations
+
+        return consistent_accelerations(self, q, qd, accelerations, parameters=parameters)
+
+    def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=(), parameters=None):
+        """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice."""
+        from .doctor import doctor
+
+        return doctor(self._at(parameters), q, qd, drives=drives)
+
+    def _at(self, parameters: ArrayLike | None) -> Any:
+        return self if parameters is None else self.fixed(parameters)
