@@ -19,6 +19,7 @@ from .results.trajectory import Trajectory
 from .simulation.closing import Baumgarte, Loops, Minimal, closed_run, closed_start, settled
 from .simulation.events import Event, EventHit, Onward, Watch, as_options, of_run
 from .simulation.held import held_loads
+from .simulation.joint_forces import JointSpring
 from .simulation.marching import STEPS, March
 from .simulation.methods import Method, choose, stepper
 from .simulation.point_forces import forces_of
@@ -76,9 +77,10 @@ def simulate(
     values = _parameters(system, parameters, start[0].shape[:-1])
     start = closed_start(system.mechanism, *start, values, function=system.function)
     loops = settled(system, loops, start[0], values)
-    chosen = choose(method, dt, rtol)
-    settings = _settings(chosen, times, dt, rtol, atol, max_steps)
     acting = forces_of(system.mechanism) if forces is None else list(forces)
+    springy = is_long(system.mechanism) and any(isinstance(force, JointSpring) for force in acting)
+    chosen = choose(method, dt, rtol, springy=springy)
+    settings = _settings(chosen, times, dt, rtol, atol, max_steps)
     watch = Watch(system.mechanism, events, values)
     marched = chosen.name in MARCHED or is_long(system.mechanism)
     law: Any = control

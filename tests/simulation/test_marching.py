@@ -283,3 +283,11 @@ def test_what_long_mechanisms_refuse(case):
     with pytest.raises(InputError) as error:
         kt.simulate(long_rope(70), duration=0.01, **options)
     assert message in str(error.value)
+
+
+def test_auto_takes_a_stiff_rope_as_stiff():
+    """Choose implicit steps for a long rope with springs, and explicit ones without."""
+    for bending, method in ((0.05, "implicit_midpoint"), (0.0, "rk4")):
+        rope = kt.rope(2.0, 70, mass_per_metre=0.3, radius=0.01, bending=bending, joint="revolute")
+        run = kt.simulate(rope, times=[0.0, 0.002], dt=1e-3)
+        assert run.method == method and run.finished

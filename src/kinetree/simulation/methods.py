@@ -46,10 +46,15 @@ METHODS = {
 }
 
 
-def choose(name: str, dt: float | None, rtol: float) -> Method:
-    """Return a method by name; `auto` is rk4 where a step is given, else the pair that suits the tolerance."""
-    if name == "auto":
-        name = "rk4" if dt is not None else ("dop853" if rtol <= 1e-7 else "dopri5")
+def choose(name: str, dt: float | None, rtol: float, *, springy: bool = False) -> Method:
+    """Return a method by name; `auto` is rk4 where a step is given, else the pair that suits the tolerance.
+
+    With a step, a long mechanism with springs in its joints (`springy`) is taken as stiff.
+    """
+    if name == "auto" and dt is not None:
+        name = "implicit_midpoint" if springy else "rk4"
+    elif name == "auto":
+        name = "dop853" if rtol <= 1e-7 else "dopri5"
     if name not in METHODS:
         raise unknown_name("method", name, ["auto", *METHODS])
     return METHODS[name]
