@@ -144,3 +144,34 @@ def test_one_sample_has_the_bits_of_a_batch():
     whole = system.forward_dynamics(q, qd, tau)
     for k in (0, 5, 36):
         assert (system.forward_dynamics(q[k], qd[k], tau[k]) == whole[k]).all()
+
+
+def between_sliders(mass: float) -> kt.System:
+    """Return two sliders of 10 t, joined by a free rod of a mass that is pinned to both."""
+
+    def block(name: str, m: float) -> kt.Body:
+        return kt.Body(name, m, inertia=(0.1 * m, 0.1 * m, 0.1 * m, 0.0, 0.0, 0.0))
+
+    bodies = [block("a", 1e4), block("b", 1e4), block("rod", mass)]
+    joints = [
+        kt.Joint("a", "prismatic", "ground", "a", axis=(1.0, 0.0, 0.0)),
+        kt.Joint("b", "prismatic", "ground", "b", kt.Placement((2.0, 0.0, 0.0)), axis=(1.0, 0.0, 0.0)),
+        kt.Joint("rod", "free", "ground", "rod"),
+    ]
+    loops = [
+        kt.Loop("left", "spherical", "a", "rod", placement_b=kt.Placement((-1.0, 0.0, 0.0))),
+        kt.Loop("right", "spherical", "b", "rod", placement_b=kt.Placement((1.0, 0.0, 0.0))),
+    ]
+    return kt.System(kt.assemble("sliders", bodies, joints, loops=loops))
+
+
+def test_light_bodies_hold_heavy_ones_or_are_refused():
+    """Push one slider and move both, down to a millionth of their mass; refuse a rod that would count as nothing."""
+    q, rest = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.zeros(8)
+    push = np.array([1e4, *rest[1:]])
+    for mass in (1.0, 0.01):
+        qdd = between_sliders(mass).forward_dynamics(q, rest, push)
+        assert_close(qdd[:2], [1e4 / (2e4 + mass)] * 2, 1e-8, "qdd")
+    for mass in (1e-3, 1e-6):
+        with pytest.raises(kt.ModelError, match=r"loop 'right' holds heavy bodies together .* put a rod"):
+            between_sliders(mass).forward_dynamics(q, rest, push)

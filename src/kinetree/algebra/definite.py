@@ -18,6 +18,7 @@ class Definite:
     def __init__(self, S: Sequence[Sequence[Scalar]], tolerance: float, floor: Sequence[float]) -> None:
         """Factor S, of which the lower triangle is read."""
         self.L: list[list[Scalar]] = []
+        self.pivots: list[Scalar] = []
         self.inverse: list[Scalar] = []
         for k, row in enumerate(S):
             scaled: list[Scalar] = []  # L D
@@ -27,6 +28,7 @@ class Definite:
                 lower.append(scaled[j] * self.inverse[j])
             pivot = row[k] - _sum(scaled[j] * lower[j] for j in range(k))
             self.L.append(lower)
+            self.pivots.append(pivot)
             self.inverse.append(_inverse(pivot, row[k], tolerance, floor[k]))
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:

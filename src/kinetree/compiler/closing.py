@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..dynamics import closed
+from ..errors import ModelError
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
 from .sweeps import Tree
@@ -20,6 +21,9 @@ DEPENDENT = 1e-8
 """Pivots of J I^-1 J^T this small beside a row's usual size belong to rows that depend on others: J is then 1e-4 of it.
 Redundant rows seem independent by the square of the gap, which is that of a step not yet closed; and a position this
 near to a singular one is crossed without the row that is about to vanish, since what it says is lost in rounding."""
+
+ROUNDING = 1e-12
+"""Pivots this small beside their diagonal entry are what rounding leaves of rows that say the same everywhere."""
 
 DEPENDENT_SINGLE = 1e-5
 """The same in single precision, where rounding alone makes pivots of 1e-7."""
@@ -48,13 +52,32 @@ def closing(mechanism: Mechanism) -> Closing:
     if not count:
         return Closing()
     rng = np.random.default_rng(1)
-    sizes = np.zeros(count)
+    sizes, pivots = np.zeros(count), np.zeros(count)
     for _ in range(3):
         tree = Tree(mechanism, {"q": random_coordinates(mechanism, rng)})
-        tree.closing = Closing(tuple(range(count)), (0.0,) * count)
-        sizes = np.maximum(sizes, np.array(closed.at_rest(tree).diagonal(), dtype=float))
+        tree.closing = Closing(tuple(range(count)), (0.0,) * count, ROUNDING)
+        pulls = closed.at_rest(tree)
+        sizes = np.maximum(sizes, np.array(pulls.diagonal(), dtype=float))
+        pivots = np.maximum(pivots, np.array(pulls.factors().pivots, dtype=float))
     kept = tuple(int(k) for k in np.flatnonzero(sizes > IDLE * sizes.max()))
+    _refuse_light(mechanism, [k for k in kept if ROUNDING * sizes[k] < pivots[k] < 10 * DEPENDENT * sizes[k]])
     return Closing(kept, tuple(map(float, sizes)))
+
+
+def _refuse_light(mechanism: Mechanism, lost: list[int]) -> None:
+    """Raise ModelError where masses alone make pivots so small that equations would seem to depend on others.
+
+    At positions that do not close, rows that are redundant where they do are independent: only bodies that weigh next
+    to nothing beside those that they hold together make a pivot small there.
+    """
+    if lost:
+        names = ", ".join(dict.fromkeys(repr(mechanism.closures[k].name) for k in lost))
+        raise ModelError(
+            f"loop {names} holds heavy bodies together by bodies with less than some 1e-7 of their mass or inertia, "
+            "and would be taken for redundant",
+            where=f"mechanism {mechanism.name!r}",
+            remedy="give the light bodies more mass, or put a rod in their place",
+        )
 
 
 def newton(

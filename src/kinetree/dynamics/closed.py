@@ -74,6 +74,12 @@ class Pulls:
             for k, w in i.W.items():
                 p.W[k] = p.W.get(k, Wrench()) + i.A.T @ w
 
+    def factors(self) -> Definite:
+        """Return the factors of J I^-1 J^T of the equations that take part."""
+        closing = self.tree.closing
+        S = [[self._product(k, m) for m in closing.kept[: n + 1]] for n, k in enumerate(closing.kept)]
+        return Definite(S, closing.tolerance, [closing.tolerance * closing.sizes[k] for k in closing.kept])
+
     def diagonal(self) -> list:
         """Return the diagonal of J I^-1 J^T."""
         return [self._product(k, k) for k in range(len(self.rows))]
@@ -84,9 +90,7 @@ class Pulls:
         Done twice: the second time finds what rounding left of the first, which near singular positions is more than
         that of an orthogonal factorisation (Bjorck's corrected seminormal equations).
         """
-        closing, total = self.tree.closing, [0.0] * len(self.rows)
-        S = [[self._product(k, m) for m in closing.kept[: n + 1]] for n, k in enumerate(closing.kept)]
-        factors = Definite(S, closing.tolerance, [closing.tolerance * closing.sizes[k] for k in closing.kept])
+        closing, total, factors = self.tree.closing, [0.0] * len(self.rows), self.factors()
         for _ in range(2):
             wanted = self._wanted(rates)
             change = dict(zip(closing.kept, factors.solve([wanted[k] for k in closing.kept]), strict=True))
