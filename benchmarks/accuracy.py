@@ -15,8 +15,8 @@ from scipy.integrate import solve_ivp
 
 import kinetree as kt
 from book import Picture, Section
-from kinetree.analysis.peers.mujoco import mjcf
-from kinetree.simulation.methods import METHODS, stepper
+from kinetree.analysis.verify.peers.mujoco import mjcf
+from kinetree.simulation.integrators import METHODS, stepper
 from measure import Contender, Disagreement, Figure, interleaved
 from pictures import Curve, Panel, draw
 from report import Table

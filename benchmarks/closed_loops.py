@@ -10,8 +10,8 @@ import pinocchio as pin
 
 import kinetree as kt
 from book import Section
-from kinetree.analysis.peers.pinocchio import build
-from kinetree.analysis.peers.pinocchio_loops import POINTS, rigid_constraints
+from kinetree.analysis.verify.peers.pinocchio import build
+from kinetree.analysis.verify.peers.pinocchio_loops import POINTS, rigid_constraints
 from kinetree.model.mechanism import resolved
 from measure import Contender, Figure, agree, interleaved, ratio
 from report import Table

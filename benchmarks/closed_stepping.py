@@ -10,7 +10,7 @@ import numpy as np
 
 import kinetree as kt
 from book import Section
-from kinetree.simulation.methods import METHODS, stepper
+from kinetree.simulation.integrators import METHODS, stepper
 from measure import Contender, Disagreement, Figure, interleaved, ratio
 from report import Table
 

@@ -14,8 +14,8 @@ from scipy.integrate import RK45
 
 import kinetree as kt
 from book import Section
-from kinetree.analysis.peers.mujoco import mjcf
-from kinetree.simulation.methods import METHODS, stepper
+from kinetree.analysis.verify.peers.mujoco import mjcf
+from kinetree.simulation.integrators import METHODS, stepper
 from measure import Contender, Figure, agree, all_cores, interleaved, ratio
 from report import Table
 from robots import ROBOTS

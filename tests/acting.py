@@ -6,8 +6,8 @@ import numpy as np
 
 from evaluation import compute
 from kinetree import Mechanism
-from kinetree.compiler.program import Array, Program
-from kinetree.compiler.trace import Trace
+from kinetree.compiler.ir.program import Array, Program
+from kinetree.compiler.ir.trace import Trace
 from kinetree.simulation.rates import Instant, rates
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.compiler.build import Request, build
-from kinetree.compiler.program import Program
-from kinetree.compiler.trace import Op
+from kinetree.compiler.ir.program import Program
+from kinetree.compiler.ir.trace import Op
+from kinetree.compiler.lower.build import Request, build
 from kinetree.model import Mechanism
 
 STEP = 1e-40

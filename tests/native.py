@@ -6,10 +6,10 @@ import ctypes
 
 import numpy as np
 
-from kinetree.compiler.gufunc import core_signature, register
-from kinetree.compiler.program import Array, Program
-from kinetree.compiler.targets import llvm
-from kinetree.compiler.trace import Trace
+from kinetree.compiler.ir.program import Array, Program
+from kinetree.compiler.ir.trace import Trace
+from kinetree.compiler.runtime.gufunc import core_signature, register
+from kinetree.compiler.targets.llvm import machine as llvm
 
 
 def gufunc(program: Program, dtype: str = "float64") -> np.ufunc:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.compiler.sweeps import Tree
+from kinetree.compiler.lower.sweeps import Tree
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAV = (DOCS.parent / "mkdocs.yml").read_text().split("\nnav:\n", 1)[1]

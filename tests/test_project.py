@@ -17,7 +17,7 @@ import tolerance
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md"))]
-HEAVY = ("casadi", "matplotlib", "viser", "llvmlite", "typer", "rich", "scipy")
+HEAVY = ("casadi", "matplotlib", "llvmlite", "typer", "rich", "scipy")
 KEY = re.compile(r"\[([A-Z][a-z]+\d{4})\]")
 
 

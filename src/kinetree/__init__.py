@@ -24,17 +24,17 @@ from .model import (
     assemble,
 )
 from .results import Trajectory, read_trajectory
-from .running import simulate
 from .simulation.changes import with_gear, with_payload
-from .simulation.closing import Baumgarte, Minimal, Projection
-from .simulation.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
+from .simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
+from .simulation.control.from_casadi import FromCasadi
+from .simulation.control.sampled import PythonControl, Sampled
 from .simulation.events import Event, event_hits
-from .simulation.from_casadi import FromCasadi
-from .simulation.joint_forces import JointDamper, JointFriction, JointSpring, JointStops
+from .simulation.forces.joint_forces import JointDamper, JointFriction, JointSpring, JointStops
+from .simulation.forces.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
 from .simulation.monitors import energy_balance, limit_violations, momentum_balance
-from .simulation.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
 from .simulation.references import Cosine, Cycloid, Hold, Polynomial, Table, Trapezoid
-from .simulation.sampled import PythonControl, Sampled
+from .simulation.stabilization import Baumgarte, Minimal, Projection
+from .simulator import simulate
 from .system import System
 
 __version__ = "0.1.0"

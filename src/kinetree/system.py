@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import joints as joint_kinds
 from .analysis.methods import Analyses
-from .compiler.build import Request
-from .compiler.function import Function
+from .compiler.lower.build import Request
+from .compiler.runtime.function import Function
 from .errors import InputError
 from .formats.report import Report
 from .model.mechanism import Closure, Mechanism, resolved
@@ -120,7 +120,7 @@ class System(Analyses):
         `actuated`, those of the joints named, as `actuation` finds them with its options: the loops move the others.
         """
         if actuated is not None:
-            from .analysis.actuation import actuated_torques
+            from .analysis.loops.actuation import actuated_torques
 
             return actuated_torques(self._at(options.pop("parameters", None)), q, qd, qdd, actuated, **options)
         return (self._with("inverse_dynamics", **options) if options else self._plain["inverse_dynamics"])(q, qd, qdd)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from evaluation import compute
-from kinetree.compiler.sweeps import Tree
+from kinetree.compiler.lower.sweeps import Tree
 from kinetree.dynamics import products
 from kinetree.model import Body, Joint, assemble
 from strategies import State, examples, moving_mechanisms, one_of_each

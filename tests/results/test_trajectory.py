@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.compiler.build import is_long
+from kinetree.compiler.lower.build import is_long
 from kinetree.results import Trajectory
 from runs import PENDULUM, batch, swinging
 from tolerance import assert_close

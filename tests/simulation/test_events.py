@@ -12,8 +12,8 @@ import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.formats.toml import read_toml_text
 from kinetree.simulation import smooth
+from kinetree.simulation.control.sampled import PythonControl, Sampled
 from kinetree.simulation.events import TOLERANCE, Event, event_hits
-from kinetree.simulation.sampled import PythonControl, Sampled
 from runs import PENDULUM
 from tolerance import assert_close
 

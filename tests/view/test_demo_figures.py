@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.demo import Check, Demo, History, Timing
-from kinetree.demo.closing import Links, turning
+from kinetree.demo.loops_and_ropes import Links, turning
 from kinetree.view.demo_figures import draw_demo, figure_folder
 from runs import swinging
 

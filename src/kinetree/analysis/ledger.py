@@ -12,7 +12,7 @@ from ..errors import InputError, unknown_name
 from ..formulations.kinematics import gravity
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
-from .motion import body_motions
+from .body_motion import body_motions
 
 Numbers = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ class Analyses:
 
     def verify(self, states: int = 5, *, tol: float | None = None, rng=0, routes=None):
         """Compare every formulation, and the peers that are installed, with the compiled recursion."""
-        from .verify import verify
+        from .verify.referee import verify
 
         return verify(self, states, tol=tol, rng=rng, routes=routes)
 
@@ -41,7 +41,7 @@ class Analyses:
         Options: `weights` of torques that can be chosen and `share` of multipliers that can, by joint; `wrenches`; one
         set of `parameters` [np].
         """
-        from .actuation import actuation
+        from .loops.actuation import actuation
 
         return actuation(self._at(parameters), q, qd, qdd, actuated, **options)
 
@@ -51,19 +51,19 @@ class Analyses:
         Further options: `share`, compliances by joint or loop where motion does not settle a reaction; `wrenches`; one
         set of `parameters` [np].
         """
-        from .loads import loads
+        from .loops.loads import loads
 
         return loads(self._at(parameters), q, qd, **options)
 
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
         """Return the operations of a function, counted as the papers count them."""
-        from .cost import cost
+        from .cost.counting import cost
 
         return cost(self, function, frame=frame, wrenches=wrenches)
 
     def equations(self, function: str = "inertia_matrix", *, symbols: str = "declared", frame: str | None = None):
         """Return a function in symbols, as a textbook prints it: SymPy, LaTeX or Python. Needs SymPy."""
-        from .equations import equations
+        from .symbolic.equations import equations
 
         return equations(self, function, symbols=symbols, frame=frame)
 
@@ -74,7 +74,7 @@ class Analyses:
 
         `hold` has names of joints, or says where they are: {"crank": 0.5}. AssemblyError where the loops do not close.
         """
-        from .assembly import assemble
+        from .loops.assembly import assemble
 
         return assemble(self, q_guess, hold, tolerance=tolerance, parameters=parameters)
 
@@ -82,19 +82,19 @@ class Analyses:
         self, q_guess: ArrayLike | None = None, hold=None, *, tries: int = 64, rng=0, parameters=None
     ) -> list[NDArray[np.float64]]:
         """Return the ways found, from random starts, in which the loops close with the joints of `hold` in place."""
-        from .assembly import assembly_modes
+        from .loops.assembly import assembly_modes
 
         return assembly_modes(self, q_guess, hold, tries=tries, rng=rng, parameters=parameters)
 
     def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
         """Return which degrees of freedom lead at a closed position, and G with qd = G qd_independent."""
-        from .independence import independent
+        from .loops.independence import independent
 
         return independent(self, q, prefer=prefer, parameters=parameters)
 
     def consistent_speeds(self, q: ArrayLike, speeds, *, parameters=None) -> NDArray[np.floating]:
         """Return qd with J qd = 0 and the given speeds, {"crank": 2.0}; of several, that of least kinetic energy."""
-        from .independence import consistent_speeds
+        from .loops.independence import consistent_speeds
 
         return consistent_speeds(self, q, speeds, parameters=parameters)
 
@@ -102,13 +102,13 @@ class Analyses:
         self, q: ArrayLike, qd: ArrayLike, accelerations, *, parameters=None
     ) -> NDArray[np.floating]:
         """Return qdd with J qdd + dJ/dt qd = 0 and the given accelerations, {"crank": 0.0}."""
-        from .independence import consistent_accelerations
+        from .loops.independence import consistent_accelerations
 
         return consistent_accelerations(self, q, qd, accelerations, parameters=parameters)
 
     def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=(), parameters=None):
         """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice."""
-        from .doctor import doctor
+        from .loops.doctor import doctor
 
         return doctor(self._at(parameters), q, qd, drives=drives)
 

@@ -64,7 +64,7 @@ def bench(
 
     One thread; ./dev bench compares with other libraries.
     """
-    from ..analysis.timing import DEFAULT, timings
+    from ..analysis.cost.timing import DEFAULT, timings
     from ..loading import load
     from .console import make_console
     from .counting import print_timings

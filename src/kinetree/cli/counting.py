@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..analysis.timing import Timing
+from ..analysis.cost.timing import Timing
 from ..errors import ModelError
 from ..system import System
 from .console import clean, heading, make_table, print_table

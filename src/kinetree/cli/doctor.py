@@ -12,7 +12,7 @@ from .analyses import Base, Model
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..analysis.diagnosis import Diagnosis
+    from ..analysis.loops.diagnosis import Diagnosis
 
 app = typer.Typer()
 

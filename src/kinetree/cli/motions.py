@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, ModelError
-from ..experiments.parts import loops
+from ..experiments.forces_and_control import loops
 from ..formats.fields import constant
 from ..results.columns import columns
 from ..results.files import FORMATS
 from ..results.trajectory import Trajectory
-from ..simulation.joint_forces import require_flat
-from ..simulation.point_forces import forces_of
+from ..simulation.forces.joint_forces import require_flat
+from ..simulation.forces.point_forces import forces_of
 from ..simulation.references import Cycloid, Reference, Table, sampled
 from ..system import System
 from .console import clean, counted, heading, make_table, print_table

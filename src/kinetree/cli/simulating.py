@@ -65,7 +65,7 @@ def simulate(
     from ..experiments.experiment import Outputs, write_run
     from ..experiments.paths import made_folder
     from ..loading import load
-    from ..running import simulate as run_of
+    from ..simulator import simulate as run_of
     from .console import make_console
     from .motions import by_joint, check_names, file_stem, loops_of, print_files, print_run, state
 

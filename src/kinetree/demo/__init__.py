@@ -15,7 +15,7 @@ from ..loading import load
 from ..results.trajectory import Trajectory
 from ..system import System
 from .agreement import Check
-from .closing import Links, gap_check, links_check, long_chain, loop_energy_check, turning
+from .loops_and_ropes import Links, gap_check, links_check, long_chain, loop_energy_check, turning
 from .moving import energy_check, fall, tracking, tracking_check
 
 Numbers = NDArray[np.floating]

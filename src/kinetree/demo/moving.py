@@ -8,9 +8,9 @@ import numpy as np
 
 from ..loading import load
 from ..results.trajectory import Trajectory
-from ..running import simulate
-from ..simulation.controllers import ComputedTorque
+from ..simulation.control.controllers import ComputedTorque
 from ..simulation.references import Cosine, sampled
+from ..simulator import simulate
 from .agreement import Check
 
 RTOL = 1e-10

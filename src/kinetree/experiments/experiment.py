@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..results.trajectory import Trajectory
-from ..running import simulate
-from ..simulation.controllers import Saturated, Sum
+from ..simulation.control.controllers import Saturated, Sum
 from ..simulation.references import sampled
+from ..simulator import simulate
 from ..system import System
 from .paths import made_folder
 

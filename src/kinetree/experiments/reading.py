@@ -24,13 +24,13 @@ from ..loading import load
 from ..model.checks import MAX_NAME
 from ..results.columns import columns, find
 from ..results.files import FORMATS
-from ..running import OUTPUTS
-from ..simulation.controllers import Sum
-from ..simulation.methods import choose
-from ..simulation.point_forces import forces_of
-from ..simulation.runs import check_times
+from ..simulation.control.controllers import Sum
+from ..simulation.engines.runs import check_times
+from ..simulation.forces.point_forces import forces_of
+from ..simulation.integrators import choose
+from ..simulator import OUTPUTS
 from ..system import System
-from . import parts, starting
+from . import forces_and_control, starting
 from .experiment import Experiment, Outputs
 from .paths import inner, plain
 
@@ -70,11 +70,13 @@ def _experiment(data: dict[str, Any], places: Places, path: Path) -> Experiment:
     mechanism = system.mechanism
     own = truth(head.get("own_forces", True), "experiment, own_forces")
     forces = [
-        parts.force(table, places.add(f"force {i + 1}", "force", i), mechanism)
+        forces_and_control.force(table, places.add(f"force {i + 1}", "force", i), mechanism)
         for i, table in enumerate(_listed(data, "force"))
     ]
     controls = [
-        parts.control(table, places.add(f"control {i + 1}", "control", i), mechanism, path.parent, places, i)
+        forces_and_control.control(
+            table, places.add(f"control {i + 1}", "control", i), mechanism, path.parent, places, i
+        )
         for i, table in enumerate(_listed(data, "control"))
     ]
     values = _parameters(data.get("parameters", {}), places.add("parameters", "parameters"), system)
@@ -186,7 +188,9 @@ def _method(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _loops(table: Mapping[str, Any], system: System) -> dict[str, Any]:
-    return {"loops": parts.loops(table["loops"], "run, loops", system.mechanism)} if "loops" in table else {}
+    return (
+        {"loops": forces_and_control.loops(table["loops"], "run, loops", system.mechanism)} if "loops" in table else {}
+    )
 
 
 def _positive(table: Mapping[str, Any], key: str) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.named import numbers
+from ..analysis.joint_entries import numbers
 from ..system import System
 
 Numbers = NDArray[np.floating]

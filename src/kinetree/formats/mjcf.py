@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, ModelError
-from ..model.assembly import assemble
 from ..model.checks import impossible_inertias
+from ..model.construction import assemble
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND, Body, Frame, Joint, Loop, Placement, Shape
 from .elements import Source

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import InputError, ModelError, unknown_name
-from ..model.assembly import assemble
 from ..model.checks import MAX_NAME, impossible_inertias
+from ..model.construction import assemble
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Shape
 from .elements import EXPAND, Source

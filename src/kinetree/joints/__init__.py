@@ -23,19 +23,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from ..errors import unknown_name
-from . import (
-    cylindrical,
-    euler,
-    fixed,
-    free,
-    free_euler,
-    helical,
-    planar,
-    prismatic,
-    revolute,
-    spherical,
-    universal,
-)
+from . import cylindrical, euler, fixed, free, free_euler, helical, planar, prismatic, revolute, spherical, universal
 
 KINDS: dict[str, ModuleType] = {
     "fixed": fixed,

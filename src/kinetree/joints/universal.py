@@ -10,13 +10,7 @@ from ..algebra.scalars import cos, is_number, sin
 from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import ZERO, cross, dot, transpose
 from ..errors import ModelError
-from ._common import (
-    TURN,
-    axes_with_z,
-    check_axis,
-    random_in_limits,
-    unit,
-)
+from ._common import TURN, axes_with_z, check_axis, random_in_limits, unit
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 2, 2, ("rad", "rad")

@@ -16,7 +16,7 @@ from ..algebra.vectors import IDENTITY, Matrix
 from ..errors import InputError
 from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Placement, Shape
 from ..model.parts import Limits
-from .given import not_negative, positive, vector, whole
+from .arguments import not_negative, positive, vector, whole
 
 ALONG, ACROSS, UP = IDENTITY
 ROPE_JOINTS = {"revolute": 1, "universal": 2, "euler": 3, "spherical": 3}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..errors import InputError
 from ..model import GROUND, Body, Frame, Joint, Loop, Mechanism, Number, Placement, assemble
-from .given import whole
+from .arguments import whole
 
 SOURCE = """\
 IFToMM library of multibody benchmarks, A02 (N four-bars): bars of 1 m and 1 kg as slender rods; N = 2 and 40 have \

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ..algebra.vectors import Matrix
 from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Placement
+from .arguments import positive, vector, whole
 from .chains import UPRIGHT, Link, rope_parts
-from .given import positive, vector, whole
 
 SIDEWAYS: Matrix = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 """Axes in those of a rope that hangs, whose x is the ground's."""

@@ -1,20 +1,9 @@
 """Mechanism and its parts: frozen, named, SI."""
 
-from .assembly import assemble
+from .construction import assemble
 from .mechanism import Mechanism
 from .parameters import Expression, Number, Parameter, parse
-from .parts import (
-    GROUND,
-    Body,
-    Coupling,
-    ForceElement,
-    Frame,
-    Joint,
-    Limits,
-    Loop,
-    Placement,
-    Shape,
-)
+from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Placement, Shape
 
 __all__ = [
     "GROUND",

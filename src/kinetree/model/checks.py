@@ -12,7 +12,7 @@ import numpy as np
 from .. import joints as joint_kinds
 from ..algebra.vectors import Matrix, from_moments
 from ..errors import ModelError, unknown_name
-from . import closing
+from . import loop_checks
 from .mechanism import Mechanism, resolved
 from .parameters import CONSTANTS, FUNCTIONS, Expression
 from .parts import GROUND, Body, Joint, Loop
@@ -45,12 +45,12 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
         if isinstance(plain, Joint):
             joint(plain, lenient=lenient)
         if isinstance(plain, Loop):
-            closing.loop(plain)
+            loop_checks.loop(plain)
         for placement in _placements(plain):
             rotation(placement.rotation, where)
     _finite(resolved(mechanism.gravity, values), "gravity")
-    closing.couplings(mechanism)
-    closing.guess(mechanism)
+    loop_checks.couplings(mechanism)
+    loop_checks.guess(mechanism)
 
 
 def unique_names(mechanism: Mechanism) -> None:

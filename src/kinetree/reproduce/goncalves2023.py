@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.cost import cost, generic_robot
+from ..analysis.cost.counting import cost, generic_robot
 from ..formulations import denoc
 from ..loading import load
 from ..system import System

@@ -12,7 +12,7 @@ from ..formulations import points_dynamics
 from ..loading import load
 from ..model.mechanism import resolved
 from ..results.trajectory import Trajectory
-from ..running import simulate
+from ..simulator import simulate
 from .entry import Check, Entry, Outcome, write_csv
 from .second_route import falling, keeps_energy, same_motion
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.cost import Cost, cost, generic_robot
+from ..analysis.cost.counting import Cost, cost, generic_robot
 from ..demo import planar_motion, planar_torques
 from ..loading import load
 from .entry import Check, Entry, Outcome, write_csv

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..demo import planar_torques
 from ..loading import load
-from ..running import simulate
+from ..simulator import simulate
 from ..system import System
 from . import stanford
 from .entry import Check, Entry, Outcome, write_csv

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..analysis.cost import Cost, cost, generic_robot, in_revolutes
+from ..analysis.cost.counting import Cost, cost, generic_robot, in_revolutes
 from ..model.mechanism import Mechanism
 from .entry import Check, Entry, Outcome, write_csv
 

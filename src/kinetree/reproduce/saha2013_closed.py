@@ -12,7 +12,7 @@ from ..formulations.closed_system import closed_equations
 from ..formulations.subsystems import inverse_dynamics
 from ..loading import load
 from ..model.mechanism import resolved
-from ..running import simulate
+from ..simulator import simulate
 from ..system import System
 from .entry import Check, Entry, Outcome, write_csv
 from .second_route import keeps_energy, same_motion

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..formulations import spatial_operators
 from ..loading import load
 from ..results.trajectory import Trajectory
-from ..running import simulate
 from ..simulation.references import Cycloid, sampled
+from ..simulator import simulate
 from ..system import System
 from .entry import Check, write_csv
 from .second_route import falling, keeps_energy, same_motion

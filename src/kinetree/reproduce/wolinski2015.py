@@ -12,9 +12,9 @@ from ..demo import kuka_motion
 from ..formulations import spatial_operators
 from ..loading import load
 from ..results.trajectory import Trajectory
-from ..running import simulate
-from ..simulation.controllers import PD
+from ..simulation.control.controllers import PD
 from ..simulation.references import Cosine
+from ..simulator import simulate
 from ..system import System
 from .entry import Check, Entry, Outcome, write_csv
 from .second_route import follow

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.native import native
-from ..compiler.program import Array, Program
-from ..compiler.trace import Trace, Value
+from ..compiler.ir.program import Array, Program
+from ..compiler.ir.trace import Trace, Value
+from ..compiler.runtime.native import native
 from ..errors import InputError
 from ..model.mechanism import Mechanism
-from .controllers import HINT
+from .control.controllers import HINT
+from .engines.runs import Run
 from .rates import Instant
-from .runs import Run
 
 TOLERANCE = 1e-10
 """Events are located to this, times 1 + |t| [s]."""

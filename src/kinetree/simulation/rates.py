@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 from ..algebra.spatial import Wrench
 from ..algebra.vectors import add, cross, matmul, sub, times, transpose
-from ..compiler.build import lean_tree
-from ..compiler.program import Array, Program
-from ..compiler.sweeps import Tree
-from ..compiler.trace import Trace
+from ..compiler.ir.program import Array, Program
+from ..compiler.ir.trace import Trace
+from ..compiler.lower.build import lean_tree
+from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, inverse, kinematics, states
 from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND
-from .closing import Baumgarte, Loops, followed, locked_by
+from .stabilization import Baumgarte, Loops, followed, locked_by
 
 Scalars = Sequence[Any]
 

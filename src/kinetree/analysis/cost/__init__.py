@@ -1,0 +1,1 @@
+"""The cost of a function: its operations and its time."""

@@ -1,0 +1,1 @@
+"""Closed loops: assembly, diagnosis, independent coordinates, actuation and loads."""

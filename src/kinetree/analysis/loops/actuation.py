@@ -1,0 +1,222 @@
+"""Inverse dynamics of closed mechanisms: the torques of the actuators, and what the loops carry.
+
+S tau_a + J^T lambda = I qdd + h: passive joints have no torque, so that the loops must move them. [Saha2013] (54)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...compiler.lower.loop_pattern import RANK
+from ...errors import InputError
+from ...model.axes import axis_labels, axis_names
+from ...model.mechanism import Mechanism
+from ..joint_entries import entries, listed
+from .constraints import Split, require_closed, split
+from .load_sharing import Share, shared, transmission
+
+Numbers = NDArray[np.floating]
+Flags = NDArray[np.bool_]
+Weights = Mapping[str, float | Sequence[float]]
+
+ROUNDING = 1e-9
+"""Torques that are missing, beside those that are needed, below which nothing is."""
+PART = 1e-6
+"""What has no larger part in a direction that nothing settles is settled."""
+
+
+@dataclass(frozen=True)
+class Actuation:
+    """The torques of actuators for a motion, and how well they are settled.
+
+    `tau` [..., nv] is zero at passive joints, `multipliers` [..., nc] are those of the loops' equations, and `residual`
+    [..., nv] is what is missing: I qdd + h - tau - J^T lambda; where that is nothing, the motion is `achieved` [...].
+    The mechanism has `freedoms` [...], of which the `actuators` drive `driven` [...]. Torques that are not
+    `unique_tau` [..., nv] could be others: those of least effort stand here. Multipliers that are not
+    `unique_multipliers` [..., nc], with these torques, are shared by the joints' compliance.
+    """
+
+    tau: Numbers
+    multipliers: Numbers
+    residual: Numbers
+    freedoms: NDArray[np.integer]
+    driven: NDArray[np.integer]
+    actuators: int
+    unique_tau: Flags
+    unique_multipliers: Flags
+    achieved: Flags
+    axes: tuple[str, ...]
+    units: tuple[str, ...]
+
+    @property
+    def exact(self) -> Flags:
+        """Whether there are as many actuators as degrees of freedom, and they drive them all, [...]."""
+        return (self.driven == self.freedoms) & (self.driven == self.actuators)
+
+    @property
+    def under(self) -> Flags:
+        """Whether some motion is driven by no actuator, [...]."""
+        return self.driven < self.freedoms
+
+    @property
+    def over(self) -> Flags:
+        """Whether actuators can work against each other, [...]."""
+        return self.driven < self.actuators
+
+    @property
+    def worst(self) -> tuple[str, float, str]:
+        """The axis that misses most of all states, how much, and its unit."""
+        if not self.residual.size:
+            return ("", 0.0, "")
+        k = int(np.argmax(np.abs(self.residual))) % len(self.axes)
+        return self.axes[k], float(np.abs(self.residual[..., k]).max()), self.units[k]
+
+    def __str__(self) -> str:
+        """Return how the mechanism is actuated, in words."""
+        words = {"exactly actuated": self.exact, "under-actuated": self.under, "over-actuated": self.over}
+        found = " and ".join(word for word, flags in words.items() if np.any(flags)) or "without states"
+        low, high = (int(f(self.freedoms)) if self.freedoms.size else 0 for f in (np.min, np.max))
+        axis, missing, unit = self.worst
+        lack = "" if self.achieved.all() else f"; up to {missing:.3g} {unit} are missing at {axis}"
+        count = low if low == high else f"{low} to {high}"
+        return f"degrees of freedom: {count}, actuated: {self.actuators}, {found}{lack}"
+
+
+def actuation(
+    system: Any,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    actuated: str | Iterable[str],
+    *,
+    weights: Weights | None = None,
+    share: Share | None = None,
+    wrenches: ArrayLike | None = None,
+    tol: float = 1e-6,
+) -> Actuation:
+    """Return the torques of actuated joints that come nearest to a motion, with least effort.
+
+    `actuated` names joints, with all their degrees of freedom, or single axes of them. `weights` by joint, one number
+    or one a degree of freedom, weigh the squares of torques that can be chosen, such as 1 / limit^2; without them
+    newton metres count 1 and newtons the mechanism's length. `share` has compliances by joint or loop, for multipliers
+    that can be chosen. Motions that open the loops by more than `tol` of their size are refused.
+    """
+    mechanism = system.mechanism
+    need = _needed(system, q, qd, qdd, wrenches)
+    lead = need.shape[:-1]
+    q, qd, qdd = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qd, qdd))
+    at = split(system, q)
+    require_closed(system, at, q, qd, qdd, tol)
+    driven = dofs(mechanism, actuated)
+    tau, rank, free = _efforts(at, need, driven, _weights(mechanism, at, driven, weights))
+    rest = need - tau
+    scaled = at.moves @ (at.columns * rest)[..., None]
+    residual = (np.swapaxes(at.moves, -1, -2) @ scaled)[..., 0] / at.columns
+    missing, whole = np.linalg.norm(at.columns * residual, axis=-1), np.linalg.norm(at.columns * need, axis=-1)
+    multipliers = at.multipliers(rest)
+    if (at.rank < at.J.shape[-2]).any():
+        T = transmission(mechanism, np.asarray(system.poses(q), dtype=float))
+        multipliers = shared(
+            mechanism, at, T, carried(system, T, q, qd, qdd, multipliers, wrenches), multipliers, share
+        )
+    return Actuation(
+        tau,
+        multipliers,
+        residual,
+        mechanism.nv - at.rank,
+        rank,
+        len(driven),
+        free <= PART,
+        np.linalg.norm(at.idle / at.rows[..., None], axis=-1) <= PART,
+        missing <= ROUNDING * whole,
+        tuple(axis_labels(mechanism, 1)),
+        tuple("N m" if unit == "rad" else "N" for unit in _units(mechanism)),
+    )
+
+
+def actuated_torques(
+    system: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], **options
+) -> Numbers:
+    """Return the torques [..., nv] of actuated joints for a motion, or raise InputError where they cannot make it."""
+    found = actuation(system, q, qd, qdd, actuated, **options)
+    if not found.achieved.all():
+        bad = np.argwhere(~found.achieved)
+        where = f" in {len(bad)} of {found.achieved.size} states, first {bad[0].tolist()}" if bad.size else ""
+        axis, missing, unit = found.worst
+        raise InputError(
+            f"the actuators drive {int(found.driven.min())} of {int(found.freedoms.max())} degrees of freedom and "
+            f"cannot make this motion{where}: up to {missing:.3g} {unit} are missing at {axis!r}; actuate more joints, "
+            "or see arm.actuation for the nearest torques"
+        )
+    return found.tau
+
+
+def carried(
+    system: Any,
+    T: Numbers,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    multipliers: Numbers,
+    wrenches: ArrayLike | None,
+) -> Numbers:
+    """Return what joints and loops carry in a motion with these multipliers, [..., nb + nl, 6], as T orders them."""
+    options = {} if wrenches is None else {"wrenches": wrenches}
+    out = (T @ multipliers[..., None, :, None])[..., 0]
+    out[..., : len(system.bodies), :] += system.reactions(q, qd, qdd, **options)
+    return out
+
+
+def dofs(mechanism: Mechanism, names: str | Iterable[str]) -> list[int]:
+    """Return the degrees of freedom of joints, or of axes of joints, by name, in order."""
+    return sorted({k for name in listed(names) for k in entries(mechanism, name, 1)})
+
+
+def _needed(system: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None) -> Numbers:
+    options = {} if wrenches is None else {"wrenches": wrenches}
+    return np.asarray(system.tree.inverse_dynamics(q, qd, qdd, **options), dtype=float)
+
+
+def _efforts(at: Split, need: Numbers, driven: list[int], weights: Numbers) -> tuple[Numbers, NDArray, Numbers]:
+    """Return tau, how many freedoms it drives, and how far each torque lies in directions that drive none.
+
+    Along the motions that the loops leave, the multipliers have no part: what is left are equations of tau alone.
+    """
+    effort = 1.0 / np.sqrt(weights)
+    A = (at.moves * at.columns[..., None, :])[..., driven] * effort[..., None, :]
+    V, sizes, Ut = np.linalg.svd(A)
+    count = sizes.shape[-1]
+    whole = np.linalg.norm(at.columns[..., driven] * effort, axis=-1)  # what A would be without loops
+    rank = (sizes > RANK * whole[..., None]).sum(axis=-1)
+    real = np.arange(count) < rank[..., None]
+    b = at.moves @ (at.columns * need)[..., None]
+    along = (np.swapaxes(V, -1, -2) @ b)[..., :count, 0]
+    part = np.where(real, along / np.where(real, sizes, 1.0), 0.0)
+    tau, free = np.zeros(need.shape), np.zeros(need.shape)
+    tau[..., driven] = effort * (np.swapaxes(Ut, -1, -2)[..., :count] @ part[..., None])[..., 0]
+    beyond = np.arange(len(driven)) >= rank[..., None]
+    free[..., driven] = np.linalg.norm(np.where(beyond[..., None], Ut, 0.0), axis=-2)
+    return tau, rank, free
+
+
+def _weights(mechanism: Mechanism, at: Split, driven: list[int], given: Weights | None) -> Numbers:
+    """Return the weight of each actuated degree of freedom, [..., na]."""
+    sliding = np.array([unit == "m" for unit in _units(mechanism)], dtype=bool)
+    out = np.where(sliding, at.length[..., None] ** 2, 1.0)
+    for name, value in (given or {}).items():
+        mine, numbers = dofs(mechanism, name), np.asarray(value, dtype=float)
+        if numbers.shape not in ((), (len(mine),)) or not (np.isfinite(numbers).all() and (numbers > 0).all()):
+            raise InputError(f"weight of {name!r} is {value!r}; expected a number above 0, or {len(mine)} of them")
+        if not set(mine) <= set(driven):
+            raise InputError(f"weight of {name!r}, which is not actuated; leave it out, or name it in actuated")
+        out[..., mine] = numbers
+    return out[..., driven]
+
+
+def _units(mechanism: Mechanism) -> list[str]:
+    return [unit for _, _, unit in axis_names(mechanism, 1)]

@@ -1,0 +1,185 @@
+"""Assembly: coordinates at which all loops are closed, with chosen joints where they are wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...compiler.lower.loop_pattern import random_coordinates
+from ...errors import InputError
+from ...joints import kind
+from ..joint_entries import held as held_masks
+from ..joint_entries import listed, numbers
+from .kinematics import CLOSED, LoopKinematics, Mask, Numbers
+
+Hold = str | Iterable[str] | Mapping[str, Any]
+
+NUDGES, RANDOM = 8, 16
+"""Restarts from guesses that are perturbed more and more, then from random positions."""
+STRIDE = 0.05
+"""How far held joints move at once from the guess to where they are wanted [rad, or lengths of the mechanism]."""
+SAME = 1e-5
+"""Positions are one where no body's pose differs by more, in units of the mechanism's length."""
+
+
+def assemble(
+    system: Any,
+    q_guess: ArrayLike | None = None,
+    hold: Hold = (),
+    *,
+    tolerance: float = 1e-12,
+    parameters: ArrayLike | None = None,
+) -> Numbers:
+    """Return a closed position near a guess, [nq], with every residual at most `tolerance` [m, rad].
+
+    `hold` names joints, or axes of joints, that stay exactly where the guess has them; as a mapping it says where, and
+    the mechanism is moved there from the guess, which keeps the way in which it is assembled. The guess is the
+    mechanism's own where none is given. Limits of joints are not looked at. AssemblyError where loops do not close.
+    """
+    from .misfits import misfit
+
+    loops = LoopKinematics(system, parameters)
+    q, at, degrees = held_start(loops, q_guess, hold)
+    if not tolerance > 0:
+        raise InputError(f"tolerance is {tolerance}; expected more than 0, such as 1e-12")
+    tried = []
+    for start in (*_followed(loops, loops.start(q_guess), q, at, degrees), *starts(loops, q, at, degrees)):
+        found, gap = close(loops, start, q, at, degrees)
+        if gap <= tolerance:
+            return found
+        tried.append((gap, len(tried), found))
+    raise misfit(loops, q, at, degrees, [x for _, _, x in sorted(tried)], tolerance)
+
+
+def assembly_modes(
+    system: Any,
+    q_guess: ArrayLike | None = None,
+    hold: Hold | None = None,
+    *,
+    tries: int = 64,
+    rng: np.random.Generator | int = 0,
+    tolerance: float = 1e-12,
+    parameters: ArrayLike | None = None,
+) -> list[Numbers]:
+    """Return the ways in which the mechanism closes with the held joints where they are, the guess's own first.
+
+    Positions are different where the poses of bodies are; angles are those nearest to the guess's. They are found from
+    random starts, the same in every run: what `tries` do not find is not listed. So many joints must be held that
+    nothing can move; where none are named, independent ones are.
+    """
+    from .independence import independent
+
+    loops = LoopKinematics(system, parameters)
+    if hold is None:
+        first = assemble(system, q_guess, tolerance=tolerance, parameters=parameters)
+        names = independent(system, first, parameters=parameters).names
+        q_guess, hold = first, tuple(dict.fromkeys(_holdable(loops, name) for name in names))
+    first = assemble(system, q_guess, hold, tolerance=tolerance, parameters=parameters)
+    q, at, degrees = held_start(loops, first, listed(hold))
+    free = _free_motions(loops, q, degrees)
+    if free:
+        raise InputError(
+            f"with {', '.join(listed(hold)) or 'nothing'} held, {free} degrees of freedom can still move, and closed "
+            f"positions are without number; hold more joints, such as {', '.join(independent(system, q).names)}"
+        )
+    rng = np.random.default_rng(rng)
+    modes = [first]
+    poses = [loops.call("poses", first)]
+    for _ in range(tries):
+        start = np.where(at, q, random_coordinates(loops.mechanism, rng))
+        found, gap = close(loops, start, q, at, degrees)
+        if gap > tolerance:
+            continue
+        found = _unwound(loops, found, q, at)
+        pose = loops.call("poses", found)
+        if all(_distance(loops, pose, known) > SAME for known in poses):
+            modes.append(found)
+            poses.append(pose)
+    return [first, *sorted(modes[1:], key=lambda x: float(np.linalg.norm(loops.step(q, x))))]
+
+
+def held_start(loops: LoopKinematics, q_guess: ArrayLike | None, hold: Hold) -> tuple[Numbers, Mask, Mask]:
+    """Return where assembly starts, and which coordinates and degrees of freedom are held there."""
+    q = loops.start(q_guess)
+    if isinstance(hold, Mapping):
+        for k, value in numbers(loops.mechanism, hold, 0).items():
+            if value.ndim:
+                raise InputError(f"hold: {loops.labels[k]!r} is given shape {value.shape}; expected one number")
+            q[k] = value
+    return q, *held_masks(loops.mechanism, hold)
+
+
+def starts(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask) -> Iterator[Numbers]:
+    """Yield the guess, guesses perturbed more and more, and random positions, all with the held joints in place."""
+    rng = np.random.default_rng(0)
+    yield q
+    for k in range(NUDGES):
+        nudge = 0.05 * 1.6**k * rng.normal(size=len(degrees))
+        yield np.where(at, q, loops.move(q, np.where(degrees, 0.0, nudge)))
+    for _ in range(RANDOM):
+        yield np.where(at, q, random_coordinates(loops.mechanism, rng))
+
+
+def _followed(loops: LoopKinematics, base: Numbers, q: Numbers, at: Mask, degrees: Mask) -> list[Numbers]:
+    """Return where the guess comes to when the held joints move from it to where they are wanted, loops closed.
+
+    So the way in which the guess is assembled is kept. Nothing is returned where the way is not open.
+    """
+    way = np.where(degrees, loops.step(base, q), 0.0)
+    count = math.ceil(np.abs(way).max(initial=0.0) / STRIDE)
+    if not 0 < count <= 400 or loops.gap(q) <= CLOSED:
+        return []
+    there, gap = loops.close(base, degrees)
+    before = there
+    for k in range(1, count + 1):
+        if gap > CLOSED:
+            return []
+        ahead = loops.move(there, loops.step(before, there))  # straight on, where branches meet
+        ahead = np.where(at, loops.move(base, way * k / count), ahead)
+        before, (there, gap) = there, loops.close(ahead, degrees)
+    return [np.where(at, q, there)] if gap <= CLOSED else []
+
+
+def close(loops: LoopKinematics, start: Numbers, q: Numbers, at: Mask, degrees: Mask) -> tuple[Numbers, float]:
+    """Return the position that Newton's method finds with the held coordinates exactly those of q, and its gap."""
+    found, _ = loops.close(start, degrees)
+    found = np.where(at, q, found)
+    return found, loops.gap(found)
+
+
+def _free_motions(loops: LoopKinematics, q: Numbers, degrees: Mask) -> int:
+    """Return how many motions are left where degrees of freedom are held."""
+    motions = loops.motions(q).motions
+    stuck = np.linalg.svd(motions[degrees], compute_uv=False) if degrees.any() and motions.size else np.zeros(0)
+    return motions.shape[1] - int((stuck > 1e-5).sum())
+
+
+def _holdable(loops: LoopKinematics, name: str) -> str:
+    """Return an axis, or its whole joint where it turns by a quaternion."""
+    joint = next((j for j in loops.mechanism.joints if name.startswith(f"{j.name}.")), None)
+    return joint.name if joint is not None and kind(joint.kind).NQ != kind(joint.kind).NV else name
+
+
+def _unwound(loops: LoopKinematics, q: Numbers, near: Numbers, at: Mask) -> Numbers:
+    """Return the same position with angles within half a turn of another's, where whole turns make no difference."""
+    geared = {name for c in loops.mechanism.couplings for name in (c.joint, *(term[0] for term in c.terms))}
+    out, k = q.copy(), 0
+    for joint in loops.mechanism.joints:
+        sort = kind(joint.kind)
+        if sort.NQ == sort.NV and joint.kind != "helical" and joint.name not in geared:
+            for n, unit in enumerate(sort.UNITS, k):
+                if unit == "rad" and not at[n]:
+                    out[n] -= 2 * math.pi * round((out[n] - near[n]) / (2 * math.pi))
+        k += sort.NQ
+    return out
+
+
+def _distance(loops: LoopKinematics, a: Numbers, b: Numbers) -> float:
+    """Return the largest difference of poses, places counted in units of the length."""
+    scale = np.ones((4, 4))
+    scale[:3, 3] = 1 / loops.length
+    return float(np.abs((a - b) * scale).max(initial=0.0))

@@ -1,0 +1,148 @@
+"""J of the loops at many states, split by its singular values: what moves, and what the loops carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...compiler.lower.loop_pattern import DEPENDENT, RANK
+from ...errors import InputError
+from ...model.mechanism import Mechanism, resolved
+from ...model.parts import GROUND, Placement
+
+Numbers = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Split:
+    """J = diag(1 / rows) V s U^T diag(1 / columns), its first `rank` singular values s not zero.
+
+    Columns are scaled by 1 / sqrt(I_kk), so that turning and sliding joints compare, rows in radians by the `length` of
+    the mechanism [m].
+    """
+
+    J: Numbers
+    length: Numbers
+    rows: Numbers
+    columns: Numbers
+    V: Numbers
+    sizes: Numbers
+    U: Numbers
+    rank: NDArray[np.integer]
+
+    @property
+    def moves(self) -> Numbers:
+        """Coordinates along the motions that the loops leave, of scaled torques, [..., nv, nv]; other rows are 0."""
+        beyond = np.arange(self.U.shape[-1]) >= self.rank[..., None]
+        return np.where(beyond[..., None], np.swapaxes(self.U, -1, -2), 0.0)
+
+    @property
+    def idle(self) -> Numbers:
+        """Multipliers that no joint feels, J^T lambda = 0, as columns [..., nc, nc]; other columns are 0."""
+        beyond = np.arange(self.V.shape[-1]) >= self.rank[..., None]
+        return self.rows[..., None] * np.where(beyond[..., None, :], self.V, 0.0)
+
+    def multipliers(self, torque: Numbers) -> Numbers:
+        """Return the least lambda, as rows are scaled, with J^T lambda = torque."""
+        count = self.sizes.shape[-1]
+        along = _times(np.swapaxes(self.U, -1, -2), self.columns * torque)[..., :count]
+        real = np.arange(count) < self.rank[..., None]
+        part = np.where(real, along / np.where(real, self.sizes, 1.0), 0.0)
+        return self.rows * _times(self.V[..., :count], part)
+
+
+def split(system: Any, q: Numbers) -> Split:
+    """Return J at states q [..., nq] with its singular values."""
+    mechanism = system.mechanism
+    J = np.asarray(system.closure_jacobian(q), dtype=float)
+    inertia = np.diagonal(system.inertia_matrix(q), axis1=-2, axis2=-1)
+    columns = 1.0 / np.sqrt(np.where(inertia > 0, inertia, np.max(inertia, axis=-1, initial=1e-300, keepdims=True)))
+    length = size(mechanism, np.asarray(system.poses(q), dtype=float))
+    turning = np.array([c.unit == "rad" for c in mechanism.closures], dtype=bool)
+    rows = np.where(turning, length[..., None], 1.0)
+    V, sizes, Ut = np.linalg.svd(rows[..., :, None] * J * columns[..., None, :])
+    # Where rows depend on others at every closed position, the gap of q makes them seem independent by its order.
+    least = max(RANK, np.sqrt(DEPENDENT))
+    rank = (sizes > least * sizes.max(axis=-1, initial=0.0, keepdims=True)).sum(axis=-1)
+    return Split(J, length, rows, columns, V, sizes, np.swapaxes(Ut, -1, -2), rank)
+
+
+def require_closed(system: Any, at: Split, q: Numbers, qd: Numbers, qdd: Numbers | None, tol: float) -> None:
+    """Raise InputError unless loops are closed, stay closed under qd and, where it is given, under qdd."""
+    if not system.closures:
+        return
+    scaled = at.rows[..., :, None] * at.J
+    _require(
+        system,
+        at.rows * np.asarray(system.closure_residual(q)),
+        np.broadcast_to(at.length, np.shape(q)[:-1])[..., None],
+        at.rows,
+        tol,
+        "q leaves the loops open: {name} ({label}) has a gap of {value:.3g} {unit}",
+        "close them first, with arm.assemble(q)",
+    )
+    _require(
+        system,
+        _times(scaled, qd),
+        _times(np.abs(scaled), np.abs(qd)),
+        at.rows,
+        tol,
+        "qd opens the loops: {name} ({label}) would part at {value:.3g} {unit}/s",
+        "give qd with J qd = 0, as arm.consistent_speeds and arm.closing_speed do",
+    )
+    if qdd is not None:
+        bias = at.rows * np.asarray(system.closure_bias(q, qd))
+        _require(
+            system,
+            _times(scaled, qdd) + bias,
+            _times(np.abs(scaled), np.abs(qdd)) + np.abs(bias),
+            at.rows,
+            tol,
+            "qdd opens the loops: {name} ({label}) would part at {value:.3g} {unit}/s^2",
+            "give qdd with J qdd + dJ/dt qd = 0, as arm.consistent_accelerations does",
+        )
+
+
+def size(mechanism: Mechanism, poses: Numbers) -> Numbers:
+    """Return a length of the mechanism [m]: how far joints are from their middle, in the mean, [...].
+
+    It is the same whichever joints are cut.
+    """
+    places = [poses[..., :3, 3]]
+    for loop in resolved(mechanism.loops, mechanism.values()):
+        places.append(standing(mechanism, poses, loop.body_b, loop.placement_b)[..., None, :3, 3])
+    points = np.concatenate(places, axis=-2)
+    if not points.shape[-2]:
+        return np.ones(points.shape[:-2])
+    apart = points - points.mean(axis=-2, keepdims=True)
+    mean = np.sqrt((apart**2).sum(axis=-1).mean(axis=-1))
+    return np.where(mean > 0, mean, 1.0)
+
+
+def standing(mechanism: Mechanism, poses: Numbers, body: str, placement: Placement) -> Numbers:
+    """Return the pose [..., 4, 4] of a frame on a body."""
+    own = np.eye(4)
+    own[:3, :3], own[:3, 3] = placement.rotation, placement.translation
+    if body == GROUND:
+        return np.broadcast_to(own, (*poses.shape[:-3], 4, 4))
+    return poses[..., [b.name for b in mechanism.bodies].index(body), :, :] @ own
+
+
+def _require(system: Any, found: Numbers, scale: Numbers, rows: Numbers, tol: float, what: str, remedy: str) -> None:
+    """Raise InputError for the worst entry [..., nc] beyond tol times the largest scale of its state."""
+    excess = np.abs(found) - tol * scale.max(axis=-1, keepdims=True)
+    if not excess.size or (excess <= 0).all():
+        return
+    *state, k = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), excess.shape)
+    c = system.closures[k]
+    value = abs(found[(*state, k)] / np.broadcast_to(rows, found.shape)[(*state, k)])
+    text = what.format(name=repr(c.name), label=c.label, unit=c.unit, value=value)
+    where = f" in state {[int(s) for s in state]}" if state else ""
+    raise InputError(f"{text}{where}; {remedy}")
+
+
+def _times(matrix: Numbers, vector: Numbers) -> Numbers:
+    return (matrix @ vector[..., None])[..., 0]

@@ -1,0 +1,128 @@
+"""Diagnosis: what the doctor found, as data and as text."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..joint_entries import some
+from .kinematics import Gap, Numbers, millimetres_and_degrees
+
+LEVELS = ("wrong", "caution", "note")
+"""How much a finding matters: the mechanism does not work, it works with care, it is good to know."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing found: how much it matters, what it is, and what to do about it."""
+
+    level: str
+    title: str
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The state of the loops at a position.
+
+    `q` is the closed position that was looked at, `given` the one that was asked about, and `gaps` its gaps by loop.
+    Mobility is `counted` (degrees of freedom of the joints less equations, as Gruebler and Kutzbach count), measured at
+    this instant (`mobility`, nv - rank J), and what is left of it for motions that go on (`lasting`). `closeness` is
+    the weakest hold of the loops: some 1 at usual positions, and 0 at singular ones. `redundant` and `unclear` name
+    equations as (loop, direction): those that say nothing new, and those whose multipliers are not unique. Where the
+    loops close nowhere (`closable` is false), nothing is measured.
+    """
+
+    mechanism: str
+    given: Numbers
+    q: Numbers
+    closed: bool
+    gaps: tuple[Gap, ...]
+    nv: int
+    equations: int
+    rank: int
+    lasting: int
+    leads: tuple[str, ...]
+    closeness: float
+    redundant: tuple[tuple[str, str], ...]
+    unclear: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]
+    closable: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether the loops close, and the mechanism moves."""
+        return not any(finding.level == "wrong" for finding in self.findings)
+
+    @property
+    def counted(self) -> int:
+        """The mobility that is counted: degrees of freedom of the joints less equations of the loops."""
+        return self.nv - self.equations
+
+    @property
+    def mobility(self) -> int | None:
+        """The mobility that is measured at this instant: nv - rank J; None where the loops do not close."""
+        return self.nv - self.rank if self.closable else None
+
+    @property
+    def verdict(self) -> str:
+        """One line that says how the mechanism is."""
+        if not self.ok:
+            titles = [finding.title for finding in self.findings if finding.level == "wrong"]
+            return f"{self.mechanism}: {'; '.join(titles)}."
+        cautions = [finding.title for finding in self.findings if finding.level == "caution"]
+        closed = f"{'closed' if self.closed else 'closes'}, " if self.equations else ""
+        moves = f"{closed}mobility {self.mobility}"
+        return f"{self.mechanism}: {moves}" + (f"; mind: {'; '.join(cautions)}." if cautions else ", nothing is wrong.")
+
+    def facts(self) -> dict[str, str]:
+        """Return the numbers by what they are."""
+        said = len(self.redundant)
+        counted = f"counted {self.nv} - {self.equations} = {self.counted}"
+        again = f": {said} of the equations {'says' if said == 1 else 'say'} nothing new" if said else ""
+        largest = millimetres_and_degrees(*np.max([(0.0, 0.0), *((g.distance, g.angle) for g in self.gaps)], axis=0))
+        if not self.closable:
+            return {"position": f"open by up to {largest}", "mobility": counted}
+        return {
+            "position": f"closed to {largest}" if self.closed else f"open by up to {largest}",
+            "mobility": f"measured {self.mobility} (nv {self.nv} - rank {self.rank}), {counted}{again}",
+            "leads": some(self.leads, ", "),
+            "weakest hold": f"{self.closeness:.2g} of what is usual around (0 is singular)" if self.lasting else "-",
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain lists, numbers and texts, for JSON."""
+        return {
+            "mechanism": self.mechanism,
+            "ok": self.ok,
+            "verdict": self.verdict,
+            "given": self.given.tolist(),
+            "q": self.q.tolist(),
+            "closed": self.closed,
+            "gaps": [{"loop": g.loop, "distance": g.distance, "angle": g.angle} for g in self.gaps],
+            "mobility": self.mobility,
+            "mobility_counted": self.counted,
+            "mobility_lasting": self.lasting,
+            "rank": self.rank,
+            "leads": list(self.leads),
+            "closeness": self.closeness,
+            "redundant": [list(pair) for pair in self.redundant],
+            "unclear": [list(pair) for pair in self.unclear],
+            "findings": [vars(finding) for finding in self.findings],
+        }
+
+    def __str__(self) -> str:
+        """Return the report."""
+        lines = [self.verdict, ""] + [f"  {label:<14}{text}" for label, text in self.facts().items()]
+        for finding in self.findings:
+            lines += ["", f"{finding.level}: {finding.title}"]
+            lines += _wrapped(finding.text, "  ") + (_wrapped(finding.advice, "  -> ") if finding.advice else [])
+        return "\n".join(lines)
+
+
+def _wrapped(text: str, head: str) -> list[str]:
+    return textwrap.wrap(text, 110, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)

@@ -1,0 +1,118 @@
+"""The constraint doctor: do the loops close, what moves, what is said twice, and where does it get difficult."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import AssemblyError, InputError
+from ..joint_entries import entries, listed
+from . import findings as say
+from .assembly import assemble
+from .closed_positions import surroundings
+from .diagnosis import LEVELS, Diagnosis, Finding
+from .independence import independent, nearest_speeds
+from .kinematics import CLOSED, LoopKinematics, Numbers, gap_of
+from .redundancy import redundancy
+
+
+def doctor(
+    system: Any, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives: str | Iterable[str] = ()
+) -> Diagnosis:
+    """Return the diagnosis of the loops at a position (default: the mechanism's guess), and of speeds where given.
+
+    A position that is open is closed first, by the least change. `drives` names joints that are driven: the report then
+    says whether they hold the mechanism.
+    """
+    loops = LoopKinematics(system)
+    given = loops.start(q)
+    at = [k for name in listed(drives) for k in entries(loops.mechanism, name, 1)]
+    try:
+        closed = given if loops.gap(given) <= CLOSED else assemble(system, given)
+    except AssemblyError as error:
+        return _hopeless(loops, given, error)
+    around = surroundings(loops, closed)
+    doubled = redundancy(loops, around.usual(closed))
+    lost = {d.equation for d in redundancy(loops, closed).dependent} - {d.equation for d in doubled.dependent}
+    leads = independent(system, closed, prefer=drives).names
+    found = say.open_position(loops, given, closed, leads, guessed=q is None)
+    if qd is not None:
+        found += _speeds(loops, closed, qd, leads)
+    found += say.stuck(loops, closed, around)
+    found += say.singular(loops, around, sorted(lost))
+    found += say.still(loops, around)
+    found += say.driven(loops, around, at)
+    found += say.redundant(loops, doubled, moves=bool(around.around))
+    if not loops.mechanism.closures:
+        found.append(Finding("note", "there are no loops", "The mechanism is a tree: every joint moves by itself."))
+    closures = loops.mechanism.closures
+    said = sorted((*doubled.idle, *(d.equation for d in doubled.dependent)))
+    return Diagnosis(
+        mechanism=loops.mechanism.name,
+        given=given,
+        q=closed,
+        closed=closed is given,
+        gaps=loops.gaps(given),
+        nv=loops.mechanism.nv,
+        equations=len(closures),
+        rank=around.here.rank,
+        lasting=around.mobility if closures else loops.mechanism.nv,
+        leads=leads,
+        closeness=around.closeness,
+        redundant=tuple((closures[k].name, closures[k].label) for k in said),
+        unclear=tuple((closures[k].name, closures[k].label) for k in sorted({*doubled.idle, *doubled.open})),
+        findings=tuple(sorted(found, key=lambda f: LEVELS.index(f.level))),
+    )
+
+
+def _hopeless(loops: LoopKinematics, given: Numbers, error: AssemblyError) -> Diagnosis:
+    """Return the diagnosis of loops that do not close."""
+    advice = error.remedy[:1].upper() + error.remedy[1:]
+    return Diagnosis(
+        mechanism=loops.mechanism.name,
+        given=given,
+        q=given,
+        closed=False,
+        gaps=loops.gaps(given),
+        nv=loops.mechanism.nv,
+        equations=len(loops.mechanism.closures),
+        rank=0,
+        lasting=0,
+        leads=(),
+        closeness=0.0,
+        redundant=(),
+        unclear=(),
+        findings=(Finding("wrong", "the loops cannot close", f"{error.what}.", f"{advice}."),),
+        closable=False,
+    )
+
+
+def _speeds(loops: LoopKinematics, q: Numbers, qd: ArrayLike, leads: Sequence[str]) -> list[Finding]:
+    """Say how fast speeds open loops, and which speeds are the nearest that do not."""
+    speeds = np.asarray(qd, dtype=float)
+    if speeds.shape != (loops.mechanism.nv,) or not np.isfinite(speeds).all():
+        raise InputError(f"qd has shape {speeds.shape}; expected {loops.mechanism.nv} finite numbers")
+    rates = loops.call("closure_jacobian", q) @ speeds
+    bound = CLOSED * max(1.0, float(np.abs(speeds).max(initial=0.0)))
+    gaps = [gap_of(name, rates[at], loops.mechanism.closures[at]) for name, at in loops.groups]
+    texts = [gap.spoken("/s") for gap in gaps if max(gap.distance, gap.angle) > bound]
+    if not texts:
+        return []
+    near = nearest_speeds(loops, q, speeds)
+    changes = [
+        f"{label} {a:.6g} -> {b:.6g}"
+        for label, a, b in zip(loops.labels, speeds, near, strict=True)
+        if abs(a - b) > bound
+    ]
+    return [
+        Finding(
+            "wrong",
+            "the speeds break the loops",
+            f"They open {', '.join(texts)}.",
+            f"Nearest in kinetic energy: {say.some(changes, ', ')}. To keep the speeds of some joints, such as "
+            f"{say.some(leads)}, use `consistent_speeds`.",
+        )
+    ]

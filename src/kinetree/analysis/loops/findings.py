@@ -1,0 +1,231 @@
+"""What the doctor says of each thing that it finds, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ...compiler.lower.loop_pattern import RANK
+from ...errors import AssemblyError, InputError
+from ..joint_entries import some, spoken
+from .assembly import assemble
+from .closed_positions import STILL, Surroundings
+from .diagnosis import Finding
+from .kinematics import CLOSED, LoopKinematics, Numbers
+from .planarity import planar
+from .redundancy import Dependence, Redundancy
+
+NEAR = 0.1
+"""A closeness below this is worth a word."""
+WEAK_DRIVE = 0.05
+"""Drives with less than this share of a motion hardly hold it."""
+
+
+def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequence[str], *, guessed: bool):
+    """Say how far a position is open, loop by loop, and what changes in the nearest one that is closed."""
+    gaps = [gap for gap in loops.gaps(given) if max(gap.distance, gap.angle) > CLOSED]
+    if not gaps:
+        return []
+    advice = f"The nearest closed position: {_changes(loops, given, q)}."
+    if guessed:
+        text = f"It leaves open {some(map(str, gaps), ', ')}."
+        return [Finding("note", "the guess is only near a closed position", text, f"{advice} `assemble` finds it.")]
+    try:
+        held = assemble(loops.system, given, leads)
+        advice += f" With {some(leads)} held: {_changes(loops, given, held)}."
+    except (AssemblyError, InputError):
+        advice += f" With {some(leads)} held it does not close."
+    text = f"It leaves open {some(map(str, gaps), ', ')}."
+    return [Finding("wrong", "the position does not close", text, f"{advice} `assemble(q, hold=...)` finds both.")]
+
+
+def stuck(loops: LoopKinematics, q: Numbers, around: Surroundings) -> list[Finding]:
+    """Say that nothing moves, or that it only shakes, and which loop to leave out."""
+    if not len(loops.labels) or around.around:
+        return []
+    J = loops.jacobian(q)
+    rank = around.here.rank
+    free = {}
+    for name, at in loops.groups:
+        sizes = np.linalg.svd(np.delete(J, at, axis=0), compute_uv=False)
+        left = int((sizes > RANK * around.here.sizes.max()).sum())
+        if left < rank:
+            free[name] = len(loops.labels) - left
+    advice = "Leave out a loop, or give it a kind that holds less" + (
+        ": " + some((f"without {name} mobility {m}" for name, m in free.items()), ", ") + "." if free else "."
+    )
+    if not around.here.mobility:
+        text = (
+            f"The {rank} independent equations of the loops leave none of the {len(loops.labels)} degrees of freedom."
+        )
+        return [Finding("wrong", "the loops lock the mechanism", text, advice)]
+    moving = names_of(loops, np.linalg.norm(around.here.motions, axis=1))
+    return [
+        Finding(
+            "wrong",
+            "the mechanism only shakes",
+            f"At this instant {moving} could move, but no motion goes on from here: the loops just reach each other.",
+            "A length at its limit closes in one position only; make it longer or shorter. " + advice,
+        )
+    ]
+
+
+def redundant(loops: LoopKinematics, found: Redundancy, *, moves: bool) -> list[Finding]:
+    """Say which equations are redundant, and what that means for reactions."""
+    out = []
+    if found.idle:
+        flat = planar(loops)
+        pins = flat and all(x.kind == "revolute" for x in loops.mechanism.loops)
+        count = len(found.idle)
+        text = f"{_by_loop(loops, found.idle)} {_verb(count, 'say')} nothing new, whatever the joints do."
+        advice = (
+            "Motions are not affected. Forces and moments in these directions cannot be told from rigid bodies and are "
+            f"taken as 0, also in the reactions of {some(found.idle_joints)}."
+        )
+        out.append(
+            Finding(
+                "note",
+                f"{_count(count, 'equation')} {_verb(count, 'hold')} by {'itself' if count == 1 else 'themselves'}",
+                text + (" The mechanism is planar: nothing leaves its plane." if flat else ""),
+                advice
+                + (" To write only what counts, make the loops point_on_line, along the same axis." if pins else ""),
+            )
+        )
+    if found.dependent:
+        count = len(found.dependent)
+        texts = [f"{_name(loops, d.equation)} {_follows(loops, d)}" for d in found.dependent]
+        what = f"{_verb(count, 'follow')} from others" if any(d.of for d in found.dependent) else _verb(count, "hold")
+        out.append(
+            Finding(
+                "caution",
+                f"{_count(count, 'equation')} {what}" + ("" if any(d.of for d in found.dependent) else " nothing"),
+                f"At {'every position around' if moves else 'this position'}: {some(texts, '; ')}.",
+                f"Motions are not affected, but how a load is shared is not unique: {_by_loop(loops, found.open)}, and "
+                f"the reactions of {some(found.joints)}. Multipliers are then one answer of many. Leave out a loop, or "
+                "let it give (a spring), if these forces matter.",
+            )
+        )
+    return out
+
+
+def singular(loops: LoopKinematics, around: Surroundings, lost: Sequence[int]) -> list[Finding]:
+    """Say that a position is singular, or nearly; `lost` are equations that say nothing new here, and do around."""
+    if not around.around or around.closeness >= NEAR:
+        return []
+    if around.here.rank < around.rank:
+        more = around.rank - around.here.rank
+        moving = names_of(loops, np.linalg.norm(around.here.motions, axis=1))
+        whose = loop_names(name for name, at in loops.groups if any(at.start <= k < at.stop for k in lost))
+        return [
+            Finding(
+                "caution",
+                "the position is singular",
+                f"At this instant mobility is {around.here.mobility}, around it {around.mobility}: "
+                f"{_count(more, 'equation')} of {whose} {_verb(more, 'lose')} hold of {moving}.",
+                "Branches of motion may meet here, and the motion may go on in any of them. Forces in the loops are "
+                "not unique here and may be large nearby. Start elsewhere, and mind results that pass through here.",
+            )
+        ]
+    return [
+        Finding(
+            "caution",
+            "the position is nearly singular",
+            f"The weakest hold of the loops is {around.closeness:.2g} of what is usual around: they hardly hold "
+            f"{names_of(loops, np.abs(around.lost))}.",
+            "Small errors of length move these a lot, and forces in the loops are large. Keep away, or step finely.",
+        )
+    ]
+
+
+def still(loops: LoopKinematics, around: Surroundings) -> list[Finding]:
+    """Say which joints stand still: for good, or at this instant."""
+    if not around.around or around.here.rank < around.rank:
+        return []
+    here, always = around.stands_still()
+    out = []
+    if always.any():
+        names = some(loops.labels[k] for k in np.flatnonzero(always))
+        text = f"{names} cannot move at all, whatever the others do."
+        out.append(Finding("caution", "the loops lock some joints", text, "Remove the joint, or what holds it."))
+    if (here & ~always).any():
+        names = some(loops.labels[k] for k in np.flatnonzero(here & ~always))
+        count = int((here & ~always).sum())
+        text = f"{names} {_verb(count, 'stand')} still at this instant while the others move: a turning point."
+        advice = "For a drive there it is a dead centre: its torque moves nothing. Let another joint drive."
+        out.append(Finding("note", f"{names} {_verb(count, 'stand')} still", text, advice))
+    return out
+
+
+def driven(loops: LoopKinematics, around: Surroundings, at: list[int]) -> list[Finding]:
+    """Say whether drives at these degrees of freedom hold the mechanism, by their share in its weakest motion."""
+    if not at:
+        return []
+    motions, names = around.here.motions, some(loops.labels[k] for k in at)
+    if len(at) < around.here.mobility:
+        text = f"{names} are {len(at)} of the {around.here.mobility} degrees of freedom: the rest moves freely."
+        return [Finding("caution", "the drives are too few", text, "Drive more joints.")]
+    _, sizes, rows = np.linalg.svd(motions[at])
+    least = float(sizes[around.here.mobility - 1]) if around.here.mobility else 1.0
+    if least >= WEAK_DRIVE:
+        share = f"of its weakest motion they see {least:.2g} (0: nothing, 1: all)"
+        text = f"{names} {_verb(len(at), 'hold')} the mechanism; {share}."
+        return [Finding("note", "the drives hold the mechanism", text)]
+    moving = names_of(loops, np.abs(motions @ rows[around.here.mobility - 1]))
+    hold = _verb(len(at), "hold")
+    how = f"hardly {hold} ({least:.2g} of its size)" if least > STILL else f"{hold} nothing of"
+    return [
+        Finding(
+            "caution",
+            "the drives are at a dead centre",
+            f"{names} {how} a motion of {moving}.",
+            "Loads along it need very large torques, or cannot be carried. Drive other joints, or keep away.",
+        )
+    ]
+
+
+def names_of(loops: LoopKinematics, sizes: Numbers) -> str:
+    """Return the degrees of freedom with the large parts of a direction, the largest first."""
+    order = [k for k in np.argsort(-sizes, kind="stable") if sizes[k] > 0.3 * sizes.max(initial=0.0)]
+    return some(loops.labels[k] for k in order)
+
+
+def loop_names(names: Iterable[str]) -> str:
+    """Return names such as "loop 'a'" in a sentence, with the word once where all are loops."""
+    whole = list(names)
+    if len(whole) > 1 and all(name.startswith("loop ") for name in whole):
+        return "loops " + some(name.removeprefix("loop ") for name in whole)
+    return some(whole)
+
+
+def _changes(loops: LoopKinematics, given: Numbers, q: Numbers) -> str:
+    pairs = [(k, a, b) for k, (a, b) in enumerate(zip(given, q, strict=True)) if abs(a - b) > CLOSED]
+    return some((loops.shown(k, b).replace(" = ", f" {a:.6g} -> ", 1) for k, a, b in pairs), ", ")
+
+
+def _name(loops: LoopKinematics, k: int) -> str:
+    e = loops.mechanism.closures[k]
+    return f"{e.name!r} {e.label}"
+
+
+def _follows(loops: LoopKinematics, found: Dependence) -> str:
+    return f"follows from {spoken(_name(loops, k) for k, _ in found.of)}" if found.of else "holds nothing"
+
+
+def _by_loop(loops: LoopKinematics, equations: Iterable[int]) -> str:
+    """Return equations under the names of their loops; loops of which the same is said stand together."""
+    chosen = set(equations)
+    same: dict[tuple[str, ...], list[str]] = {}
+    for name, at in loops.groups:
+        labels = tuple(e.label for k, e in enumerate(loops.mechanism.closures[at], at.start) if k in chosen)
+        if labels:
+            same.setdefault(labels, []).append(name)
+    return "; ".join(f"{loop_names(names)}: {spoken(labels)}" for labels, names in same.items())
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" + ("" if n == 1 else "s")
+
+
+def _verb(n: int, verb: str) -> str:
+    return verb + ("s" if n == 1 else "")

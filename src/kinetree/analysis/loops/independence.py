@@ -1,0 +1,217 @@
+"""Independent degrees of freedom of closed mechanisms, and speeds and accelerations that keep the loops closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError
+from ...model.axes import axis_names
+from ...model.parts import GROUND
+from ..joint_entries import entries, listed, numbers
+from .kinematics import CLOSED, LoopKinematics, Numbers, millimetres_and_degrees
+
+WEAK = 0.02
+"""A preferred degree of freedom is taken where it has at least this share in the motions that are left."""
+ENOUGH = 0.4
+"""The first degree of freedom is taken that has this part of the largest share: threshold pivoting."""
+SLIP = 1e-9
+"""Given speeds fit where they differ by no more than this from what the loops allow, beside the largest of them."""
+
+
+@dataclass(frozen=True)
+class Independence:
+    """Which degrees of freedom lead at a position, and which follow: qd = G qd_independent.
+
+    `names` are the independent ones, `dependent` the others, as joint or joint.axis; `at` is where the independent ones
+    are in qd, and G [nv, mobility] has the rates of all to theirs, in SI units.
+    """
+
+    names: tuple[str, ...]
+    dependent: tuple[str, ...]
+    at: tuple[int, ...]
+    G: Numbers
+
+    @property
+    def mobility(self) -> int:
+        """The number of degrees of freedom that are left by the loops."""
+        return len(self.names)
+
+    def __str__(self) -> str:
+        """Return who leads and by how much the others follow."""
+        if not self.names:
+            return "mobility 0: nothing can move"
+        width = max(map(len, (*self.names, *self.dependent)))
+        lines = [f"mobility {self.mobility}; {', '.join(self.names)} lead{'s' if self.mobility == 1 else ''}"]
+        leaders = set(self.at)
+        rest = iter(self.dependent)
+        for k, row in enumerate(self.G):
+            if k in leaders:
+                continue
+            terms = [f"{x:+.4g} {n}'" for x, n in zip(row, self.names, strict=True) if abs(x) > 1e-12]
+            name = f"{next(rest)}'"
+            lines.append(f"  {name:<{width + 1}} = {' '.join(terms) or '0'}")
+        return "\n".join(lines)
+
+
+def independent(
+    system: Any,
+    q: ArrayLike | None = None,
+    *,
+    prefer: str | Iterable[str] = (),
+    parameters: ArrayLike | None = None,
+) -> Independence:
+    """Return degrees of freedom that determine all speeds at a closed position (default: assembled from the guess).
+
+    The null space of J is factored with pivoting, lengths in parts of the mechanism's: each pivot is the first degree
+    of freedom with a good share of the motions that are left, joints on the ground before others. Those that are
+    preferred come before all, unless they are near a dead centre.
+    """
+    loops = LoopKinematics(system, parameters)
+    q = closed_position(loops, q)
+    motions = loops.motions(q).motions
+    wanted = [k for name in listed(prefer) for k in entries(loops.mechanism, name, 1)]
+    left, at = motions.copy(), []
+    grounded = np.array([loops.mechanism.joint(j).parent == GROUND for j, _, _ in axis_names(loops.mechanism, 1)])
+    for _ in range(motions.shape[1]):
+        shares = np.linalg.norm(left, axis=1)
+        good = [k for k in wanted if k not in at and shares[k] > WEAK]
+        enough = shares >= ENOUGH * shares.max()
+        k = good[0] if good else int(np.argmax(enough & grounded if (enough & grounded).any() else enough))
+        at.append(k)
+        e = left[k] / shares[k]
+        left = left - np.outer(left @ e, e)
+        left[at] = 0.0
+    at = sorted(at)
+    G = motions @ np.linalg.inv(motions[at]) if at else motions
+    G = loops.speeds[:, None] * G / loops.speeds[at]
+    G[at] = np.eye(len(at))
+    G[np.abs(G) < 1e-15 * np.abs(G).max(initial=1.0)] = 0.0
+    return Independence(
+        tuple(loops.labels[k] for k in at),
+        tuple(x for k, x in enumerate(loops.labels) if k not in at),
+        tuple(at),
+        G,
+    )
+
+
+def consistent_speeds(
+    system: Any, q: ArrayLike, speeds: Mapping[str, Any], *, parameters: ArrayLike | None = None
+) -> Numbers:
+    """Return qd [..., nv] with J qd = 0 and the given speeds by joint or axis [rad/s, m/s].
+
+    Where these do not determine the motion, it is the one of least kinetic energy. q and the speeds may have leading
+    shapes. InputError where the speeds contradict each other, with those nearest to them that do not.
+    """
+    loops = LoopKinematics(system, parameters)
+    return _each(loops, {"q": q}, speeds, lambda x, given: _solved(loops, x["q"], 0.0, given, "speeds"))
+
+
+def consistent_accelerations(
+    system: Any, q: ArrayLike, qd: ArrayLike, accelerations: Mapping[str, Any], *, parameters: ArrayLike | None = None
+) -> Numbers:
+    """Return qdd [..., nv] with J qdd + dJ/dt qd = 0 and the given accelerations by joint or axis.    [Saha2013] (53)
+
+    Where these do not determine it, it is the least one as the inertia matrix weighs it: qdd^T I qdd.
+    """
+    loops = LoopKinematics(system, parameters)
+
+    def one(x: dict[str, Numbers], given: dict[int, float]) -> Numbers:
+        _refuse_open_speeds(loops, x["q"], x["qd"])
+        bias = loops.call("closure_bias", x["q"], x["qd"]) / loops.units
+        size = np.abs(x["qd"] / loops.speeds).max(initial=0.0) ** 2
+        bias = np.where(np.abs(bias) > 1e-13 * size, bias, 0.0)  # rounding has no direction that J knows
+        return _solved(loops, x["q"], bias, given, "accelerations")
+
+    return _each(loops, {"q": q, "qd": qd}, accelerations, one)
+
+
+def nearest_speeds(loops: LoopKinematics, q: Numbers, qd: Numbers) -> Numbers:
+    """Return the speeds with J qd = 0 that differ from qd by the least kinetic energy."""
+    motions = loops.speeds[:, None] * loops.motions(q).motions
+    weights = motions.T @ loops.call("inertia_matrix", q)
+    return motions @ (np.linalg.pinv(weights @ motions, hermitian=True) @ (weights @ qd))
+
+
+def closed_position(loops: LoopKinematics, q: ArrayLike | None) -> Numbers:
+    """Return a position that is closed: assembled where none is given, refused where it is open."""
+    if q is None:
+        from .assembly import assemble
+
+        return assemble(loops.system, parameters=loops.parameters)
+    position = loops.start(q)
+    worst = max(loops.gaps(position), key=lambda gap: max(gap.distance, gap.angle), default=None)
+    if worst is not None and max(worst.distance, worst.angle) > 1e3 * CLOSED:
+        raise InputError(f"q is open at {worst}; close it first: q = arm.assemble(q)")
+    return position
+
+
+def _each(loops: LoopKinematics, arrays: Mapping[str, Any], given: Mapping[str, Any], one) -> Numbers:
+    """Return what `one` makes of each state of a leading shape."""
+    sizes = {"q": loops.mechanism.nq, "qd": loops.mechanism.nv}
+    values = numbers(loops.mechanism, given, 1)
+    whole = {}
+    for name, x in arrays.items():
+        whole[name] = np.asarray(x, dtype=float)
+        if whole[name].shape[-1:] != (sizes[name],):
+            raise InputError(f"{name} has shape {whole[name].shape}; expected [..., {sizes[name]}]")
+    shape = np.broadcast_shapes(*(x.shape[:-1] for x in whole.values()), *(v.shape for v in values.values()))
+    whole = {name: np.broadcast_to(x, shape + x.shape[-1:]) for name, x in whole.items()}
+    spread = {k: np.broadcast_to(v, shape) for k, v in values.items()}
+    out = np.zeros((*shape, loops.mechanism.nv))
+    for n in np.ndindex(*shape):
+        out[n] = one({name: x[n] for name, x in whole.items()}, {k: float(v[n]) for k, v in spread.items()})
+    return out
+
+
+def _solved(loops: LoopKinematics, q: Numbers, bias: Any, given: dict[int, float], what: str) -> Numbers:
+    """Return x with J x + bias = 0 and the given entries; of several, the least as the inertia matrix weighs it."""
+    q = closed_position(loops, q)
+    motions = loops.motions(q).motions
+    x = np.zeros(len(loops.labels))
+    if np.any(bias):
+        J = loops.jacobian(q)
+        x = -np.linalg.lstsq(J, bias, rcond=1e-7)[0]
+        left = np.abs(J @ x + bias).max()
+        if left > 1e-6 * np.abs(bias).max():
+            raise InputError(f"no accelerations keep the loops closed at this singular position; {left:.3g} is left")
+    at = list(given)
+    wanted = np.array([given[k] / loops.speeds[k] for k in at]) - x[at]
+    y = np.linalg.lstsq(motions[at], wanted, rcond=1e-9)[0] if at and motions.size else np.zeros(motions.shape[1])
+    if at and np.abs(motions[at] @ y - wanted).max() > SLIP * max(np.abs(wanted).max(), np.abs(y).max(initial=0.0)):
+        raise _contradiction(loops, given, (x + motions @ y) * loops.speeds, what)
+    weights = loops.speeds[:, None] * loops.call("inertia_matrix", q) * loops.speeds
+    free = _null(motions[at])
+    rest = motions @ free
+    x = x + motions @ y
+    x = x - rest @ (np.linalg.pinv(rest.T @ weights @ rest, hermitian=True) @ (rest.T @ weights @ x))
+    out = x * loops.speeds
+    out[at] = [given[k] for k in at]
+    return out
+
+
+def _contradiction(loops: LoopKinematics, given: dict[int, float], found: Numbers, what: str) -> InputError:
+    pairs = ", ".join(f"{loops.labels[k]} = {found[k]:.6g} instead of {v:.6g}" for k, v in given.items())
+    return InputError(f"the loops do not allow these {what} together; nearest: {pairs}. Give fewer, or these")
+
+
+def _refuse_open_speeds(loops: LoopKinematics, q: Numbers, qd: Numbers) -> None:
+    rates = loops.jacobian(q) @ (qd / loops.speeds)
+    k = int(np.argmax(np.abs(rates))) if len(rates) else 0
+    if len(rates) and abs(rates[k]) > 1e-6 * max(1e-3, np.abs(qd / loops.speeds).max(initial=0.0)):
+        e = loops.mechanism.closures[k]
+        size = abs(rates[k] * loops.units[k])
+        rate = millimetres_and_degrees(*((size, 0.0) if e.unit == "m" else (0.0, size)), per="/s")
+        raise InputError(f"qd opens {e.name!r} ({e.label}) by {rate}; make it consistent: consistent_speeds(q, ...)")
+
+
+def _null(A: NDArray) -> Numbers:
+    """Return an orthonormal basis of what A maps to zero."""
+    if not A.size:
+        return np.eye(A.shape[1])
+    _, sizes, rows = np.linalg.svd(A)
+    return rows[int((sizes > 1e-9 * max(1.0, sizes.max(initial=0.0))).sum()) :].T

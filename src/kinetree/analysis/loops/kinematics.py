@@ -1,0 +1,222 @@
+"""The loops of a System on numbers: gaps by loop, motions that keep it closed, and Newton's method.
+
+Equations and degrees of freedom are made comparable by a length: metres are counted in parts of it, so that a radian
+and a length weigh alike, whatever the size of the mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import loops as loop_kinds
+from ...compiler.lower.loop_pattern import RANK, guess, newton
+from ...errors import InputError
+from ...model.axes import axis_labels, axis_names
+from ...model.mechanism import Closure, Mechanism, resolved
+
+Numbers = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+CLOSED = 1e-9
+"""Largest residual, in metres or radians, of a position that counts as closed."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far a loop or coupling is open: the distance [m] and the angle [rad] that are left."""
+
+    loop: str
+    distance: float
+    angle: float
+
+    def spoken(self, per: str = "") -> str:
+        """Return it as an engineer says it, such as "loop 'pin' by 26.1 mm"; `per` is "/s" for the rate of a gap."""
+        return f"{self.loop} by {millimetres_and_degrees(self.distance, self.angle, per)}"
+
+    def __str__(self) -> str:
+        """Return whose gap it is, and its size."""
+        return self.spoken()
+
+
+@dataclass(frozen=True)
+class Motions:
+    """J at a position: its rank, its singular values, and what moves with all loops closed, in units of the length.
+
+    `motions` [nv, mobility] are orthonormal; `rows` [nv, nv] are the directions of the singular values, largest first.
+    """
+
+    rank: int
+    sizes: Numbers
+    motions: Numbers
+    rows: Numbers
+
+    @property
+    def mobility(self) -> int:
+        """The number of motions that keep the loops closed at this instant."""
+        return self.motions.shape[1]
+
+
+@dataclass(frozen=True)
+class LoopKinematics:
+    """Residual, Jacobian and closing of a System, with metres in parts of `length`."""
+
+    system: Any
+    parameters: Any = None
+
+    def __post_init__(self) -> None:
+        """Check that parameters are one set, where the mechanism has any."""
+        count = len(self.mechanism.free_parameters)
+        if self.parameters is not None and count and np.shape(self.parameters) != (count,):
+            raise InputError(f"parameters have shape {np.shape(self.parameters)}; expected one set, [{count}]")
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism."""
+        return self.system.mechanism
+
+    @cached_property
+    def length(self) -> float:
+        """The mean of the lengths of the mechanism, not counting zeros; one metre where all are zero [m]."""
+        m = self.mechanism
+        parts = resolved((m.joints, m.loops), m.values())
+        places = [j.placement for j in parts[0]] + [p for x in parts[1] for p in (x.placement_a, x.placement_b)]
+        sizes = [math.hypot(*p.translation) for p in places] + [x.length for x in parts[1]]
+        sizes = [x for x in sizes if x > 0]
+        return float(np.mean(sizes)) if sizes else 1.0
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The names of the degrees of freedom."""
+        return axis_labels(self.mechanism, 1)
+
+    @cached_property
+    def speeds(self) -> Numbers:
+        """What one unit of each degree of freedom is in SI units: a radian, or the length in metres."""
+        return np.array([self.length if unit == "m" else 1.0 for _, _, unit in axis_names(self.mechanism, 1)])
+
+    @cached_property
+    def units(self) -> Numbers:
+        """What one unit of each equation is in SI units."""
+        return np.array([self.length if e.unit == "m" else 1.0 for e in self.mechanism.closures])
+
+    @cached_property
+    def groups(self) -> list[tuple[str, slice]]:
+        """The equations of each loop and coupling, by a name such as "loop 'pin'"."""
+        out, at, values = [], 0, self.mechanism.values()
+        for loop in resolved(self.mechanism.loops, values):
+            count = len(loop_kinds.labels(loop))
+            out.append((f"loop {loop.name!r}", slice(at, at + count)))
+            at += count
+        for coupling in self.mechanism.couplings:
+            out.append((f"coupling {coupling.name!r}", slice(at, at + 1)))
+            at += 1
+        return out
+
+    def residual(self, q: Numbers) -> Numbers:
+        """Return the residual of every equation [m, rad]."""
+        return self.call("closure_residual", q)
+
+    def jacobian(self, q: Numbers) -> Numbers:
+        """Return J in units of the length."""
+        return self.call("closure_jacobian", q) * self.speeds / self.units[:, None]
+
+    def move(self, q: Numbers, step: Numbers) -> Numbers:
+        """Return q moved on by a step in units of the length."""
+        return self.call("integrate", q, self.speeds * step)
+
+    def step(self, qa: Numbers, qb: Numbers) -> Numbers:
+        """Return the step from qa to qb in units of the length."""
+        return self.call("difference", qa, qb) / self.speeds
+
+    def gap(self, q: Numbers) -> float:
+        """Return the largest residual [m or rad]; infinite where an axis points backward."""
+        residual = np.abs(self.residual(q))
+        return float(residual.max(initial=0.0)) if np.isfinite(residual).all() else math.inf
+
+    def gaps(self, q: Numbers) -> tuple[Gap, ...]:
+        """Return how far each loop and coupling is open, in their order."""
+        residual = self.residual(q)
+        return tuple(gap_of(name, residual[at], self.mechanism.closures[at]) for name, at in self.groups)
+
+    def close(self, q: Numbers, held: Mask, rows: NDArray[np.int_] | None = None) -> tuple[Numbers, float]:
+        """Return the closed position that Newton's method finds, and the gap [m or rad] that is left.
+
+        `held` degrees of freedom stay; where `rows` are given, only these equations count.
+        """
+        pick = slice(None) if rows is None else rows
+        if not (np.isfinite(self.residual(q)).all() and np.isfinite(self.jacobian(q)).all()):
+            return q, math.inf
+        found, _ = newton(
+            lambda x: self.residual(x)[pick] / self.units[pick],
+            lambda x: self.jacobian(x)[pick],
+            self.move,
+            q,
+            held=held,
+        )
+        left = np.abs(self.residual(found)[pick])
+        return found, float(left.max(initial=0.0)) if np.isfinite(left).all() else math.inf
+
+    def motions(self, q: Numbers) -> Motions:
+        """Return rank and null spaces of J at a position.
+
+        Where a position is singular it is known only to the root of its gap, and so are singular values that are zero.
+        """
+        J = self.jacobian(q)
+        count, nv = J.shape
+        if not count or not nv:
+            return Motions(0, np.zeros(0), np.eye(nv), np.eye(nv))
+        _, sizes, rows = np.linalg.svd(J)
+        relative = float(np.abs(self.residual(q) / self.units).max())
+        rank = int((sizes > max(RANK, min(10 * math.sqrt(relative), 1e-3)) * sizes.max()).sum())
+        return Motions(rank, sizes, rows[rank:].T, rows)
+
+    def start(self, q: ArrayLike | None) -> Numbers:
+        """Return a position as numbers: the guess of the mechanism where none is given."""
+        if q is None:
+            return np.array(guess(self.mechanism), dtype=float)
+        try:
+            out = np.array(q, dtype=float)
+        except (ValueError, TypeError):
+            raise InputError(f"q is not an array of real numbers: {q!r}") from None
+        if out.shape != (self.mechanism.nq,):
+            raise InputError(f"q has shape {out.shape}; expected one position, ({self.mechanism.nq},)")
+        if not np.isfinite(out).all():
+            k = int(np.flatnonzero(~np.isfinite(out))[0])
+            raise InputError(f"q[{k}] is {out[k]}; give finite numbers")
+        return out
+
+    def shown(self, index: int, value: float) -> str:
+        """Return a coordinate with its unit, such as "crank = 0.52 rad"."""
+        unit = list(axis_names(self.mechanism, 0))[index][2]
+        return f"{axis_labels(self.mechanism, 0)[index]} = {value:.6g}" + ("" if unit == "1" else f" {unit}")
+
+    def call(self, name: str, *arrays: Numbers) -> Numbers:
+        """Return what a function of the System gives for the parameters at hand."""
+        options = {} if self.parameters is None else {"parameters": self.parameters}
+        return np.asarray(getattr(self.system, name)(*arrays, **options), dtype=float)
+
+
+def millimetres_and_degrees(distance: float, angle: float, per: str = "") -> str:
+    """Return a distance [m] and an angle [rad] in mm and degrees, without the one that is nothing."""
+    if not (math.isfinite(distance) and math.isfinite(angle)):
+        return "180 deg"
+    parts = [(distance, f"{_short(1e3 * distance)} mm{per}"), (angle, f"{_short(math.degrees(angle))} deg{per}")]
+    shown = [text for size, text in parts if size > CLOSED] or [max(parts)[1]]
+    return " and ".join(shown)
+
+
+def _short(x: float) -> str:
+    return f"{x:.3g}" if x < 999.5 else f"{x:.0f}"
+
+
+def gap_of(name: str, residual: Numbers, equations: tuple[Closure, ...]) -> Gap:
+    """Return the gap of one loop out of its residual; rotations are measured by 2 tan(angle / 2)."""
+    sizes = {u: math.hypot(*(x for x, e in zip(residual, equations, strict=True) if e.unit == u)) for u in ("m", "rad")}
+    coupled = equations[0].label == "coupling"
+    return Gap(name, sizes["m"], sizes["rad"] if coupled else 2 * math.atan(sizes["rad"] / 2))

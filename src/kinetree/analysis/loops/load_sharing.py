@@ -1,0 +1,132 @@
+"""What each joint of a closed mechanism carries of the multipliers, and how joints share what motion does not settle.
+
+Where a mechanism has more equations than it needs, only some sums of multipliers act on its motion. Joints that give
+a little share the rest as springs would: with the least sum of compliance times load squared, over all joints, cut or
+not. Which ones are cut makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import loops
+from ...algebra.vectors import ZERO
+from ...errors import InputError, unknown_name
+from ...model.mechanism import Mechanism, resolved
+from ...model.parts import GROUND
+from ...model.topology import path
+from .constraints import Split, standing
+
+Numbers = NDArray[np.floating]
+Share = Mapping[str, float | Sequence[float]]
+"""Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
+
+Those that are not named have 1. Moments count in newton metres by the mechanism's length.
+"""
+
+
+class _Lanes(np.ndarray):
+    """Many numbers at once, with the functions that algebra.scalars asks scalars for."""
+
+    def sqrt(self):
+        return np.sqrt(self)
+
+    def sin(self):
+        return np.sin(self)
+
+    def cos(self):
+        return np.cos(self)
+
+    def atan2(self, x):
+        return np.arctan2(self, x)
+
+
+def transmission(mechanism: Mechanism, poses: Numbers) -> Numbers:
+    """Return T, W = T lambda of the wrenches [n; f] that joints carry on behalf of the loops, [..., nb + nl, 6, nc].
+
+    First come the joints of the tree: what the parent must exert on the child, at the joint's origin, in the child's
+    axes. Then the loops: what frame a's body exerts on frame b's, at b's origin, in b's axes.
+    """
+    lead, nb = poses.shape[:-3], len(mechanism.bodies)
+    ends = resolved(mechanism.loops, mechanism.values())
+    T = np.zeros((*lead, nb + len(ends), 6, len(mechanism.closures)))
+    index = {GROUND: -1} | {b.name: i for i, b in enumerate(mechanism.bodies)}
+    at = 0
+    for k, loop in enumerate(ends):
+        place, wrench = _pulls(mechanism, poses, loop)
+        mine = slice(at, at + wrench.shape[-1])
+        for body, sign in ((loop.body_b, -1.0), (loop.body_a, 1.0)):
+            for i in path(mechanism, index[body]):
+                T[..., i, :, mine] += sign * _at(wrench, place, poses[..., i, :3, 3], poses[..., i, :3, :3])
+        on = standing(mechanism, poses, loop.body_b, loop.placement_b)
+        T[..., nb + k, :, mine] = _at(wrench, place, place, on[..., :3, :3])
+        at = mine.stop
+    return T
+
+
+def shared(
+    mechanism: Mechanism, at: Split, T: Numbers, loads: Numbers, multipliers: Numbers, share: Share | None
+) -> Numbers:
+    """Return the multipliers with the same effect on the motion that load joints least, [..., nc].
+
+    `loads` [..., nb + nl, 6] is what joints carry with the multipliers given. [Goncalves2023] (36)-(43) are the cases
+    of equal joints, which halve what they share, and of a joint much stiffer than the others, which takes it all.
+    """
+    c = compliances(mechanism, share)
+    weights = np.sqrt(c) / np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
+    idle = at.idle
+    # What only couplings carry loads no joint: it stays least by itself.
+    A = (weights[..., None] * (T @ idle[..., None, :, :])).reshape(*T.shape[:-3], -1, T.shape[-1])
+    b = (weights * loads).reshape(*loads.shape[:-2], -1, 1)
+    return multipliers - (idle @ (np.linalg.pinv(A, rcond=1e-9) @ b))[..., 0]
+
+
+def compliances(mechanism: Mechanism, share: Share | None) -> Numbers:
+    """Return the compliance of each joint, then of each loop, [nb + nl, 6]."""
+    names = [j.name for j in mechanism.joints] + [p.name for p in mechanism.loops]
+    out = np.ones((len(names), 6))
+    for name, value in (share or {}).items():
+        if name not in names:
+            raise unknown_name("joint or loop", name, names, where="share")
+        given = np.asarray(value, dtype=float)
+        if given.shape not in ((), (6,)) or not (np.isfinite(given).all() and (given >= 0).all()):
+            raise InputError(f"share of {name!r} is {value!r}; expected a compliance of 0 or more, or six of [n; f]")
+        for k, known in enumerate(names):
+            if known == name:
+                out[k] = given
+    return out
+
+
+def _pulls(mechanism: Mechanism, poses: Numbers, loop: Any) -> tuple[Numbers, Numbers]:
+    """Return b's origin [..., 3] and the wrenches there of unit multipliers, in the ground's axes, [..., 6, k]."""
+    turn = np.array(loops.frame(loop), dtype=float)
+    a = standing(mechanism, poses, loop.body_a, loop.placement_a)
+    b = standing(mechanism, poses, loop.body_b, loop.placement_b)
+    axes = a[..., :3, :3] @ turn
+    back = np.swapaxes(axes, -1, -2)
+    r = (back @ (b - a)[..., :3, 3:])[..., 0]
+    R = back @ b[..., :3, :3] @ turn
+    lanes = (
+        [r[..., k].view(_Lanes) for k in range(3)],
+        [[R[..., i, j].view(_Lanes) for j in range(3)] for i in range(3)],
+    )
+    found = loops.equations(loop, *lanes, ZERO, ZERO)
+    wrench = np.empty((*poses.shape[:-3], 6, len(found)))
+    for k, e in enumerate(found):
+        for half, entries in enumerate((e.n, e.f)):
+            local = np.stack([np.broadcast_to(np.asarray(x, dtype=float), r.shape[:-1]) for x in entries], axis=-1)
+            wrench[..., 3 * half : 3 * half + 3, k] = (axes @ local[..., None])[..., 0]
+    return b[..., :3, 3], wrench
+
+
+def _at(wrench: Numbers, place: Numbers, point: Numbers, axes: Numbers) -> Numbers:
+    """Return wrenches [..., 6, k] at a place about another point, in other axes."""
+    n, f = wrench[..., :3, :], wrench[..., 3:, :]
+    arm = np.broadcast_to((place - point)[..., None, :], np.swapaxes(f, -1, -2).shape)
+    moved = n + np.swapaxes(np.cross(arm, np.swapaxes(f, -1, -2)), -1, -2)
+    back = np.swapaxes(axes, -1, -2)
+    return np.concatenate([back @ moved, back @ f], axis=-2)

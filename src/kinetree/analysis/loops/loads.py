@@ -1,0 +1,193 @@
+"""Loads: the reaction at every joint of a closed mechanism, whether the tree has it or a loop cuts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError, unknown_name
+from ...model.mechanism import resolved
+from ...model.parts import Placement
+from .actuation import PART, actuation, carried
+from .constraints import Split, require_closed, split, standing
+from .load_sharing import Share, shared, transmission
+
+Numbers = NDArray[np.floating]
+Flags = NDArray[np.bool_]
+
+AXES = ("body", "parent", "world")
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Wrenches [n; f] of the parent on the child at each joint, and of body a on body b at each loop [N m, N].
+
+    `joints` [..., nb, 6] are at the joints' origins and hold the torques of drives and couplings, `cuts` [..., nl, 6]
+    are at the origins of frames b; both are in the axes of the child (of frame b). Components that are not unique
+    (`unique_joints`, `unique_cuts`) are not settled by motion alone: joints share them by compliance. `multipliers`
+    [..., nc] are those of the loops' equations, `qdd` and `tau` [..., nv] the motion and torques that go with them.
+    """
+
+    joints: Numbers
+    cuts: Numbers
+    unique_joints: Flags
+    unique_cuts: Flags
+    multipliers: Numbers
+    qdd: Numbers
+    tau: Numbers
+    joint_names: tuple[str, ...]
+    loop_names: tuple[str, ...]
+    turns: dict[str, Numbers] = field(repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The joints, then the loops."""
+        return self.joint_names + self.loop_names
+
+    def at(self, name: str, *, axes: str = "body") -> Numbers:
+        """Return the wrench [..., 6] at a joint or loop, in the axes of the child, of the parent or of the world.
+
+        A loop has frame b for the child and frame a for the parent.
+        """
+        if axes not in AXES:
+            raise unknown_name("axes", str(axes), AXES)
+        if name not in self.names:
+            raise unknown_name("joint or loop", name, self.names)
+        k = self.names.index(name)
+        own = self._whole[0][..., k, :]
+        if axes == "body":
+            return own
+        turn = self.turns["child"][..., k, :, :]
+        if axes == "parent":
+            turn = np.swapaxes(self.turns["parent"][..., k, :, :], -1, -2) @ turn
+        return (turn[..., None, :, :] @ own.reshape(*own.shape[:-1], 2, 3)[..., None]).reshape(own.shape)
+
+    def unique(self, name: str) -> bool:
+        """Tell whether motion settles all components of the wrench at a joint or loop, in all states."""
+        if name not in self.names:
+            raise unknown_name("joint or loop", name, self.names)
+        return bool(self._whole[1][..., self.names.index(name), :].all())
+
+    def table(self, digits: int = 4) -> str:
+        """Return one state as text: joints down, wrenches across in the child's axes; ~ marks what is not unique."""
+        if self.joints.ndim != 2:
+            raise InputError(f"the loads are of states of shape {self.joints.shape[:-2]}; a table shows one of them")
+        return self._text(*self._whole, digits)
+
+    @property
+    def _whole(self) -> tuple[Numbers, Flags]:
+        flags = np.concatenate([self.unique_joints, self.unique_cuts], axis=-2)
+        return np.concatenate([self.joints, self.cuts], axis=-2), flags
+
+    def _text(self, wrenches: Numbers, flags: Flags, digits: int) -> str:
+        noise = 1e-13 * np.abs(wrenches).max(initial=0.0)  # what is left of a zero
+        labels = [*self.joint_names, *(f"{name} (cut)" for name in self.loop_names)]
+        first = max([len("joint"), *map(len, labels)])
+        heads = [f"{letter}_{axis} [{unit}]" for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz"]
+        width = max(len(heads[0]), digits + 8) + 1
+        lines = [f"{'joint':<{first}}" + "".join(f"{head:>{width}}" for head in heads)]
+        for label, w, unique in zip(labels, np.where(np.abs(wrenches) <= noise, 0.0, wrenches), flags, strict=True):
+            cells = [f"{x:.{digits}g}{' ' if u else '~'}" for x, u in zip(w, unique, strict=True)]
+            lines.append(f"{label:<{first}}" + "".join(f"{cell:>{width}}" for cell in cells))
+        if not flags.all():
+            lines.append("~ shared by the joints' compliance: motion alone does not settle it.")
+        return "\n".join(line.rstrip() for line in lines)
+
+    def __str__(self) -> str:
+        """Return the table; of many states, that of the largest size of each component."""
+        if self.joints.ndim == 2:
+            return self.table()
+        wrenches, flags = self._whole
+        states = tuple(range(wrenches.ndim - 2))
+        largest = np.fmax.reduce(np.abs(wrenches), axis=states, initial=0.0)
+        count = int(np.prod(wrenches.shape[:-2]))
+        return f"largest sizes in {count} states\n" + self._text(largest, np.logical_and.reduce(flags, axis=states), 4)
+
+
+def loads(
+    system: Any,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    tau: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    actuated: str | Iterable[str] | None = None,
+    wrenches: ArrayLike | None = None,
+    share: Share | None = None,
+    tol: float = 1e-6,
+) -> Loads:
+    """Return the reactions at all joints and loops, under torques `tau` [..., nv] or for a motion `qdd` [..., nv].
+
+    Without either, no torque acts. A motion of a closed mechanism needs the names of the `actuated` joints, whose
+    torques `actuation` finds. External `wrenches` [..., nb, 6] are in body axes; `share` has compliances by joint or
+    loop.
+    """
+    options = {} if wrenches is None else {"wrenches": wrenches}
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    if qdd is not None:
+        if tau is not None:
+            raise InputError("both tau and qdd are given; give the torques, or the motion that they must make")
+        if actuated is None and system.closures:
+            raise InputError("a motion qdd of a closed mechanism needs actuated=[...]: the joints that drive it")
+        names = [j.name for j in system.joints] if actuated is None else actuated
+        found = actuation(system, q, qd, qdd, names, share=share, wrenches=wrenches, tol=tol)
+        made, torques, multipliers = np.asarray(qdd, dtype=float), found.tau, found.multipliers
+        if not found.achieved.all():
+            raise InputError(f"the actuators cannot make this motion ({found}); give tau, or actuate more joints")
+    else:
+        if actuated is not None:
+            raise InputError("actuated names the joints that make a motion; it goes with qdd")
+        torques = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
+        made = np.asarray(system.forward_dynamics(q, qd, torques, **options), dtype=float)
+        multipliers = np.asarray(system._with("multipliers", **options)(q, qd, torques), dtype=float)
+    lead = multipliers.shape[:-1]
+    q, qd, made, torques = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, qd, made, torques))
+    at, poses = split(system, q), np.asarray(system.poses(q), dtype=float)
+    if qdd is None:
+        require_closed(system, at, q, qd, None, tol)
+    T = transmission(system.mechanism, poses)
+    if qdd is None and (at.rank < at.J.shape[-2]).any():
+        rough = carried(system, T, q, qd, made, multipliers, wrenches)
+        multipliers = shared(system.mechanism, at, T, rough, multipliers, share)
+    return _loads(
+        system, at, T, poses, carried(system, T, q, qd, made, multipliers, wrenches), multipliers, made, torques
+    )
+
+
+def _loads(system: Any, at: Split, T: Numbers, poses: Numbers, wrenches: Numbers, multipliers, qdd, tau) -> Loads:
+    nb = len(system.bodies)
+    unique = _settled(at, T)
+    joints = [((j.parent, Placement()), (j.child, Placement())) for j in system.joints]
+    cuts = [
+        ((p.body_a, p.placement_a), (p.body_b, p.placement_b))
+        for p in resolved(system.mechanism.loops, system.mechanism.values())
+    ]
+    turns = {
+        side: np.stack(
+            [standing(system.mechanism, poses, *pair[k])[..., :3, :3] for pair in joints + cuts] or [np.eye(3)], axis=-3
+        )
+        for k, side in enumerate(("parent", "child"))
+    }
+    return Loads(
+        wrenches[..., :nb, :],
+        wrenches[..., nb:, :],
+        unique[..., :nb, :],
+        unique[..., nb:, :],
+        multipliers,
+        qdd,
+        tau,
+        tuple(j.name for j in system.joints),
+        tuple(p.name for p in system.mechanism.loops),
+        turns,
+    )
+
+
+def _settled(at: Split, T: Numbers) -> Flags:
+    """Return which components do not change with multipliers that no joint feels, [..., nb + nl, 6]."""
+    moved = np.linalg.norm(T @ at.idle[..., None, :, :], axis=-1)
+    units = np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
+    return moved <= PART * units

@@ -1,0 +1,180 @@
+"""Why loops do not close: which stay open and how far, whether what is held is the cause, and what would close."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import AssemblyError
+from ...model.mechanism import resolved
+from ..joint_entries import spoken
+from .independence import independent
+from .kinematics import CLOSED, LoopKinematics, Mask, Numbers
+
+MANY = 24
+"""Of more loops, none is left out to see whether the others close."""
+
+
+def misfit(
+    loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, tried: list[Numbers], tolerance: float
+) -> AssemblyError:
+    """Return the error of loops that stay open from every start; `tried` are the best positions, the nearest first."""
+    best = min((_nearest(loops, x, degrees) for x in tried[:3]), key=lambda x: _cost(loops, x))
+    gap = loops.gap(best)
+    if gap <= CLOSED:
+        return AssemblyError(
+            f"the loops close to {gap:.1e} only, and {tolerance:.1e} is asked",
+            where=loops.mechanism.name,
+            remedy=f"ask for a tolerance of {_next_power(gap):.0e}; rounding, or a singular position, allows no less",
+        )
+    free = None if not degrees.any() else _closed_somehow(loops, [q, *tried[:3]])
+    if free is not None:
+        return _held_is_the_cause(loops, q, best, at, degrees, free)
+    best = min((_nearest(loops, x, np.zeros_like(degrees)) for x in (best, q)), key=lambda x: _cost(loops, x))
+    return _loops_contradict(loops, q, best, degrees)
+
+
+def _held_is_the_cause(
+    loops: LoopKinematics, q: Numbers, best: Numbers, at: Mask, degrees: Mask, free: Numbers
+) -> AssemblyError:
+    """Return the error of loops that close where nothing is held."""
+    mobility, count = loops.motions(free).mobility, int(degrees.sum())
+    held = ", ".join(loops.shown(k, q[k]) for k in np.flatnonzero(at).tolist())
+    what = f"with {held} held, {_open(loops, best)}; with nothing held the loops close"
+    if not mobility:
+        remedy = "hold nothing"
+        what += ", but only where they lock the mechanism: its mobility is 0"
+        return AssemblyError(what, where=loops.mechanism.name, remedy=remedy)
+    if count > mobility:
+        what += f". {count} degrees of freedom are held and the mechanism has {mobility}"
+        return AssemblyError(what, where=loops.mechanism.name, remedy=_fewer(loops, q, at, degrees, free))
+    closest, closes = _closest_hold(loops, q, at, degrees, free)
+    changed = np.flatnonzero(at & (closest != q)).tolist()
+    near = [f"{loops.shown(k, closest[k])} instead of {q[k]:.6g}" for k in changed]
+    return AssemblyError(
+        what,
+        where=loops.mechanism.name,
+        remedy=f"{'nearest' if closes else 'about the nearest'}: hold {', '.join(near)}",
+    )
+
+
+def _fewer(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Numbers) -> str:
+    """Return which of the held joints to hold, and where the others are then."""
+    wanted = [loops.labels[k] for k in np.flatnonzero(degrees)]
+    names = independent(loops.system, free, parameters=loops.parameters, prefer=wanted).names
+    text = f"hold only {', '.join(names)}"
+    kept = np.isin(loops.labels, names) & degrees
+    found, gap = loops.close(q, kept)
+    same = loops.mechanism.nq == loops.mechanism.nv  # else entries of q and qd are not the same
+    if gap > CLOSED or not same:
+        return text
+    rest = [loops.shown(k, found[k]) for k in np.flatnonzero(at & ~kept).tolist()]
+    return f"{text}: then {', '.join(rest)}"
+
+
+def _loops_contradict(loops: LoopKinematics, q: Numbers, best: Numbers, degrees: Mask) -> AssemblyError:
+    """Return the error of loops that close nowhere, with those whose absence would let the others close."""
+    what = f"at best{', whatever is held' if degrees.any() else ''}, {_open(loops, best)}"
+    groups = loops.groups
+    culprits = []
+    if 1 < len(groups) <= MANY:
+        rows = np.arange(len(loops.units))
+        for name, at in groups:
+            others = np.delete(rows, at)
+            starts = [best, q]
+            if any(loops.close(x, np.zeros_like(degrees), others)[1] <= CLOSED for x in starts):
+                culprits.append(name)
+    if len(culprits) > 1:
+        what += f"; {spoken(culprits)} contradict each other: without any one of them the rest closes"
+    elif culprits:
+        what += f"; without {culprits[0]} the rest closes"
+    return AssemblyError(
+        what,
+        where=loops.mechanism.name,
+        remedy="check lengths, placements and axes of what stays open, or give a nearer guess (q_guess)",
+    )
+
+
+def _open(loops: LoopKinematics, q: Numbers) -> str:
+    """Return the loops that are open, with their gaps, and of rods how near their ends come."""
+    values, out = loops.mechanism.values(), []
+    rods = {f"loop {x.name!r}": x for x in resolved(loops.mechanism.loops, values) if x.kind == "rod"}
+    residual = loops.residual(q)
+    for (name, at), gap in zip(loops.groups, loops.gaps(q), strict=True):
+        if max(gap.distance, gap.angle) <= CLOSED:
+            continue
+        text = str(gap).replace(" by ", " stays open by ", 1)
+        if name in rods:
+            length = rods[name].length
+            text += f" (its ends are {length + residual[at][0]:.6g} m apart, its length is {length:.6g} m)"
+        out.append(text)
+    return spoken(out)
+
+
+def _closed_somehow(loops: LoopKinematics, tried: list[Numbers]) -> Numbers | None:
+    """Return a closed position with nothing held, from the first start that leads to one."""
+    from .assembly import starts
+
+    nothing = np.zeros(loops.mechanism.nv, dtype=bool), np.zeros(loops.mechanism.nq, dtype=bool)
+    for q in (*tried, *starts(loops, tried[0], nothing[1], nothing[0])):
+        found, gap = loops.close(q, nothing[0])
+        if gap <= CLOSED:
+            return found
+    return None
+
+
+def _closest_hold(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Numbers) -> tuple[Numbers, bool]:
+    """Return coordinates whose held ones are as near as possible to those of q, and whether the loops close there.
+
+    The nearest are often where the mechanism is stretched out, and a last digit decides whether it closes: so they are
+    rounded, and moved on by a thousandth where that helps.
+    """
+    from scipy.optimize import least_squares
+
+    x = np.zeros(loops.mechanism.nv)
+    for weight in (1e1, 1e3, 1e5):
+
+        def cost(x: Numbers, weight: float = weight) -> Numbers:
+            there = loops.move(free, x)
+            return np.concatenate([weight * loops.residual(there) / loops.units, loops.step(q, there)[degrees]])
+
+        x = least_squares(cost, x, x_scale=1.0, max_nfev=200).x
+    near, _ = loops.close(loops.move(free, x), np.zeros_like(degrees))
+    for further in (0.0, 1e-4, 1e-3, 1e-2):
+        moved = near + further * (near - q)
+        wanted = np.where(at, [_rounded(v) for v in moved], near)
+        if loops.close(wanted, degrees)[1] <= CLOSED:
+            return wanted, True
+    return near, False
+
+
+def _nearest(loops: LoopKinematics, q: Numbers, degrees: Mask) -> Numbers:
+    """Return a position nearby where the gaps are least, with what is held in place."""
+    from scipy.optimize import least_squares
+
+    free = ~degrees
+    if not free.any() or not np.isfinite(loops.residual(q)).all():
+        return q
+
+    def there(x: Numbers) -> Numbers:
+        step = np.zeros(len(degrees))
+        step[free] = x
+        return loops.move(q, step)
+
+    found = least_squares(lambda x: loops.residual(there(x)) / loops.units, np.zeros(int(free.sum())), max_nfev=200)
+    return there(found.x)
+
+
+def _cost(loops: LoopKinematics, q: Numbers) -> float:
+    size = float(np.linalg.norm(loops.residual(q) / loops.units))
+    return size if math.isfinite(size) else math.inf
+
+
+def _rounded(x: Any) -> float:
+    return float(f"{x:.5g}")
+
+
+def _next_power(x: float) -> float:
+    return 10.0 ** math.ceil(math.log10(max(x, 1e-16)))

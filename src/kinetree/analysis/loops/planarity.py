@@ -1,0 +1,31 @@
+"""Whether a mechanism is planar: all turns about one direction, all shifts across it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...model.mechanism import resolved
+from .kinematics import LoopKinematics, Numbers
+
+PARALLEL = 1e-9
+
+
+def planar(loops: LoopKinematics) -> bool:
+    """Tell whether every joint turns about one direction, or shifts across it, at any position."""
+    mechanism = loops.mechanism
+    q, _ = loops.system.random_state(5)
+    normals: list[Numbers] = []
+    shifts: list[Numbers] = []
+    for joint, pose in zip(resolved(mechanism.joints, mechanism.values()), loops.call("poses", q), strict=True):
+        axis = pose[:3, :3] @ np.array(joint.axis, dtype=float)
+        axis /= np.linalg.norm(axis)
+        if joint.kind in ("revolute", "planar"):
+            normals.append(axis)
+        elif joint.kind == "prismatic":
+            shifts.append(axis)
+        elif joint.kind != "fixed":
+            return False
+    if not normals:
+        return False
+    turns = all(np.linalg.norm(np.cross(n, normals[0])) < PARALLEL for n in normals)
+    return turns and all(abs(s @ normals[0]) < PARALLEL for s in shifts)

@@ -1,0 +1,121 @@
+"""Equations that say nothing new, and the reactions that rigid bodies leave open because of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...compiler.lower.loop_pattern import random_coordinates
+from ...compiler.lower.sweeps import Tree
+from ...dynamics.closure import rows as equations_of
+from .kinematics import LoopKinematics, Numbers
+
+IDLE = 1e-10
+"""A row of J this small beside the largest, wherever the joints are, is one that vanishes."""
+SHARE = 1e-6
+"""Coefficients, multipliers and wrenches that are smaller beside the largest are none."""
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """An equation that follows from others: which, and with which coefficients, lengths in parts of the mechanism's."""
+
+    equation: int
+    of: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """Equations that hold by themselves (`idle`), those that follow from others, and what cannot be told of forces.
+
+    `open` are the equations whose multipliers are not unique although they matter to the motion, `joints` the joints
+    whose reactions share in that; `idle_joints` are those whose reactions are not unique because of idle equations.
+    """
+
+    idle: tuple[int, ...]
+    dependent: tuple[Dependence, ...]
+    open: tuple[int, ...]
+    joints: tuple[str, ...]
+    idle_joints: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of equations that say nothing new."""
+        return len(self.idle) + len(self.dependent)
+
+
+def redundancy(loops: LoopKinematics, q: Numbers) -> Redundancy:
+    """Return what is redundant at a position, which should be a usual one."""
+    count = len(loops.mechanism.closures)
+    kept = _alive(loops)
+    idle = np.setdiff1d(np.arange(count), kept)
+    J = loops.jacobian(q)[kept]
+    chosen, dependent = _split(J)
+    found = []
+    for k in dependent:
+        shares = np.linalg.lstsq(J[chosen].T, J[k], rcond=None)[0] if chosen else np.zeros(0)
+        big = SHARE * max(1.0, np.abs(shares).max(initial=0.0))
+        of = tuple((int(kept[n]), float(x)) for n, x in zip(chosen, shares, strict=True) if abs(x) > big)
+        found.append(Dependence(int(kept[k]), of))
+    stresses = np.zeros((count, len(found)))
+    for column, dependence in enumerate(found):
+        stresses[dependence.equation, column] = 1.0
+        for k, x in dependence.of:
+            stresses[k, column] = -x
+    opened = tuple(int(k) for k in np.flatnonzero(np.abs(stresses).max(axis=1, initial=0.0) > SHARE))
+    return Redundancy(
+        tuple(int(k) for k in idle),
+        tuple(found),
+        opened,
+        _stressed(loops, q, stresses),
+        _stressed(loops, q, np.eye(count)[:, idle]),
+    )
+
+
+def _alive(loops: LoopKinematics) -> NDArray[np.int64]:
+    """Return the equations that joints have a part in, at some position of the tree; the others hold by themselves."""
+    rng = np.random.default_rng(1)
+    sizes = np.zeros(len(loops.mechanism.closures))
+    for _ in range(3):
+        J = loops.jacobian(np.array(random_coordinates(loops.mechanism, rng)))
+        sizes = np.maximum(sizes, np.linalg.norm(J, axis=1))
+    return np.flatnonzero(sizes > IDLE * sizes.max(initial=0.0))
+
+
+def _split(J: Numbers) -> tuple[list[int], list[int]]:
+    """Return rows that are independent and those that depend on rows before them, in their order."""
+    chosen, dependent = [], []
+    basis, largest = np.zeros((0, J.shape[1])), np.linalg.norm(J, axis=1).max(initial=0.0)
+    for k, row in enumerate(J):
+        left = row - basis.T @ (basis @ row)
+        left = left - basis.T @ (basis @ left)
+        size = np.linalg.norm(left)
+        if size > SHARE * largest:
+            chosen.append(k)
+            basis = np.vstack([basis, left / size])
+        else:
+            dependent.append(k)
+    return chosen, dependent
+
+
+def _stressed(loops: LoopKinematics, q: Numbers, stresses: Numbers) -> tuple[str, ...]:
+    """Return the joints that carry multipliers [equations, count] of which no joint's torque feels anything."""
+    inputs = {"q": [float(x) for x in q]}
+    if loops.parameters is not None:
+        inputs["parameters"] = [float(x) for x in np.asarray(loops.parameters)]
+    tree = Tree(loops.mechanism, inputs)
+    rows = equations_of(tree)
+    carried: dict[str, Numbers] = {}
+    for k in np.flatnonzero(np.abs(stresses).max(axis=1, initial=0.0) > SHARE):
+        for chain, _, w in rows[k].wrenches:
+            for i in reversed(chain):
+                wrench = np.array([*w.n, *(loops.length * x for x in w.f)], dtype=float)
+                share = np.outer(wrench, stresses[k] / loops.units[k])
+                carried[i.joint.name] = carried.get(i.joint.name, 0.0) + share
+                w = i.A.T @ w
+    largest = max((float(np.abs(x).max()) for x in carried.values()), default=0.0)
+    order = [j.name for j in loops.mechanism.joints]
+    found = [name for name, x in carried.items() if np.abs(x).max() > SHARE * largest]
+    return tuple(sorted(found, key=order.index))

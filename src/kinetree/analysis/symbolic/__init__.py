@@ -1,0 +1,1 @@
+"""The equations of small mechanisms in symbols."""

@@ -1,0 +1,205 @@
+"""Sums of products, exactly: polynomials in symbols x and in e^(i x), with rational coefficients.
+
+A sine is (e^(ix) - e^(-ix)) / 2i, so that sin^2 + cos^2 = 1, sums of angles and every cancellation come out by
+themselves: two expressions are equal if and only if their terms are. Negative powers stand for division by a product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+from ...errors import InputError
+
+Monomial = tuple[tuple[str, int], ...]
+"""Powers of symbols by name, sorted; "~x" is e^(i x)."""
+Coefficient = tuple[Fraction, Fraction]
+"""Real and imaginary part."""
+
+TERMS = 20000
+"""A sum with more terms than this fills no textbook."""
+
+
+class Sum:
+    """A sum of monomials with complex coefficients; immutable."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: dict[Monomial, Coefficient]) -> None:
+        """Hold terms, none of which is zero."""
+        self.terms = terms
+        if len(terms) > TERMS:
+            raise InputError(f"the equations have more than {TERMS} terms; print those of a smaller mechanism")
+
+    @classmethod
+    def number(cls, x: Fraction | int) -> Sum:
+        """Return a number."""
+        return cls({(): (Fraction(x), Fraction(0))} if x else {})
+
+    @classmethod
+    def symbol(cls, name: str, power: int = 1) -> Sum:
+        """Return a symbol, or a power of it."""
+        return cls({((name, power),): (Fraction(1), Fraction(0))})
+
+    def __add__(self, other: Sum) -> Sum:
+        """Return the sum."""
+        out = dict(self.terms)
+        for monomial, (a, b) in other.terms.items():
+            re, im = out.get(monomial, (0, 0))
+            _put(out, monomial, re + a, im + b)
+        return Sum(out)
+
+    def __neg__(self) -> Sum:
+        """Return the opposite."""
+        return Sum({m: (-a, -b) for m, (a, b) in self.terms.items()})
+
+    def __sub__(self, other: Sum) -> Sum:
+        """Return the difference."""
+        return self + -other
+
+    def __mul__(self, other: Sum) -> Sum:
+        """Return the product."""
+        out: dict[Monomial, Coefficient] = {}
+        for m, (a, b) in self.terms.items():
+            for n, (c, d) in other.terms.items():
+                monomial = _times(m, n)
+                re, im = out.get(monomial, (0, 0))
+                _put(out, monomial, re + a * c - b * d, im + a * d + b * c)
+        return Sum(out)
+
+    def __truediv__(self, other: Sum) -> Sum:
+        """Return the quotient by a single product."""
+        if len(other.terms) != 1:
+            raise InputError("a quotient by a sum of terms has no short form; print functions without one")
+        ((monomial, (a, b)),) = other.terms.items()
+        size = a * a + b * b
+        return self * Sum({tuple((name, -power) for name, power in monomial): (a / size, -b / size)})
+
+    def cos(self) -> Sum:
+        """Return the cosine of whole multiples of symbols."""
+        return Sum(_halved(self._exponential(1), self._exponential(-1), Fraction(1)))
+
+    def sin(self) -> Sum:
+        """Return the sine of whole multiples of symbols."""
+        plus, minus = self._exponential(1), self._exponential(-1)
+        return Sum(_halved(plus, -minus, Fraction(0), Fraction(-1)))
+
+    def _exponential(self, sign: int) -> Sum:
+        """Return e^(+-i x)."""
+        powers = []
+        for monomial, (a, b) in self.terms.items():
+            whole = len(monomial) == 1 and monomial[0][1] == 1 and b == 0 and a.denominator == 1
+            if not whole:
+                raise InputError("an angle that is no sum of whole multiples of coordinates and parameters")
+            powers.append((f"~{monomial[0][0]}", sign * int(a)))
+        return Sum({tuple(sorted(powers)): (Fraction(1), Fraction(0))})
+
+    def harmonics(self) -> Iterator[tuple[dict[str, int], str, dict[Monomial, Fraction]]]:
+        """Yield (multiples of angles, "cos" or "sin", coefficient as real terms), constants first.
+
+        c e^(ix) and its conjugate together are 2 Re c cos x - 2 Im c sin x.
+        """
+        cosines: dict[Monomial, dict[Monomial, Fraction]] = {}
+        sines: dict[Monomial, dict[Monomial, Fraction]] = {}
+        for monomial, (a, b) in self.terms.items():
+            angle = tuple((name[1:], power) for name, power in monomial if name[0] == "~")
+            rest = tuple((name, power) for name, power in monomial if name[0] != "~")
+            if not angle:
+                cosines.setdefault((), {})[rest] = a
+            elif _leading(angle) > 0:  # its conjugate is the other half
+                if a:
+                    cosines.setdefault(angle, {})[rest] = 2 * a
+                if b:
+                    sines.setdefault(angle, {})[rest] = -2 * b
+        for angle in sorted({*cosines, *sines}, key=lambda x: (len(x), x)):
+            for what, group in (("cos", cosines), ("sin", sines)):
+                if angle in group:
+                    yield dict(angle), what, group[angle]
+
+    def products(self, keep: str) -> Sum:
+        """Return the sum in powers of cosines and sines of single angles, named "cos x" and "sin x".
+
+        Of even powers the function `keep` stays: sin^2 = 1 - cos^2, or the reverse.
+        """
+        out = Sum({})
+        for monomial, coefficient in self.terms.items():
+            rest = tuple((name, power) for name, power in monomial if name[0] != "~")
+            product = Sum({rest: coefficient})
+            for name, power in monomial:
+                if name[0] == "~":
+                    product = product * _power_of_exponential(name[1:], power, keep)
+            out = out + product
+        return out
+
+
+@lru_cache(maxsize=1000)
+def _power_of_exponential(name: str, power: int, keep: str) -> Sum:
+    """Return (cos x + i sin x)^power with at most one factor of the function that is not kept."""
+    kept, other = Sum.symbol(f"{keep} {name}"), Sum.symbol(f"{'sin' if keep == 'cos' else 'cos'} {name}")
+    square = Sum.number(1) - kept * kept
+    cosine, sine = (kept, other) if keep == "cos" else (other, kept)
+    imaginary = Sum({(): (Fraction(0), Fraction(1 if power > 0 else -1))})
+    out = Sum.number(1)
+    for _ in range(abs(power)):
+        out = out * (cosine + imaginary * sine)
+        out = _without_square(out, other, square)
+    return out
+
+
+def _without_square(x: Sum, other: Sum, square: Sum) -> Sum:
+    ((name, _),) = next(iter(other.terms))
+    out = Sum({})
+    for monomial, coefficient in x.terms.items():
+        power = dict(monomial).get(name, 0)
+        if power < 2:
+            out = out + Sum({monomial: coefficient})
+        else:
+            out = out + Sum({tuple((n, k) for n, k in monomial if n != name): coefficient}) * square
+    return out
+
+
+def exact(x: float, make: Callable[[Fraction, bool], Sum] | None = None) -> Sum:
+    """Return the number that a float was meant to be: a short fraction, or the root of one, or its decimals.
+
+    A root is passed to `make` with its square, which returns a symbol for it.
+    """
+    plain = _short(x, 10000)
+    if plain is not None:
+        return Sum.number(plain)
+    square = _short(x * x, 100)
+    if square is not None and make is not None:
+        return make(square, x < 0)
+    return Sum.number(Fraction(repr(x)))
+
+
+def _short(x: float, denominator: int) -> Fraction | None:
+    fraction = Fraction(x).limit_denominator(denominator)
+    return fraction if math.isclose(float(fraction), x, rel_tol=1e-15, abs_tol=0.0) or fraction == x else None
+
+
+def _leading(angle: Monomial) -> int:
+    """Return the sign of an angle's last coordinate: of x and -x one is named."""
+    return angle[-1][1]
+
+
+def _put(out: dict[Monomial, Coefficient], monomial: Monomial, re: Fraction, im: Fraction) -> None:
+    if re or im:
+        out[monomial] = (re, im)
+    else:
+        out.pop(monomial, None)
+
+
+def _times(m: Monomial, n: Monomial) -> Monomial:
+    if not m or not n:
+        return m or n
+    powers = dict(m)
+    for name, power in n:
+        powers[name] = powers.get(name, 0) + power
+    return tuple(sorted((name, power) for name, power in powers.items() if power))
+
+
+def _halved(a: Sum, b: Sum, re: Fraction, im: Fraction = Fraction(0)) -> dict[Monomial, Coefficient]:
+    half = Sum({(): (re / 2, im / 2)})
+    return ((a + b) * half).terms

@@ -1,0 +1,1 @@
+"""Verification: every route to the equations of motion, side by side."""

@@ -1,0 +1,83 @@
+"""The referee of closed mechanisms: accelerations with the loops closed, by dense equations and by other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ...errors import AssemblyError, ModelError
+from ...formulations.closed_system import ClosedEquations, closed_equations
+from ...model.mechanism import Mechanism
+from .referee import Comparison, Row
+from .routes import NotRun, Numbers
+
+Solve = Callable[[Numbers, Numbers, Numbers], Numbers]
+
+
+def closed_rows(system: Any, states: int, tol: float, rng: np.random.Generator) -> tuple[Row, ...]:
+    """Compare forward dynamics on closed states with what knows loops: a row each, qdd its only quantity.
+
+    The bound is tol times the condition of the inertia matrix and the squared one of J, both scaled by the masses.
+    """
+    mechanism = system.mechanism
+    routes: list[tuple[str, str, Callable[[Mechanism], Solve]]] = [
+        ("loops", "dense equations with multipliers [Saha2013] (50)-(54)", _dense),
+        ("pin-loops", "Pinocchio's constraint dynamics", _pinocchio),
+    ]
+    try:
+        samples = [_sample(system, rng) for _ in range(states)]
+    except (AssemblyError, ModelError) as error:
+        return tuple(Row(name, what, {}, reason=str(error)) for name, what, _ in routes)
+    return tuple(_row(mechanism, name, what, prepare, samples, tol) for name, what, prepare in routes)
+
+
+def _sample(system: Any, rng: np.random.Generator) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return a closed state away from the guess, torques, and the accelerations that the compiled page gives it."""
+    start = system.assemble()
+    away = system.closing_speed(start, rng.normal(size=system.nv))
+    q = system.assemble(system.integrate(start, 0.2 * away / max(1.0, float(np.abs(away).max()))))
+    qd, tau = system.closing_speed(q, rng.normal(size=system.nv)), rng.normal(size=system.nv)
+    return q, qd, tau, system.forward_dynamics(q, qd, tau)
+
+
+def _row(mechanism: Mechanism, name: str, what: str, prepare, samples, tol: float) -> Row:
+    worst: Comparison | None = None
+    try:
+        solve = prepare(mechanism)
+        for q, qd, tau, mine in samples:
+            e = closed_equations(mechanism, q, qd)
+            size = max(1.0, float(np.abs(mine).max()), float(np.abs(np.linalg.solve(e.I, tau - e.h)).max()))
+            apart = float(np.abs(solve(q, qd, tau) - mine).max()) / size
+            new = Comparison(apart, tol * condition(e))
+            worst = new if worst is None or new.ratio > worst.ratio else worst
+    except (NotRun, ModelError) as error:
+        return Row(name, what, {}, reason=str(error))
+    except Exception as error:  # a route may fail in any way; its row says so, and the others still run
+        return Row(name, what, {}, failure=f"{type(error).__name__}: {error}")
+    return Row(name, what, {} if worst is None else {"qdd": worst})
+
+
+def condition(e: ClosedEquations) -> float:
+    """Return the condition of accelerations with loops: that of I, and of J I^-1 J^T where it is not singular."""
+    scale = 1 / np.sqrt(np.diag(e.I))
+    sizes = np.linalg.svd(e.J * scale, compute_uv=False)
+    real = sizes[sizes > 1e-7 * sizes.max(initial=0.0)]
+    squared = (real.max(initial=1.0) / real.min(initial=1.0)) ** 2 if len(real) else 1.0
+    return float(np.linalg.cond(scale[:, None] * e.I * scale) * squared)
+
+
+def _dense(mechanism: Mechanism) -> Solve:
+    return lambda q, qd, tau: closed_equations(mechanism, q, qd).acceleration(tau)
+
+
+def _pinocchio(mechanism: Mechanism) -> Solve:
+    if mechanism.couplings:
+        raise NotRun("Pinocchio's constraints have no couplings")
+    try:
+        peer = import_module(".peers.pinocchio_loops", __package__)
+    except ModuleNotFoundError as error:
+        raise NotRun(f"{error.name} is not installed") from None
+    return peer.closed_dynamics(mechanism)

@@ -1,0 +1,202 @@
+"""MuJoCo as a route: a Mechanism written as MJCF text, with MuJoCo's speeds turned into ours."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from ....algebra.vectors import from_moments
+from ....model.mechanism import Mechanism, resolved
+from ....model.parts import Joint, Placement
+from ..routes import Answers, NotRun, Solver, State
+from ._axes import TURN, steps
+
+mujoco: Any = import_module("mujoco")
+
+Numbers = np.ndarray
+
+
+def prepare(mechanism: Mechanism) -> Solver:
+    """Return what answers for a state; the model is compiled once. Raises NotRun where MuJoCo refuses it."""
+    joints = resolved(mechanism.joints, mechanism.values())
+    try:
+        with _quiet():
+            model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
+    except ValueError as error:
+        raise NotRun("MuJoCo refuses it: " + " ".join(str(error).split())) from None
+    data = mujoco.MjData(model)
+    bodies = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, _name(body.name)) for body in mechanism.bodies]
+
+    def solve(s: State) -> Answers:
+        qpos, B, drift = _speeds(joints, s)
+        data.qpos[:], data.qvel[:] = qpos, 0.0
+        data.xfrc_applied[:] = data.qfrc_applied[:] = 0.0
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        gravity = B.T @ data.qfrc_bias
+        M = _inertia(model, data)
+        external = B.T @ _external(model, data, bodies, s.wrenches)
+        data.qvel[:] = B @ s.qd
+        mujoco.mj_fwdVelocity(model, data)
+        bias = B.T @ (data.qfrc_bias + M @ drift) - external
+        data.qacc[:] = B @ s.qdd + drift
+        mujoco.mj_inverse(model, data)
+        tau = B.T @ data.qfrc_inverse - external
+        qdd = None
+        if s.invertible:
+            data.qfrc_applied[:] = np.linalg.solve(B.T, s.tau + external)
+            with _quiet():
+                mujoco.mj_forward(model, data)
+            qdd = np.linalg.solve(B, data.qacc - drift)
+        return Answers(tau, B.T @ M @ B, gravity, bias, qdd)
+
+    return solve
+
+
+@contextmanager
+def _quiet():
+    """Keep MuJoCo from warning of singular states on stderr and in a file; one is harmless in coordinates of no use."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def mjcf(mechanism: Mechanism) -> str:
+    """Return the MJCF text of a mechanism's tree: bodies, joints and inertias; raises NotRun for what it cannot say."""
+    values = mechanism.values()
+    children: dict[int, list[int]] = {}
+    for i, parent in enumerate(mechanism.parents):
+        children.setdefault(parent, []).append(i)
+    out: list[str] = []
+    stack: list[int | str] = list(reversed(children.get(-1, [])))
+    while stack:
+        i = stack.pop()
+        if isinstance(i, str):
+            out.append(i)
+            continue
+        body, joint = resolved(mechanism.bodies[i], values), resolved(mechanism.joints[i], values)
+        out.append(f"<body name={quoteattr(_name(body.name))}{_place(joint.placement)}>")
+        out += _joints(joint, mechanism.parents[i])
+        principal, axes = np.linalg.eigh(np.array(from_moments(body.inertia), dtype=float))
+        axes = axes * np.sign(np.linalg.det(axes))
+        if body.mass or principal.any():
+            out.append(
+                f'<inertial pos="{_text(body.com)}" quat="{_text(_quaternion(axes))}" mass="{float(body.mass)!r}" '
+                f'diaginertia="{_text(principal)}"/>'
+            )
+        stack.append("</body>")
+        stack += reversed(children.get(i, []))
+    gravity = _text(resolved(mechanism.gravity, values))
+    return (
+        f"<mujoco model={quoteattr(mechanism.name)}>"
+        '<compiler angle="radian" autolimits="false" inertiafromgeom="false"/>'
+        f'<option gravity="{gravity}"><flag contact="disable" constraint="disable"/></option>'
+        f"<worldbody>{''.join(out)}</worldbody></mujoco>"
+    )
+
+
+def _joints(joint: Any, parent: int) -> list[str]:
+    armature = joint.armature or ()
+    if joint.kind == "fixed":
+        return []
+    if joint.kind == "helical":
+        raise NotRun(f"MuJoCo has no helical joint (joint {joint.name!r})")
+    if joint.kind == "free":
+        if parent >= 0:
+            raise NotRun(f"MuJoCo has free joints on the ground alone (joint {joint.name!r})")
+        if any(armature):
+            raise NotRun(f"MuJoCo's armature of a free joint is along the ground's axes (joint {joint.name!r})")
+        return ['<joint type="free"/>']
+    if joint.kind == "spherical":
+        if len(set(armature)) > 1:
+            raise NotRun(f"MuJoCo has one armature for all axes of a ball joint (joint {joint.name!r})")
+        return [f'<joint type="ball" armature="{float(armature[0]) if armature else 0.0!r}"/>']
+    single = steps(joint)
+    return [
+        f'<joint type="{"hinge" if what == TURN else "slide"}" axis="{_text(axis)}" armature="{float(a)!r}"/>'
+        for (what, axis), a in zip(single, armature or (0.0,) * len(single), strict=True)
+    ]
+
+
+def _speeds(joints: tuple[Joint, ...], s: State) -> tuple[Numbers, Numbers, Numbers]:
+    """Return qpos, and B and drift of MuJoCo's speeds and accelerations: qvel = B qd, qacc = B qdd + drift.
+
+    They differ for free joints alone: qvel = (R v, omega) with v in the ground's axes, so that qacc has R (omega x v).
+    MuJoCo's pose of a free body is that in the ground, whatever the joint's placement; quaternions are (w, x, y, z).
+    """
+    n = len(s.qd)
+    qpos, B, drift = np.zeros(len(s.q)), np.eye(n), np.zeros(n)
+    at_q = at_v = 0
+    for joint in joints:
+        if joint.kind == "free":
+            q = s.q[at_q : at_q + 7]
+            R0, place = np.array(joint.placement.rotation, float), np.array(joint.placement.translation, float)
+            R = R0 @ _matrix(q[3:])
+            qpos[at_q : at_q + 7] = [*(place + R0 @ q[:3]), *_quaternion(R)]
+            w, v = s.qd[at_v : at_v + 3], s.qd[at_v + 3 : at_v + 6]
+            B[at_v : at_v + 6, at_v : at_v + 6] = 0.0
+            B[at_v : at_v + 3, at_v + 3 : at_v + 6] = R
+            B[at_v + 3 : at_v + 6, at_v : at_v + 3] = np.eye(3)
+            drift[at_v : at_v + 3] = R @ np.cross(w, v)
+            at_q, at_v = at_q + 7, at_v + 6
+        elif joint.kind == "spherical":
+            x, y, z, w = s.q[at_q : at_q + 4]
+            qpos[at_q : at_q + 4] = [w, x, y, z]
+            at_q, at_v = at_q + 4, at_v + 3
+        elif joint.kind != "fixed":
+            count = len(steps(joint))
+            qpos[at_q : at_q + count] = s.q[at_q : at_q + count]
+            at_q, at_v = at_q + count, at_v + count
+    return qpos, B, drift
+
+
+def _inertia(model, data) -> Numbers:
+    columns = np.zeros((model.nv, model.nv))
+    for k, e in enumerate(np.eye(model.nv)):
+        mujoco.mj_mulM(model, data, columns[k], e)
+    return columns.T
+
+
+def _external(model, data, bodies: list[int], wrenches: Numbers) -> Numbers:
+    """Return the sum of J^T w over the bodies, with wrenches in their frames at their origins."""
+    total = np.zeros(model.nv)
+    turning, sliding = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    for number, w in zip(bodies, wrenches, strict=True):
+        R = data.xmat[number].reshape(3, 3)
+        mujoco.mj_jacBody(model, data, sliding, turning, number)
+        total += turning.T @ (R @ w[:3]) + sliding.T @ (R @ w[3:])
+    return total
+
+
+def _name(body: str) -> str:
+    """Return a body's name there, where "world" is taken."""
+    return f"body {body}"
+
+
+def _place(placement: Placement) -> str:
+    rotation = np.array(placement.rotation, dtype=float)
+    return f' pos="{_text(placement.translation)}" quat="{_text(_quaternion(rotation))}"'
+
+
+def _text(numbers) -> str:
+    return " ".join(repr(float(x)) for x in numbers)
+
+
+def _matrix(q: Numbers) -> Numbers:
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_quat(q).as_matrix()
+
+
+def _quaternion(R: Numbers) -> Numbers:
+    from scipy.spatial.transform import Rotation
+
+    x, y, z, w = Rotation.from_matrix(R).as_quat()
+    return np.array([w, x, y, z])

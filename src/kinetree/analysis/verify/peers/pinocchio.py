@@ -1,0 +1,117 @@
+"""Pinocchio as a route: a model built joint by joint from a Mechanism."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ....algebra.vectors import from_moments
+from ....joints import kind
+from ....model.mechanism import Mechanism, resolved
+from ....model.parts import Body, Joint, Placement
+from ..routes import Answers, NotRun, Solver, State
+from ._axes import TURN, steps
+
+pin: Any = import_module("pinocchio")
+
+
+def prepare(mechanism: Mechanism) -> Solver:
+    """Return what answers for a state; the model is built once."""
+    model, carriers, order = build(mechanism)
+    data = model.createData()
+
+    def solve(s: State) -> Answers:
+        qd, qdd, tau = s.qd[order], s.qdd[order], s.tau[order]
+        zero = np.zeros(model.nv)
+        forces = _forces(model, carriers, s.wrenches)
+        upper = np.triu(np.array(pin.crba(model, data, s.q)))  # older versions fill the upper triangle alone
+        inertia = upper + np.triu(upper, 1).T
+        back = np.argsort(order)
+        return Answers(
+            tau=np.array(pin.rnea(model, data, s.q, qd, qdd, forces))[back],
+            I=inertia[np.ix_(back, back)],
+            gravity=np.array(pin.computeGeneralizedGravity(model, data, s.q))[back],
+            bias=np.array(pin.rnea(model, data, s.q, qd, zero, forces))[back],
+            qdd=np.array(pin.aba(model, data, s.q, qd, tau, forces))[back] if s.invertible else None,
+        )
+
+    return solve
+
+
+def build(mechanism: Mechanism) -> tuple[Any, list, np.ndarray]:
+    """Return the model, for each body its joint there with its place in it, and the order of speeds.
+
+    Speeds of a free joint are [v; omega] there, [omega; v] here. Bodies on fixed joints become parts of their parent.
+    """
+    model = pin.Model()
+    values = mechanism.values()
+    model.gravity.linear = np.array(resolved(mechanism.gravity, values), dtype=float)
+    carriers: list[tuple[int, Any]] = []
+    order: list[int] = []
+    armature: list[float] = []
+    for i, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
+        body, joint = resolved(body, values), resolved(joint, values)
+        parent = mechanism.parents[i]
+        above, place = carriers[parent] if parent >= 0 else (0, pin.SE3.Identity())
+        place = place * se3(joint.placement)
+        if joint.kind == "fixed":
+            carriers.append((above, place))
+        else:
+            made = _joint(joint)
+            number = model.addJoint(above, made, place, joint.name)
+            carriers.append((number, pin.SE3.Identity()))
+            mine = np.arange(len(order), len(order) + kind(joint.kind).NV)
+            shuffled = mine[[3, 4, 5, 0, 1, 2]] if joint.kind == "free" else mine
+            own = joint.armature or (0.0,) * len(mine)
+            armature += [own[k - mine[0]] for k in shuffled]
+            order += shuffled.tolist()
+        number, place = carriers[-1]
+        if number > 0:
+            model.appendBodyToJoint(number, _inertia(body), place)
+    model.armature = np.array(armature, dtype=float)
+    return model, carriers, np.array(order, dtype=int)
+
+
+def _inertia(body: Body) -> Any:
+    try:
+        return pin.Inertia(float(body.mass), np.array(body.com, float), np.array(from_moments(body.inertia), float))  # type: ignore[arg-type]
+    except (RuntimeError, ValueError) as error:
+        raise NotRun(f"Pinocchio refuses the inertia of body {body.name!r}: {error}") from None
+
+
+def _joint(joint: Joint) -> Any:
+    if joint.kind == "free":
+        return pin.JointModelFreeFlyer()
+    if joint.kind == "spherical":
+        return pin.JointModelSpherical()
+    if joint.kind == "helical":
+        axis = np.array(joint.axis, dtype=float)
+        return pin.JointModelHelicalUnaligned(axis / np.linalg.norm(axis), float(joint.pitch))  # type: ignore[arg-type]
+    single = [
+        pin.JointModelRevoluteUnaligned(axis) if what == TURN else pin.JointModelPrismaticUnaligned(axis)
+        for what, axis in steps(joint)
+    ]
+    if len(single) == 1:
+        return single[0]
+    whole = pin.JointModelComposite(len(single))
+    for one in single:
+        whole.addJoint(one)
+    return whole
+
+
+def se3(placement: Placement) -> Any:
+    """Return a placement as Pinocchio has it."""
+    return pin.SE3(np.array(placement.rotation, dtype=float), np.array(placement.translation, dtype=float))
+
+
+def _forces(model: Any, carriers: list, wrenches: np.ndarray) -> Any:
+    """Return the external forces at the joints' origins, in their frames."""
+    total = [pin.Force.Zero() for _ in range(model.njoints)]
+    for (number, place), w in zip(carriers, wrenches, strict=True):
+        if number > 0:
+            total[number] = total[number] + place.act(pin.Force(w[3:], w[:3]))
+    forces = pin.StdVec_Force()
+    forces.extend(total)
+    return forces

@@ -1,0 +1,1 @@
+"""The intermediate form: what is traced, and the Program that every target reads."""

@@ -1,0 +1,178 @@
+"""A mechanism and the name of an algorithm in, the Program out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...algebra.spatial import power
+from ...dynamics import ALGORITHMS
+from ...dynamics.products import NOTHING
+from ...errors import InputError, ModelError, unknown_name
+from ...joints import kind
+from ...model.mechanism import Mechanism, resolved
+from ...model.splitting import split_joints
+from ..ir.program import Array, Program
+from ..ir.trace import Trace
+from .loop_pattern import DEPENDENT_SINGLE
+from .sweeps import Tree
+
+UNROLLED = 64
+"""Up to so many bodies code is unrolled, if nothing else is asked for: beyond, it takes long to compile."""
+LOWERINGS = ("auto", "unrolled", "rolled")
+CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers", "closing_step", "closing_speed")
+"""Functions of the loops."""
+DRIVEN = ("forward_dynamics", "implicit_dynamics")
+"""Functions that loops are part of."""
+FEW, MANY = 128, 256
+"""The same in degrees of freedom for functions that loops are part of, where a mechanism has few loops for its size, as
+a hanging bridge has, or many: rolled, they are Python that calls rolled sweeps, for each equation."""
+
+
+def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
+    """Tell whether functions of a mechanism are rolled by default, those that loops are part of or (`closed`) not."""
+    count, equations = len(mechanism.bodies), len(mechanism.closures)
+    if not equations or closed is False:
+        return count > UNROLLED
+    return mechanism.nv > (MANY if 4 * equations > count else FEW)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compile: an algorithm with its options, straight-line ("unrolled") or by loops over bodies ("rolled")."""
+
+    name: str
+    frame: str | None = None
+    axes: str | None = None
+    wrenches: bool = False
+    dtype: str = "float64"
+    lowering: str = "auto"
+
+    def checked(self, mechanism: Mechanism) -> Request:
+        """Return the request with defaults filled in, or raise an error that says what is possible."""
+        if self.name not in ALGORITHMS:
+            raise unknown_name("function", self.name, ALGORITHMS)
+        algorithm = ALGORITHMS[self.name]
+        if algorithm.frame:
+            if self.frame is None:
+                raise InputError(f"{self.name} needs a frame: one of {', '.join(mechanism.frame_names)}")
+            mechanism.frame(self.frame)
+        elif self.frame is not None:
+            raise InputError(f"{self.name} takes no frame")
+        axes = self.axes or algorithm.axes
+        if self.axes is not None and algorithm.axes is None:
+            raise InputError(f"{self.name} has no choice of axes")
+        if axes not in (None, "body", "world"):
+            raise InputError(f"axes is {axes!r}; expected 'body' or 'world'")
+        if self.wrenches and not algorithm.wrenches:
+            raise InputError(f"{self.name} does not depend on external wrenches")
+        if self.dtype not in ("float64", "float32"):
+            raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
+        return Request(self.name, self.frame, axes, self.wrenches, self.dtype, self._lowered(mechanism))
+
+    def _lowered(self, mechanism: Mechanism) -> str:
+        """Return "unrolled" or "rolled"."""
+        if self.lowering not in LOWERINGS:
+            raise InputError(f"lowering is {self.lowering!r}; expected 'auto', 'unrolled' or 'rolled'")
+        if self.name in CLOSING and not mechanism.closures:
+            return "unrolled"  # there is nothing to compute
+        if self.lowering == "auto":
+            closed = self.name in (*CLOSING, *DRIVEN)
+            return "rolled" if is_long(mechanism, closed=closed) else "unrolled"
+        return self.lowering
+
+
+def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...], Array]:
+    """Return the inputs and the output of a request, with their shapes."""
+    algorithm = ALGORITHMS[request.name]
+    sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": len(mechanism.bodies), "nc": len(mechanism.closures)}
+    shapes: dict[str, tuple[str | int, ...]] = {
+        name: ("nq" if name in ("q", "q2") else "nv",) for name in algorithm.inputs
+    }
+    if request.wrenches:
+        shapes["wrenches"] = ("nb", 6)
+    inputs = [Array(name, _sized(shape, sizes)) for name, shape in shapes.items()]
+    if mechanism.free_parameters:
+        inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
+    return tuple(inputs), Array(algorithm.output, _sized(algorithm.shape, sizes))
+
+
+def build(mechanism: Mechanism, request: Request) -> Program:
+    """Trace the page of an algorithm on a mechanism."""
+    algorithm = ALGORITHMS[request.name]
+    inputs, output = signature(mechanism, request)
+    trace = Trace()
+    scalars = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    lean = algorithm.lumps and not mechanism.free_parameters
+    tree = lean_tree(mechanism, scalars) if lean else Tree(mechanism, scalars)
+    if request.dtype == "float32" and mechanism.closures:
+        tree.closing = replace(tree.closing, tolerance=DEPENDENT_SINGLE)
+    options = {"frame": request.frame} if algorithm.frame else {}
+    if algorithm.axes:
+        options["axes"] = request.axes
+    results = list(algorithm.page(tree, **options))
+    return Program.of_trace(request.name, inputs, (output,), trace, [results])
+
+
+def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> Tree:
+    """Return a tree for torques and accelerations alone: joints of several axes split, masses lumped.
+
+    Its bodies are not those of the mechanism, but its coordinates, speeds and torques are.
+    """
+    parts, origin = split_joints(mechanism)
+    if "wrenches" in inputs:
+        given, none = inputs["wrenches"], (0.0,) * 6
+        moved = [x for k in origin for x in (none if k is None else given[6 * k : 6 * k + 6])]
+        inputs = {**inputs, "wrenches": moved}
+    tree = Tree(parts, inputs)
+    tree.lump()
+    return tree
+
+
+def refuse_singular(mechanism: Mechanism, request: Request) -> None:
+    """Raise ModelError where an algorithm divides by inertias that are zero whatever the state."""
+    if ALGORITHMS[request.name].inverts and (joints := weightless_joints(mechanism)):
+        named = ", ".join(map(repr, joints))
+        raise ModelError(
+            f"{request.name} needs an invertible inertia matrix, but nothing that has inertia resists joint {named}",
+            where=f"mechanism {mechanism.name!r}",
+            remedy="give the bodies behind it mass and inertia, or the joint an armature",
+        )
+
+
+@lru_cache(maxsize=256)
+def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return the joints whose pivot in I = U D U^T vanishes in a general state: I is singular at every q.
+
+    The elimination of dynamics/forward.py on plain numbers, with each pivot compared to the composite body's.
+    """
+    rng = np.random.default_rng(1)
+    joints = resolved(mechanism.joints, mechanism.values()) if mechanism.parameters else mechanism.joints
+    q = [x for j in joints for x in kind(j.kind).random(j, rng)]
+    if len(mechanism.bodies) > UNROLLED:
+        from ..rolled.function import weightless  # which is quick for any number of bodies
+
+        return weightless(mechanism, q)
+    tree = Tree(mechanism, {"q": q})
+    out: list[str] = []
+    for i in tree.records:
+        i.Mtilde, i.Mhat = i.M, i.M.articulated()
+    for i in reversed(tree.records):
+        for pk, armature in reversed(list(zip(i.P.columns, i.armature, strict=True))):
+            psihat = i.Mhat @ pk
+            mhat = power(psihat, pk) + armature
+            if mhat <= NOTHING * (power(i.Mtilde @ pk, pk) + armature):
+                out.append(i.joint.name)
+                continue
+            i.Mhat = i.Mhat.without(pk, psihat, psihat * (1.0 / mhat), free=armature == 0)
+        i.parent.Mtilde += i.A.T @ i.Mtilde @ i.A
+        i.parent.Mhat += i.A.T @ i.Mhat @ i.A
+    return tuple(dict.fromkeys(reversed(out)))
+
+
+def _sized(shape, sizes) -> tuple[int, ...]:
+    return tuple(sizes.get(n, n) for n in shape)

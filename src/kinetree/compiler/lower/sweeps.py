@@ -1,0 +1,322 @@
+"""The tree that a page of sweeps runs on: records of bodies, and steps from parent to child and back.
+
+A step function sees only `i`, the record of a body, and `p`, that of its parent. Here every step is run once for each
+body on traced scalars (unrolled); nothing in a page depends on that.
+
+Each body has a working frame (frames.py), in which its joint's axis is z. Placements and masses are turned into it at
+trace time, where they are constants; what enters and leaves (wrenches, twists, poses) is turned at the border.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from ... import joints as joint_kinds
+from ... import loops as loop_kinds
+from ...algebra.mass import MassMatrix
+from ...algebra.propagation import Propagation
+from ...algebra.rotations import ONE, Planar, Rotation, constant, snapped
+from ...algebra.scalars import cos, is_number, sin
+from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
+from ...algebra.vectors import ZERO, Vector, add, cross, from_moments, matmul, neg, sub, times, transpose
+from ...model.mechanism import Mechanism, resolved
+from ...model.parts import GROUND, Frame, Placement
+from ...model.topology import path
+from .working_frames import NOISE, WorkingFrame, chosen_frames, plain_frames, standing
+
+
+class Record:
+    """What is known of one body: data of the mechanism, inputs, and whatever the sweeps put here."""
+
+    q: tuple
+    qd: tuple
+    added: tuple
+
+    def __init__(self, body, joint, frame: WorkingFrame, parent: Record | Ground) -> None:
+        """Hold a body and its joint, whose numbers are scalars already."""
+        self.body, self.joint, self.kind = body, joint, joint_kinds.kind(joint.kind)
+        self.frame, self.parent = frame, parent
+        self.to_work = constant(snapped(transpose(frame.axes)))
+        self.height = self.to_work @ frame.origin  # from the body's origin to the working one
+        self.added = (0.0,) * self.kind.NV
+        self.t = Twist()
+        self.w_ext = Wrench()
+
+    @cached_property
+    def _stand(self) -> tuple[Propagation, tuple[float, float]]:
+        """The propagation from the parent where the joint is not displaced, but for a turn theta about z."""
+        placement, parent = self.joint.placement, self.parent
+        turn = parent.to_work.matrix()
+        whole = snapped(matmul(turn, matmul(placement.rotation, self.frame.axes)))
+        place = sub(add(placement.translation, times(placement.rotation, self.frame.origin)), parent.frame.origin)
+        r = cleared(times(turn, place))
+        if self.joint.kind == "revolute" and all(is_number(x) for row in whole for x in row):
+            factors, theta = standing(whole)
+            return Propagation(r, factors), theta
+        return Propagation(r, constant(whole)), (1.0, 0.0)
+
+    @property
+    def stand(self) -> Propagation:
+        """The propagation from the parent where the joint is not displaced (a revolute joint, but for a turn)."""
+        return self._stand[0]
+
+    @cached_property
+    def A(self) -> Propagation:
+        """The propagation from the parent."""
+        stand, (c, s) = self._stand
+        if (c, s) == (1.0, 0.0):
+            before, turn, after = self.kind.displacement(self.joint, self.q)
+            return Propagation(add(stand.r, stand.E @ before), stand.E @ turn, after)
+        (q,) = self.q
+        if c in (0.0, 1.0, -1.0):  # quarter turns only swap sine and cosine
+            turn = Planar(2, c * cos(q) - s * sin(q), s * cos(q) + c * sin(q))
+        else:
+            turn = Planar(2, cos(q + math.atan2(s, c)), sin(q + math.atan2(s, c)))
+        return Propagation(stand.r, stand.E @ Rotation((turn,)))
+
+    @cached_property
+    def P(self) -> Motion:
+        """The joint's motion."""
+        return self.kind.motion(self.joint, self.q, self.qd)
+
+    @property
+    def bias(self) -> TwistRate:
+        """The joint's share of the twist rate that does not depend on qdd, once i.t is known."""
+        return self.P.bias(self.t, self.qd)
+
+    @cached_property
+    def M(self) -> MassMatrix:
+        """The mass matrix."""
+        inertia = self.to_work.symmetric_congruence(from_moments(self.body.inertia))
+        com = cleared(self.to_work @ sub(self.body.com, self.frame.origin))
+        return MassMatrix.of_body(self.body.mass, com, inertia)
+
+    @cached_property
+    def armature(self) -> tuple:
+        """The inertia of each degree of freedom's own drive, with what is `added` to it."""
+        own = self.joint.armature or (0.0,) * self.kind.NV
+        return tuple(a + b for a, b in zip(own, self.added, strict=True))
+
+    def from_body(self, w: Wrench) -> Wrench:
+        """Return a wrench about the body's origin, in its axes, about the working origin in the working axes."""
+        n, f = self.to_work @ w.n, self.to_work @ w.f
+        return Wrench(sub(n, cross(self.height, f)), f)
+
+    def in_body(self, x):
+        """Return a twist, twist rate or wrench of the working frame about the body's origin, in its axes."""
+        back, h = self.to_work.T, self.height
+        if isinstance(x, Wrench):
+            return Wrench(back @ add(x.n, cross(h, x.f)), back @ x.f)
+        if isinstance(x, TwistRate):
+            return TwistRate(back @ x.w, back @ x.dw, back @ sub(x.dv, times(x.U, h)))
+        return Twist(back @ x.w, back @ sub(x.v, cross(x.w, h)))
+
+
+class Ground:
+    """The record of the ground: at rest, with gravity as an upward acceleration; whatever is added to it vanishes."""
+
+    frame = WorkingFrame()
+    to_work = ONE
+    t = Twist()
+
+    def __getattr__(self, name: str) -> _Nothing:
+        """Return something that swallows sums, for what nobody asked the ground to collect."""
+        return NOTHING
+
+
+class _Nothing:
+    def __add__(self, other):
+        return self
+
+    def __or__(self, other):
+        return self
+
+
+NOTHING = _Nothing()
+
+
+class FrameRecord:
+    """A named frame: the record it rides on and its place in that record's working frame."""
+
+    def __init__(self, frame, record: Record | Ground) -> None:
+        """Turn the frame's placement into the working frame."""
+        self.record = record
+        self.r = record.to_work @ sub(frame.placement.translation, record.frame.origin)
+        self.R = snapped(matmul(record.to_work.matrix(), frame.placement.rotation))
+        self.A = Propagation(self.r, constant(self.R))
+
+
+class LoopRecord:
+    """A loop: its two frames, and the bodies between each and the nearest body that carries both, outward."""
+
+    def __init__(self, loop, a: FrameRecord, b: FrameRecord, chain_a: list, chain_b: list) -> None:
+        """Hold the parts."""
+        self.loop, self.a, self.b = loop, a, b
+        self.chain_a, self.chain_b = chain_a, chain_b
+
+
+class CouplingRecord:
+    """A coupling: (record, ratio) of each joint in sum of ratio q = offset."""
+
+    def __init__(self, coupling, terms: list) -> None:
+        """Hold the parts."""
+        self.name, self.offset, self.terms = coupling.name, coupling.offset, terms
+
+
+class Tree:
+    """A mechanism on traced scalars, with the sweeps over it."""
+
+    def __init__(self, mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> None:
+        """Make a record for each body; inputs are flat scalars: q, any of qd, qdd, tau, added, wrenches, parameters."""
+        self.mechanism = mechanism
+        self.ground: Any = Ground()
+        values = mechanism.values(inputs.get("parameters"))
+        self.gravity = resolved(mechanism.gravity, values)
+        self.rho = TwistRate(ZERO, ZERO, neg(self.gravity))  # [Saha2013] (26)
+        self.records: list[Any] = []
+        frames = plain_frames(mechanism, values) if mechanism.free_parameters else chosen_frames(mechanism)
+        at_q = at_v = 0
+        for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
+            kind = joint_kinds.kind(joint.kind)
+            parent = mechanism.parents[index]
+            plain = resolved(joint, values)
+            before = self.records[parent] if parent >= 0 else self.ground
+            record: Any = Record(resolved(body, values), plain, frames[index], before)
+            for name in ("q", "q2"):
+                setattr(record, name, _slice(inputs, name, at_q, kind.NQ))
+            for name in ("qd", "qdd", "tau", "added"):
+                setattr(record, name, _slice(inputs, name, at_v, kind.NV))
+            record.labels = tuple(range(at_v, at_v + kind.NV))
+            if "wrenches" in inputs:
+                w = inputs["wrenches"][6 * index : 6 * index + 6]
+                record.w_ext = record.from_body(Wrench(tuple(w[:3]), tuple(w[3:])))
+            self.records.append(record)
+            at_q, at_v = at_q + kind.NQ, at_v + kind.NV
+        self.nv = at_v
+        self._values = values
+
+    def lump(self) -> None:
+        """Count every mass to the body nearest to the ground that could carry it, tips first.
+
+        The points of a joint's axis, say, move with both bodies: the same motion needs the same torques, whichever
+        of the two has their mass. What is left beyond the joints is sparse, and the ground takes its share for
+        nothing. Only the joints' reactions and the energies' constant tell the difference.
+        """
+        for i in reversed(self.records):
+            part = i.kind.common(i.M)
+            i.M = i.M - part
+            i.parent.M += i.stand.T @ part @ i.stand
+
+    def each(self, step: Callable) -> None:
+        """Run a step on every body."""
+        for record in self.records:
+            step(record)
+
+    def outward(self, step: Callable) -> None:
+        """Run a step from the ground to the tips."""
+        for record in self.records:
+            step(record, record.parent)
+
+    def inward(self, step: Callable) -> None:
+        """Run a step from the tips to the ground."""
+        for record in reversed(self.records):
+            step(record, record.parent)
+
+    def frame(self, name: str) -> FrameRecord:
+        """Return a frame by name."""
+        frame = self.mechanism.frame(name)
+        return FrameRecord(resolved(frame, self._values), self._record(frame.body))
+
+    def chain(self, frame: FrameRecord) -> Chain:
+        """Return the bodies between the ground and a frame, to sweep over these alone."""
+        if frame.record is self.ground:
+            return Chain([])
+        index = self.records.index(frame.record)
+        return Chain([self.records[k] for k in path(self.mechanism, index)])
+
+    @cached_property
+    def closing(self):
+        """Which equations of the loops take part, and when one depends on the others."""
+        from .loop_pattern import closing  # which runs pages on trees
+
+        return closing(self.mechanism)
+
+    @cached_property
+    def loops(self) -> list[LoopRecord]:
+        """The loops, in order."""
+        out = []
+        for loop in self.mechanism.loops:
+            plain = resolved(loop, self._values)
+            axes = loop_kinds.frame(plain)
+            a, b = (
+                FrameRecord(Frame(loop.name, body, Placement(p.translation, matmul(p.rotation, axes))), record)
+                for body, p, record in (
+                    (loop.body_a, plain.placement_a, self._record(loop.body_a)),
+                    (loop.body_b, plain.placement_b, self._record(loop.body_b)),
+                )
+            )
+            to_a, to_b = self.chain(a).records, self.chain(b).records
+            shared = sum(x is y for x, y in zip(to_a, to_b, strict=False))
+            out.append(LoopRecord(plain, a, b, to_a[shared:], to_b[shared:]))
+        return out
+
+    @cached_property
+    def couplings(self) -> list[CouplingRecord]:
+        """The couplings, in order."""
+        by_joint = {i.joint.name: i for i in self.records}
+        out = []
+        for coupling in self.mechanism.couplings:
+            plain = resolved(coupling, self._values)
+            terms = [(by_joint[plain.joint], 1.0), *((by_joint[name], -ratio) for name, ratio in plain.terms)]
+            out.append(CouplingRecord(plain, terms))
+        return out
+
+    def joints(self, name: str) -> list:
+        """Return what each record holds under a name for its degrees of freedom, in order."""
+        return [x for record in self.records for x in getattr(record, name)]
+
+    def bodies(self, name: str) -> list:
+        """Return the entries of what each record holds under a name (twists, wrenches, poses), in order."""
+        return [x for record in self.records for x in getattr(record, name).entries()]
+
+    def columns(self, name: str) -> list:
+        """Return the 6 x nv matrix, row by row, of the twists that records hold under a name; others are zero."""
+        zero = (0.0,) * 6
+        held = [getattr(i, name, None) or [None] * len(i.labels) for i in self.records]
+        columns = [zero if t is None else t.entries() for twists in held for t in twists]
+        return [column[row] for row in range(6) for column in columns]
+
+    def matrix(self, entries: Mapping[tuple[int, int], Any]) -> list:
+        """Return the entries of an nv x nv matrix, row by row; missing ones are zero."""
+        return [entries.get((i, j), 0.0) for i in range(self.nv) for j in range(self.nv)]
+
+    def _record(self, body: str) -> Any:
+        if body == GROUND:
+            return self.ground
+        return self.records[[b.name for b in self.mechanism.bodies].index(body)]
+
+
+class Chain:
+    """The bodies of one path, with the sweeps of a tree."""
+
+    def __init__(self, records: list) -> None:
+        """Hold the records from the ground outward."""
+        self.records = records
+
+    each, outward, inward = Tree.each, Tree.outward, Tree.inward
+
+
+def _slice(inputs: Mapping[str, Sequence[Any]], name: str, start: int, count: int) -> tuple:
+    """Return a joint's share of an input; what is not an input is at rest."""
+    if name not in inputs:
+        return (0.0,) * count
+    return tuple(inputs[name][start : start + count])
+
+
+def cleared(r: Vector) -> Vector:
+    """Return a place with entries set to zero that are rounding beside the others."""
+    size = max((abs(x) for x in r if is_number(x)), default=0.0)
+    return tuple(0.0 if is_number(x) and abs(x) <= NOISE * size else x for x in r)  # type: ignore[return-value]

@@ -1,0 +1,165 @@
+"""Records for steps that are traced once for a class of bodies: their numbers are inputs, read from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+from ... import joints as joint_kinds
+from ...algebra.mass import MassMatrix
+from ...algebra.propagation import Propagation
+from ...algebra.rotations import Full, Planar, Rotation
+from ...algebra.spatial import Twist, Wrench
+from ...algebra.vectors import Vector, add
+from ..ir.trace import Trace
+from ..lower.sweeps import Record
+
+TABLE = ("const",)
+"""The group of inputs that are numbers of a body, by name."""
+
+
+@dataclass(frozen=True)
+class BodyClass:
+    """What bodies must have in common to be run by the same code.
+
+    `lean` joints have one axis, as their parents do, in frames of Denavit and Hartenberg: they stand at
+    Rx(alpha) Rz(theta) and (a, 0, b). `armature` says that the joint's drive has inertia, `loaded` that an external
+    wrench may act on the body.
+    """
+
+    kind: str
+    lean: bool = False
+    armature: bool = False
+    loaded: bool = False
+    sequence: str = ""
+
+
+MATRIX = tuple((i, j) for i in range(3) for j in range(3))
+SYMMETRIC = tuple((i, j) for i in range(3) for j in range(i, 3))
+
+
+def numbers(i: Record, body_class: BodyClass) -> dict[str, Any]:
+    """Return the numbers of a body that its class reads, of whatever scalars the record has."""
+    stand, (c, s) = i._stand
+    E = stand.E if (c, s) == (1.0, 0.0) else stand.E @ Rotation((Planar(2, c, s),))
+    E = E.matrix()
+    out = dict(zip(("r0", "r1", "r2"), stand.r, strict=True))
+    if body_class.lean:
+        out |= {"ca": E[2][2], "sa": -E[1][2], "ct": E[0][0], "st": -E[0][1]}
+    else:
+        out |= {f"E{a}{b}": E[a][b] for a, b in MATRIX}
+    out |= {"m": i.M.m} | {f"c{k}": i.M.mc[k] for k in range(3)} | {f"J{a}{b}": i.M.J[a][b] for a, b in SYMMETRIC}
+    turn = i.to_work.matrix()
+    out |= {f"W{a}{b}": turn[a][b] for a, b in MATRIX} | {f"h{k}": i.height[k] for k in range(3)}
+    out |= {f"a{k}": a for k, a in enumerate(i.armature)} | {"pitch": i.joint.pitch}
+    return out
+
+
+class StepRecord(Record):
+    """The record of any body of a class while a step is traced; fields of earlier sweeps come back when they are read.
+
+    `recall(name)` returns such a field. What the step sets is in `made`.
+    """
+
+    def __init__(
+        self, trace: Trace, inputs: frozenset[str], body_class: BodyClass, known: Mapping[str, float], recall
+    ) -> None:
+        """Make the inputs of a body of the class, of whose numbers some are `known`."""
+        kind = joint_kinds.kind(body_class.kind)
+        joint = SimpleNamespace(
+            kind=body_class.kind,
+            sequence=body_class.sequence,
+            pitch=known.get("pitch", trace.input(TABLE, "pitch")),
+            name=body_class.kind,
+        )
+        given = {name: self._array(trace, inputs, name, kind.NQ) for name in ("q", "q2")}
+        given |= {name: self._array(trace, inputs, name, kind.NV) for name in ("qd", "qdd", "tau", "added")}
+        self.__dict__.update(
+            given, trace=trace, kind=kind, joint=joint, body_class=body_class, labels=tuple(range(kind.NV)),
+            recall=recall, known=known, made={},
+        )  # fmt: skip
+
+    @staticmethod
+    def _array(trace: Trace, inputs: frozenset[str], name: str, count: int) -> tuple:
+        if name not in inputs:
+            return (0.0,) * count
+        return tuple(trace.input(("array", name), k) for k in range(count))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep what a step leaves in the record."""
+        self.__dict__[name] = self.made[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what an earlier sweep left."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self.__dict__[name] = self.recall(name)
+        return value
+
+    def number(self, name: str) -> Any:
+        """Return one of the body's numbers."""
+        return self.known[name] if name in self.known else self.trace.input(TABLE, name)
+
+    def _vector(self, name: str) -> Vector:
+        return self.number(f"{name}0"), self.number(f"{name}1"), self.number(f"{name}2")
+
+    def _matrix(self, name: str) -> Any:
+        return tuple(tuple(self.number(f"{name}{a}{b}") for b in range(3)) for a in range(3))
+
+    @cached_property
+    def _stand(self) -> tuple[Propagation, tuple[float, float]]:  # type: ignore[override]
+        """The propagation from the parent where the joint is not displaced; a revolute joint's theta is in q."""
+        if not self.body_class.lean:
+            return Propagation(self._vector("r"), Rotation((Full(self._matrix("E")),))), (1.0, 0.0)
+        r = self.number("r0"), 0.0, self.number("r2")
+        factors: tuple = (Planar(0, self.number("ca"), self.number("sa")),)
+        if self.body_class.kind != "revolute":
+            factors = (*factors, Planar(2, self.number("ct"), self.number("st")))
+        return Propagation(r, Rotation(factors)), (1.0, 0.0)
+
+    @cached_property
+    def A(self) -> Propagation:  # type: ignore[override]
+        """The propagation from the parent."""
+        before, turn, after = self.kind.displacement(self.joint, self.q)
+        return Propagation(add(self.stand.r, self.stand.E @ before), self.stand.E @ turn, after)
+
+    @cached_property
+    def M(self) -> MassMatrix:  # type: ignore[override]
+        """The mass matrix."""
+        xx, xy, xz, yy, yz, zz = (self.number(f"J{a}{b}") for a, b in SYMMETRIC)
+        return MassMatrix(self.number("m"), self._vector("c"), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+    @cached_property
+    def armature(self) -> tuple:  # type: ignore[override]
+        """The inertia of each degree of freedom's own drive, with what is `added` to it."""
+        if not self.body_class.armature:
+            return self.added
+        return tuple(self.number(f"a{k}") + self.added[k] for k in range(self.kind.NV))
+
+    @cached_property
+    def to_work(self) -> Rotation:  # type: ignore[override]
+        """The turn from the body's axes to the working ones."""
+        return Rotation((Full(self._matrix("W")),))
+
+    @cached_property
+    def height(self) -> Vector:  # type: ignore[override]
+        """The way from the body's origin to the working one."""
+        return self._vector("h")
+
+    @cached_property
+    def w_ext(self) -> Wrench:  # type: ignore[override]
+        """The external wrench."""
+        if not self.body_class.loaded:
+            return Wrench()
+        w = tuple(self.trace.input(("array", "wrenches"), k) for k in range(6))
+        return self.from_body(Wrench(w[:3], w[3:]))
+
+
+def at_rest(name: str) -> Any:
+    """Return what a record has before any step, as records of unrolled trees do."""
+    if name == "t":
+        return Twist()
+    raise AttributeError(f"no step has left {name!r} in the record")

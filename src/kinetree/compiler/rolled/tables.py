@@ -1,0 +1,208 @@
+"""The numbers that rolled kernels read: rows of the bodies, and segments of bodies that follow each other.
+
+A segment is a run of bodies of one class, each the parent of the next; a body with a child elsewhere ends its segment.
+All work is done by arrays over the bodies of a class: the same records as in unrolled code, on columns of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ... import joints as joint_kinds
+from ...algebra.rotations import constant, snapped
+from ...algebra.scalars import NOISE as SNAP
+from ...algebra.scalars import is_number
+from ...algebra.vectors import transpose
+from ...model.mechanism import Mechanism, resolved
+from ...model.parts import GROUND, Placement
+from ...model.topology import path
+from ..lower.sweeps import FrameRecord, Ground, Record
+from ..lower.working_frames import NOISE, WorkingFrame
+from .body_column import Column, column_matrix, columns
+from .records import MATRIX, BodyClass, numbers
+from .working_frames import Stands, lean_frames
+
+CLASS, COUNT, PARENT, FIRST_Q, FIRST_V, BODY, ROW, SLOT = range(8)
+"""What a segment says: class, bodies, the parent's row (0: the ground), first q, v and body, table row, slot row."""
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """The bodies that a kernel runs over: `index` in the mechanism, parents among themselves, and their classes."""
+
+    mechanism: Mechanism
+    index: np.ndarray
+    parents: np.ndarray
+    classes: tuple[BodyClass, ...]
+    of_class: np.ndarray
+    axes: np.ndarray
+    origins: np.ndarray
+    joints: list[Any]
+    bodies: list[Any]
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Whether each body begins a segment."""
+        n = len(self.index)
+        follows = self.parents == np.arange(n) - 1
+        follows[1:] &= np.diff(self.index) == 1  # on the way to a frame, branches are left out
+        branching = np.zeros(n + 1, dtype=bool)
+        branching[self.parents[~follows]] = True  # the ground is the last entry
+        out = ~follows
+        out[:1] = True
+        out[1:] |= (self.of_class[1:] != self.of_class[:-1]) | branching[: max(n - 1, 0)]
+        return out
+
+    @cached_property
+    def segments(self) -> np.ndarray:
+        """The segments but for their places in the table and the workspace, [n, 8]."""
+        first = np.flatnonzero(self.starts)
+        out = np.zeros((len(first), 8), dtype=np.int64)
+        own = np.cumsum(self.starts)  # the row of each body's segment: the ground's is 0
+        kinds = [joint_kinds.kind(j.kind) for j in self.mechanism.joints]
+        at_q, at_v = (np.cumsum([0, *(getattr(k, n) for k in kinds)]) for n in ("NQ", "NV"))
+        out[:, CLASS], out[:, BODY] = self.of_class[first], self.index[first]
+        out[:, COUNT] = np.diff(np.append(first, len(self.index)))
+        out[:, PARENT] = np.where(self.parents[first] < 0, 0, own[self.parents[first]])
+        out[:, FIRST_Q], out[:, FIRST_V] = at_q[self.index[first]], at_v[self.index[first]]
+        return out
+
+    def members(self, c: int) -> np.ndarray:
+        """Return the bodies of a class."""
+        return np.flatnonzero(self.of_class == c)
+
+
+def bodies_of(mechanism: Mechanism, *, frame: str | None = None, wrenches: bool = False) -> Bodies:
+    """Return the bodies of a mechanism, or those between the ground and a frame."""
+    values, parents = mechanism.values(), np.array(mechanism.parents, dtype=np.int64)
+    index = np.arange(len(mechanism.bodies))
+    if frame is not None:
+        index = np.array(path(mechanism, _body_index(mechanism, frame)), dtype=np.int64)
+        parents = np.arange(len(index)) - 1
+    joints, bodies = [mechanism.joints[k] for k in index], [mechanism.bodies[k] for k in index]
+    if mechanism.parameters:
+        joints, bodies = [resolved(j, values) for j in joints], [resolved(b, values) for b in bodies]
+    kinds = [j.kind for j in joints]
+    axes = _canonical_axes(kinds, joints)
+    if mechanism.free_parameters:
+        origins, lean = np.zeros((len(index), 3)), np.zeros(len(index), dtype=bool)
+    else:
+        places = [j.placement for j in joints]
+        rotations = np.array([p.rotation for p in places], dtype=float).reshape(-1, 3, 3)
+        translations = np.array([p.translation for p in places], dtype=float).reshape(-1, 3)
+        axes, origins, lean = lean_frames(Stands(kinds, parents, rotations, translations, axes))
+    given = [mechanism.joints[k].armature for k in index]  # an expression may be zero now and not later
+    keys = [
+        BodyClass(j.kind, bool(flat), any(x != 0 for x in a), wrenches, j.sequence if "euler" in j.kind else "")
+        for j, flat, a in zip(joints, lean.tolist(), given, strict=True)
+    ]
+    classes = tuple(sorted(set(keys), key=repr))
+    place = {key: c for c, key in enumerate(classes)}
+    of_class = np.array([place[key] for key in keys], dtype=np.int64)
+    return Bodies(mechanism, index, parents, classes, of_class, axes, origins, joints, bodies)
+
+
+def _body_index(mechanism: Mechanism, frame: str) -> int:
+    body = mechanism.frame(frame).body
+    return -1 if body == GROUND else next(k for k, b in enumerate(mechanism.bodies) if b.name == body)
+
+
+def _canonical_axes(kinds: list[str], joints: list[Any]) -> np.ndarray:
+    """Return the kinds' own frames, [n, 3, 3]."""
+    out = np.tile(np.eye(3), (len(kinds), 1, 1))
+    groups: dict[tuple, list[int]] = {}
+    for k, joint in enumerate(joints):
+        groups.setdefault((kinds[k], joint.axis2 is None), []).append(k)
+    for (kind, plain), members in groups.items():
+        joint = SimpleNamespace(axis=columns(joints[k].axis for k in members), axis2=None)
+        if not plain and kind == "universal":
+            joint.axis2 = columns(joints[k].axis2 for k in members)
+        m = joint_kinds.kind(kind).frame(joint)
+        for a, b in MATRIX:
+            out[members, a, b] = m[a][b].x if isinstance(m[a][b], Column) else m[a][b]
+    return out
+
+
+def class_numbers(b: Bodies, c: int) -> dict[str, np.ndarray]:
+    """Return the numbers of all bodies of a class, by name."""
+    members = b.members(c)
+    joints, bodies = [b.joints[k] for k in members], [b.bodies[k] for k in members]
+    kind = b.classes[c].kind
+    joint = SimpleNamespace(
+        kind=kind,
+        placement=Placement(
+            columns(j.placement.translation for j in joints), column_matrix(j.placement.rotation for j in joints)
+        ),
+        pitch=Column(np.array([j.pitch for j in joints], dtype=float)),
+        armature=columns(j.armature or (0.0,) * joint_kinds.kind(kind).NV for j in joints),
+    )
+    body = SimpleNamespace(
+        mass=Column(np.array([x.mass for x in bodies], dtype=float)),
+        com=columns(x.com for x in bodies),
+        inertia=columns(x.inertia for x in bodies),
+    )
+    parents = b.parents[members]
+    ground = parents < 0
+    axes, origins = b.axes[parents], b.origins[parents]
+    axes[ground], origins[ground] = np.eye(3), 0.0
+    frame = WorkingFrame(column_matrix(axes), columns(origins))
+    parent: Any = SimpleNamespace(frame=frame, to_work=constant(transpose(frame.axes)))
+    own = WorkingFrame(column_matrix(b.axes[members]), columns(b.origins[members]))
+    out = numbers(Record(body, joint, own, parent), b.classes[c])
+    return _cleared({name: x.x if isinstance(x, Column) else np.full(len(members), x) for name, x in out.items()})
+
+
+def _cleared(numbers_: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return numbers with the rounding noise of zeros and ones cleared, so that `known` finds these."""
+    out = dict(numbers_)
+    for name, x in out.items():
+        if name[0] in "EW" or name in ("ca", "sa", "ct", "st"):
+            for exact in (0.0, 1.0, -1.0):
+                x = np.where(np.abs(x - exact) <= SNAP, exact, x)
+            out[name] = x
+    for letter in "rchJ":
+        group = [name for name in out if name[0] == letter and name[1:].isdigit()]
+        size = np.max([np.abs(out[name]) for name in group], axis=0)
+        for name in group:
+            out[name] = np.where(np.abs(out[name]) <= NOISE * size, 0.0, out[name])
+    return out
+
+
+def known(numbers_: Mapping[str, Sequence[Any] | np.ndarray]) -> dict[str, float]:
+    """Return the numbers that are 0, 1 or -1 for all bodies of a class: code that knows them is shorter."""
+    out = {}
+    for name, x in numbers_.items():
+        first = x[0]
+        if not is_number(first) or first not in (0.0, 1.0, -1.0):
+            continue
+        if (x == first).all() if isinstance(x, np.ndarray) else all(is_number(a) and a == first for a in x):
+            out[name] = float(first)
+    return out
+
+
+def shared_numbers(b: Bodies, frame: str | None) -> dict[str, Any]:
+    """Return the numbers that all bodies share: gravity, and a frame's place on its body."""
+    values = b.mechanism.values()
+    out = {f"g{k}": g for k, g in enumerate(resolved(b.mechanism.gravity, values))}
+    if frame is None:
+        return out
+    record: Any = Ground()
+    if len(b.index):
+        own = WorkingFrame(_tuples(b.axes[-1]), tuple(map(float, b.origins[-1])))  # type: ignore[arg-type]
+        record = SimpleNamespace(frame=own, to_work=constant(snapped(transpose(own.axes))))
+    return out | frame_numbers(FrameRecord(resolved(b.mechanism.frame(frame), values), record))
+
+
+def frame_numbers(f: FrameRecord) -> dict[str, Any]:
+    """Return the place of a frame."""
+    return {f"r{k}": f.r[k] for k in range(3)} | {f"R{a}{c}": f.R[a][c] for a, c in MATRIX}
+
+
+def _tuples(m: np.ndarray) -> Any:
+    return tuple(tuple(map(float, row)) for row in m)

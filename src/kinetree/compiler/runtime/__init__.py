@@ -1,0 +1,1 @@
+"""Compiled functions as users call them: gufuncs, threads, the cache on disk."""

@@ -1,0 +1,261 @@
+"""Function: one compiled algorithm of one mechanism, as a NumPy gufunc with checks, threads and pickling around it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...dynamics import ALGORITHMS
+from ...errors import InputError
+from ...joints import kind
+from ...model.mechanism import Mechanism
+from ..ir.program import Program
+from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, refuse_singular, signature
+from ..rolled.function import Job, RolledKernel
+from . import cache
+from .gufunc import core_signature, register
+from .threads import in_parts
+
+SPLIT = 8192
+"""Threads get at least this many samples each; smaller batches run faster in one."""
+
+
+class Function:
+    """What `arm.function(name)` returns: call it like the gufunc it holds, which checks nothing but shapes."""
+
+    def __init__(self, mechanism: Mechanism, request: Request) -> None:
+        """Compile a request, or fetch its object code from the cache."""
+        self.request = request.checked(mechanism)
+        self.mechanism = mechanism
+        refuse_singular(mechanism, self.request)
+        self.inputs, self.output = signature(mechanism, self.request)
+        self._bad: Any = (ctypes.c_int64 * 2)()
+        self._rolled: RolledKernel | None = None
+        self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
+
+    @property
+    def name(self) -> str:
+        """The algorithm's name."""
+        return self.request.name
+
+    @cached_property
+    def program(self) -> Program:
+        """The arithmetic, operation by operation."""
+        return build(self.mechanism, self.request)
+
+    def cost(self) -> dict[str, int]:
+        """Return the operations of one sample: multiplications, additions, divisions, roots, sines."""
+        return self.program.cost() if self._rolled is None else self._rolled.cost()
+
+    @property
+    def workspace(self) -> int:
+        """The bytes that rolled code takes for one sample beside its arrays; 0 of unrolled code."""
+        return 0 if self._rolled is None else self._rolled.workspace * np.dtype(self.request.dtype).itemsize
+
+    def __call__(self, *arguments, **options):
+        """Run the bare gufunc: broadcasting, out= and the rest as NumPy has them; NaN passes through."""
+        return self.gufunc(*arguments, **options)
+
+    def checked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
+        """Run with errors that say what came and what was expected, and refuse input that is not finite.
+
+        The kernel itself counts blocks with NaN or infinities among their numbers: the check costs next to nothing.
+        """
+        before = self._bad[1]
+        result = self.unchecked(arguments, out=out, threads=threads)
+        if self._bad[1] != before:
+            self._refuse_non_finite(arguments)
+        return result
+
+    def unchecked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
+        """Run without a look at the numbers."""
+        try:
+            return self._run(arguments, out, threads)
+        except (ValueError, TypeError) as error:
+            raise self._explained(arguments, out, error) from None
+
+    def quick(self, constant: tuple, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `checked` as a plain function of the arrays, for single calls.
+
+        `constant` are appended to the arrays; a call with options goes to `otherwise`.
+        """
+        gufunc, count = self.gufunc, memoryview(self._bad).cast("B").cast("q")
+
+        def call(*arguments, **options):
+            if options:
+                return otherwise(*arguments, **options)
+            if constant:
+                arguments += constant
+            before = count[1]
+            try:
+                result = gufunc(*arguments)
+            except (ValueError, TypeError) as error:
+                raise self._explained(arguments, None, error) from None
+            if count[1] != before:
+                self._refuse_non_finite(arguments)
+            return result
+
+        return call
+
+    def __reduce__(self):
+        """Pickle as the mechanism and the request; the other side compiles or finds it in its cache."""
+        return (Function, (self.mechanism, self.request))
+
+    def __repr__(self) -> str:
+        """Return the name with its shapes."""
+        inputs = ", ".join(f"{a.name}{list(a.shape)}" for a in self.inputs)
+        return f"<{self.name}({inputs}) -> {self.output.name}{list(self.output.shape)} of {self.mechanism.name}>"
+
+    def _has_entries(self) -> bool:
+        return self.output.size > 0 and all(a.size > 0 for a in self.inputs)
+
+    def _native(self) -> Any:
+        if self.request.lowering == "rolled":
+            return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
+        from ..targets.llvm import machine as llvm
+
+        dtype = self.request.dtype
+        name = cache.key(self.mechanism, self.request, llvm.fingerprint())
+        loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_object(self.program, dtype)))
+        signature = core_signature(self.inputs, (self.output,))
+        doc = f"{self.name} of {self.mechanism.name}: {signature}"
+        arity = (len(self.inputs), 1)
+        return register(loaded.address, self._bad, self.name, doc, signature, arity, dtype, loaded)
+
+    def _native_rolled(self) -> Any:
+        from ..rolled.matrices import PRODUCTS, ColumnFunction
+
+        r = self.request
+        job = Job(
+            self.mechanism, r.name, ALGORITHMS[r.name], self.inputs, self.output, r.frame, r.axes, r.wrenches, r.dtype
+        )
+        if r.name in PRODUCTS:
+            columns = ColumnFunction(job)
+            self._rolled, self._bad = columns.kernel, columns.kernel.context
+            return columns
+        self._rolled = RolledKernel(job)
+        self._bad = self._rolled.context
+        return self._rolled.gufunc
+
+    @property
+    def closed(self) -> bool:
+        """Whether the mechanism has loops."""
+        return bool(self.mechanism.closures)
+
+    def _long(self) -> Any:
+        """Return the function of a long mechanism with loops: rolled sweeps, and a few dense equations."""
+        from ..rolled.long_loops import LongFunction
+
+        if self.request.wrenches:
+            raise InputError(
+                f"{self.name} of a long mechanism with loops takes no external wrenches; use lowering='unrolled'"
+            )
+        loops = _long_loops(self.mechanism)
+        return LongFunction(loops, self.name, self.inputs, self.output, self.request.dtype, self._bad)
+
+    def _without_entries(self, *arguments, out=None):
+        """Stand in for the gufunc where an array has no entries (a mechanism that cannot move)."""
+        for a, given in zip(self.inputs, arguments, strict=True):
+            if np.shape(given)[np.ndim(given) - len(a.shape) :] != a.shape:
+                raise ValueError("shape")
+        result = self.program.interpret(*arguments)[0].astype(self.request.dtype)
+        if out is not None:
+            out[...] = result
+            return out
+        return result
+
+    def _run(self, arguments: tuple, out, threads: int | None):
+        if threads is None or threads == 1:
+            return self.gufunc(*arguments) if out is None else self.gufunc(*arguments, out=out)
+        return self._threaded(arguments, out, threads)
+
+    def _threaded(self, arguments: tuple, out, threads: int):
+        if threads < 0:
+            raise InputError(f"threads is {threads}; expected 1 or more, or 0 for all cores")
+        arrays = [np.asarray(a) for a in arguments]
+        leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, self.inputs, strict=True)]
+        lead = np.broadcast_shapes(*leads)
+        split = SPLIT if self._rolled is None else max(8, SPLIT * UNROLLED // (4 * self.output.size))
+        parts = min(threads or os.cpu_count() or 1, prod(lead) // split, lead[0] if lead else 1)
+        if parts <= 1:
+            return self._run(arguments, out, None)
+        if out is None:
+            out = np.empty(lead + self.output.shape, self.request.dtype)
+        cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
+        arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
+        in_parts(lead[0], parts, lambda rows: self.gufunc(*(a[rows] for a in arrays), out=out[rows]))
+        return out
+
+    def _explained(self, arguments: tuple, out, error: Exception) -> InputError:
+        if len(arguments) != len(self.inputs):
+            names = ", ".join(a.name for a in self.inputs)
+            return InputError(f"{self.name} takes {len(self.inputs)} arrays ({names}); {len(arguments)} came")
+        leads = []
+        for a, given in zip(self.inputs, arguments, strict=True):
+            try:
+                array = np.asarray(given)
+                ok = np.can_cast(array.dtype, np.float64, "same_kind") and array.dtype != object
+            except (ValueError, TypeError):
+                ok, array = False, np.zeros(0)
+            if not ok:
+                return InputError(f"{self.name}: {a.name} is not an array of real numbers")
+            core = array.shape[array.ndim - len(a.shape) :] if array.ndim >= len(a.shape) else None
+            if core != a.shape:
+                expected = ", ".join(["...", *map(str, a.shape)])
+                return InputError(f"{self.name}: {a.name} has shape {array.shape}; expected [{expected}]")
+            leads.append(array.shape[: array.ndim - len(a.shape)])
+        try:
+            lead = np.broadcast_shapes(*leads)
+        except ValueError:
+            pairs = ", ".join(f"{a.name} {shape}" for a, shape in zip(self.inputs, leads, strict=True))
+            return InputError(f"{self.name}: the leading shapes do not fit together: {pairs}")
+        if out is not None and np.shape(out) != lead + self.output.shape:
+            return InputError(f"{self.name}: out has shape {np.shape(out)}; expected {lead + self.output.shape}")
+        return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
+
+    def _refuse_non_finite(self, arguments: tuple) -> None:
+        if self._rolled is not None and self._rolled.failures():
+            raise MemoryError(f"{self.name}: no memory for a workspace of {self._rolled.workspace:,} numbers a sample")
+        for a, given in zip(self.inputs, arguments, strict=True):
+            array = np.asarray(given, dtype=float)
+            bad = np.argwhere(~np.isfinite(array))
+            if len(bad):
+                at = ", ".join(map(str, bad[0]))
+                raise InputError(
+                    f"{self.name}: {a.name}[{at}] is {array[tuple(bad[0])]}"
+                    + (f", and {len(bad) - 1} more entries are not finite" if len(bad) > 1 else "")
+                    + "; give finite numbers, or check=False to let NaN through"
+                )
+        self._refuse_zero_quaternions(arguments)
+
+    def _refuse_zero_quaternions(self, arguments: tuple) -> None:
+        """Name a quaternion of length zero; other results that are not finite are those of singular states."""
+        at = 0
+        for joint in self.mechanism.joints:
+            size = kind(joint.kind).NQ
+            for a, given in zip(self.inputs, arguments, strict=True):
+                if a.name in ("q", "q2") and joint.kind in ("spherical", "free"):
+                    quaternion = np.asarray(given, dtype=float)[..., at + size - 4 : at + size]
+                    if not quaternion.any(axis=-1).all():
+                        raise InputError(
+                            f"{self.name}: {a.name} has a quaternion of length zero (joint {joint.name!r}); "
+                            "give one of unit length"
+                        )
+            at += size
+
+
+@lru_cache(maxsize=8)
+def _long_loops(mechanism: Mechanism) -> Any:
+    """Return the loops of a long mechanism, whose functions share compiled sweeps."""
+    from ..rolled.long_loops import LongLoops
+
+    def make(tree: Mechanism, name: str, wrenches: bool) -> Any:
+        return Function(tree, Request(name, wrenches=wrenches, lowering="rolled")).gufunc
+
+    return LongLoops(mechanism, make)

@@ -1,0 +1,1 @@
+"""The LLVM target: vector code for this processor, without a C compiler."""

@@ -1,0 +1,90 @@
+"""The LLVM target: assembly to object code to addresses, without a C compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import sys
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from ...ir.program import Program
+from .arithmetic import emit
+from .vector_math import LIBRARY
+
+LEVEL = 2
+"""Code generation effort; 3 takes longer and gave no faster code."""
+
+
+@cache
+def _ready() -> None:
+    """Prepare LLVM for this processor, once, and tell it where the C library's functions are."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name in LIBRARY:
+        llvm.add_symbol(f"kt_{name}", _library_address(name))
+    llvm.add_symbol("kt_clear_flags", _library_address("_clearfp" if sys.platform == "win32" else "feclearexcept"))
+
+
+def machine() -> llvm.TargetMachine:
+    """Return this computer as a target, with all its vector instructions; an engine owns the one it is given."""
+    _ready()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=LEVEL
+    )
+
+
+@cache
+def fingerprint() -> str:
+    """Return what object code depends on besides the Program: processor, its features, LLVM's version."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} llvm-{version} O{LEVEL}"
+
+
+def compile_object(program: Program, dtype: str) -> bytes:
+    """Return the object code of a Program."""
+    return compile_assembly(emit(program, dtype))
+
+
+def compile_assembly(assembly: str) -> bytes:
+    """Return the object code of a module."""
+    target = machine()
+    module = llvm.parse_assembly(assembly)
+    module.verify()
+    return target.emit_object(module)
+
+
+@cache
+def add_memory_functions() -> None:
+    """Tell LLVM where the C library's memory comes from."""
+    _ready()
+    for name in ("malloc", "free"):
+        llvm.add_symbol(f"kt_{name}", _library_address(name))
+
+
+class Loaded:
+    """Object code in memory; `address` is that of its kernel, alive as long as this object."""
+
+    def __init__(self, code: bytes, name: str = "kernel") -> None:
+        """Link the object code into this process."""
+        empty = llvm.parse_assembly("")
+        self._engine = llvm.create_mcjit_compiler(empty, machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        self.address = self.find(name)
+
+    def find(self, name: str) -> int:
+        """Return the address of a function."""
+        address = self._engine.get_function_address(name)
+        if not address:
+            raise OSError(f"the object code has no {name}")
+        return address
+
+
+def _library_address(name: str) -> int:
+    if sys.platform == "win32":
+        library = ctypes.CDLL("msvcrt")
+    else:
+        library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0

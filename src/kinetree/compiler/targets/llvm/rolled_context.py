@@ -1,0 +1,100 @@
+"""What rolled code finds in its context, an array of 64-bit integers, and the module that its functions make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...rolled.program import RolledProgram
+from . import vector_math
+from .arithmetic import Lanes, Writer
+
+FIELDS = (
+    "bad",  # blocks with an input that is not finite
+    "bad_any",  # blocks with any number that is not finite
+    "failed",  # workspaces that could not be had
+    "pool_1",  # a workspace for a single sample, or 0
+    "pool",  # a workspace for a vector of samples, or 0
+    "segment_count",
+    "segments",  # a pointer; see rolled_tables.py
+    "table",  # a pointer to the numbers of the bodies, after those that all share
+    "shifts",  # a pointer to the thetas of the coordinates
+    "vectors",  # the size of a workspace
+    "input_vectors",  # of it, the inputs
+    "coordinates",  # how many sines are computed
+    "entries",  # the size of the table
+    "code",  # a pointer: for each entry of the table which made number it is, or -1
+    "make_1",  # a pointer to the function that makes numbers from parameters
+    "make",
+    "frame",  # the row of the frame's body
+    "nv",
+)
+SHAPE = 3
+"""Arrays have up to so many core dimensions."""
+
+
+class Context:
+    """Where things are in the context: the fields, the shape of each array, the offset of each part of a workspace."""
+
+    def __init__(self, program: RolledProgram) -> None:
+        """Number the places."""
+        self.arrays = (*program.inputs, "out")
+        rows = (f"rows{k}" for k in range(len(program.loops)))
+        self.regions = (*program.inputs, "out", "sin", "cos", "slots", "table", "made", *rows)
+        names = [*FIELDS, *(f"{a}.{d}" for a in self.arrays for d in range(SHAPE)), *(f"{r}@" for r in self.regions)]
+        self.places = {name: k for k, name in enumerate(names)}
+
+    def place(self, w: Any, name: str) -> str:
+        """Write the address of a field."""
+        return w.new(f"getelementptr i64, ptr %ctx, i64 {self.places[name]}")
+
+    def value(self, w: Any, name: str) -> str:
+        """Write a field's value."""
+        return w.new(f"load i64, ptr {self.place(w, name)}")
+
+    def pointer(self, w: Any, name: str) -> str:
+        """Write a field that is a pointer."""
+        return w.new(f"load ptr, ptr {self.place(w, name)}")
+
+    def region(self, w: Any, lanes: Lanes, name: str) -> str:
+        """Write the address of a part of the workspace %ws."""
+        return vector_at(w, lanes, "%ws", self.value(w, f"{name}@"))
+
+
+def vector_at(w: Any, lanes: Lanes, base: str, index: str | int) -> str:
+    """Write the address of a vector."""
+    return w.new(f"getelementptr {lanes.vector}, ptr {base}, i64 {index}")
+
+
+def splat(w: Any, lanes: Lanes, x: str) -> str:
+    """Write a vector with a scalar in every lane."""
+    one = w.new(f"insertelement {lanes.vector} poison, {lanes.scalar} {x}, i32 0")
+    return w.new(f"shufflevector {lanes.vector} {one}, {lanes.vector} poison, <{lanes.count} x i32> zeroinitializer")
+
+
+class Module:
+    """Functions, and the declarations they need."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.parts: list[str] = []
+        self.used: set[str] = set()
+        self._library: dict[Lanes, Writer] = {}
+
+    def add(self, head: str, w: Any, lanes: Lanes | None = None) -> None:
+        """Take a function by its head and what was written; the C library's functions go by the lanes they are for."""
+        text = "\n".join([f"define {head} #0 {{", "entry:", *w.lines, "}"])
+        notes = {u for u in w.used if u.startswith(";")}
+        if lanes is not None:
+            text = text.replace("@exact_", f"@exact{lanes.count}_")
+            self._library.setdefault(lanes, Writer(lanes)).used |= notes
+        self.used |= w.used - notes
+        self.parts.append(text)
+
+    def text(self, tail: str) -> str:
+        """Return everything."""
+        parts = list(self.parts)
+        for lanes, w in self._library.items():
+            text = vector_math.exact_functions(lanes, w).replace("@exact_", f"@exact{lanes.count}_")
+            parts += [line for line in text.splitlines() if not line.startswith(("declare", "!0"))]
+            self.used |= {line for line in text.splitlines() if line.startswith("declare")}
+        return "\n".join([*parts, '!0 = !{!"branch_weights", i32 1, i32 100000}', *sorted(self.used), tail])

@@ -1,0 +1,139 @@
+"""The steps of a RolledProgram: straight-line arithmetic, and where its inputs come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...ir.trace import Op
+from ...rolled.parents import GLOBAL
+from ...rolled.program import RolledProgram, Step, is_angle
+from . import vector_math
+from .arithmetic import BINARY, Writer
+from .rolled_context import Context, splat, vector_at
+
+
+def arithmetic(w: Writer, step: Step, read) -> list[str]:
+    """Write a step's operations; `read(ops, op)` writes an input, or the sine of a coordinate. Return their names.
+
+    A product that serves one sum only is fused with it.
+    """
+    V, lanes, ops = w.lanes.vector, w.lanes, step.ops
+    uses = [0] * len(ops)
+    for op, *x in ops:
+        if op > Op.CONST:
+            for k in x:
+                uses[k] += 1
+    for _, k in step.results:
+        uses[k] += 1
+    bare = Counter(op[1] for op in ops if is_angle(ops, op))
+    names: list[str] = [""] * len(ops)
+    trig: dict[int, tuple[str, str]] = {}
+
+    def fusible(k: int) -> bool:
+        return ops[k][0] is Op.MUL and uses[k] == 1
+
+    def negative(x: str) -> str:
+        return w.new(f"fneg {V} {x}")
+
+    def product(k: int) -> str:
+        return w.new(f"fmul {V} {names[ops[k][1]]}, {names[ops[k][2]]}")
+
+    def fused(k: int, other: str, sign: str) -> str:
+        a, b = names[ops[k][1]], names[ops[k][2]]
+        return w.intrinsic("llvm.fma", negative(a) if sign == "-" else a, b, other)
+
+    def total(op: Op, a: int, b: int) -> str:
+        if fusible(b):
+            left = names[a] or product(a)
+            return fused(b, left, "-" if op is Op.SUB else "+")
+        if fusible(a):
+            return fused(a, negative(names[b]) if op is Op.SUB else names[b], "+")
+        return w.new(f"{BINARY[op]} {V} {names[a]}, {names[b]}")
+
+    last_use = {k: j for j, (op, *x) in enumerate(ops) if op > Op.CONST for k in x}
+    for j, op in enumerate(ops):
+        code, *x = op
+        if code is Op.INPUT:
+            if bare[j] < uses[j]:  # not only its sine and cosine are read
+                names[j] = read(ops, op)
+        elif code is Op.CONST:
+            names[j] = lanes.constant(x[0])
+        elif code is Op.MUL and uses[j] == 1 and j in last_use and ops[last_use[j]][0] in (Op.ADD, Op.SUB):
+            continue  # written with its sum
+        elif code in (Op.ADD, Op.SUB):
+            names[j] = total(code, *x)
+        elif code in BINARY:
+            names[j] = w.new(f"{BINARY[code]} {V} {names[x[0]]}, {names[x[1]]}")
+        elif code is Op.NEG:
+            names[j] = negative(names[x[0]])
+        elif code is Op.SQRT:
+            names[j] = w.intrinsic("llvm.sqrt", names[x[0]])
+        elif is_angle(ops, op):
+            names[j] = read(ops, op)
+        elif code in (Op.SIN, Op.COS):
+            if x[0] not in trig:
+                trig[x[0]] = vector_math.guarded_sines(w, names[x[0]])
+            names[j] = trig[x[0]][code is Op.COS]
+        elif code is Op.LESS:
+            names[j] = w.new(f"fcmp olt {V} {names[x[0]]}, {names[x[1]]}")
+        elif code is Op.SELECT:
+            names[j] = w.new(f"select {lanes.mask} {names[x[0]]}, {V} {names[x[1]]}, {V} {names[x[2]]}")
+        else:
+            names[j] = vector_math.by_library(w, code.name.lower(), [names[k] for k in x])
+    return names
+
+
+class Reader:
+    """Writes what the inputs of a step are: numbers that all bodies share, and carries as a loop left them."""
+
+    def __init__(self, program: RolledProgram, context: Context, w: Writer, parametric: bool) -> None:
+        """Belong to a function."""
+        self.program, self.context, self.w, self.lanes, self.parametric = program, context, w, w.lanes, parametric
+        self._bases: dict[str, str] = {}
+
+    def base(self, name: str) -> str:
+        """Return the address of a part of the workspace, written by `prepare`."""
+        return self._bases[name]
+
+    def prepare(self, *names: str) -> None:
+        """Write addresses that are needed later."""
+        for name in names:
+            self._bases[name] = self.context.region(self.w, self.lanes, name)
+        if not self.parametric:
+            self._bases["table"] = self.context.pointer(self.w, "table")
+
+    def number(self, place: str, k: int) -> str:
+        """Write entry k of the table behind a place in it."""
+        w, lanes = self.w, self.lanes
+        if self.parametric:
+            return self.vector(vector_at(w, lanes, place, k))
+        size = lanes.bits // 8
+        x = w.new(
+            f"load {lanes.scalar}, ptr {w.new(f'getelementptr {lanes.scalar}, ptr {place}, i64 {k}')}, align {size}"
+        )
+        return splat(w, lanes, x)
+
+    def vector(self, place: str) -> str:
+        """Write a vector of the workspace."""
+        return self.w.new(f"load {self.lanes.vector}, ptr {place}, align {self.lanes.bits // 8 * self.lanes.count}")
+
+    def store(self, x: str, place: str) -> None:
+        """Write a vector into the workspace."""
+        self.w.do(f"store {self.lanes.vector} {x}, ptr {place}, align {self.lanes.bits // 8 * self.lanes.count}")
+
+    def common(self, ops, op: tuple) -> str:
+        """Write an input that does not depend on the body."""
+        _, group, index = op
+        if group == GLOBAL:
+            return self.number(self.base("table"), self.program.shared.index(index))
+        _, sweep, where = group
+        loop, k = next((x, k) for k, x in enumerate(self.program.loops) if x.index == sweep)
+        rows = self.base(f"rows{k}")
+        row = "0" if where == "ground" else self.w.new(f"mul i64 {self.base('frame')}, {len(loop.keys)}")
+        place = vector_at(self.w, self.lanes, vector_at(self.w, self.lanes, rows, row), loop.keys.index(index))
+        return self.vector(place)
+
+    def all_rows(self) -> None:
+        """Write what `common` needs."""
+        self.prepare(*(["table"] if self.parametric else []), *(f"rows{k}" for k in range(len(self.program.loops))))
+        self._bases["frame"] = self.context.value(self.w, "frame")

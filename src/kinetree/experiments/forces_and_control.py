@@ -1,0 +1,182 @@
+"""Forces, controllers, references and ways to close loops out of tables.
+
+The keys are the arguments of the classes of the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ..analysis.joint_entries import entries
+from ..compiler.ir.trace import Trace
+from ..errors import InputError, ModelError, unknown_name
+from ..formats.fields import constant, known_keys, name, required, sequence, sort, text, truth
+from ..formats.toml_lines import Places
+from ..model.mechanism import Mechanism
+from ..simulation import references
+from ..simulation.arguments import numbers, spread
+from ..simulation.control.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
+from ..simulation.forces import joint_forces, point_forces
+from ..simulation.rates import Instant
+from ..simulation.stabilization import Baumgarte, Minimal, Projection
+from .paths import inner
+
+
+@dataclass(frozen=True)
+class Torque:
+    """Constant torques, one or one a degree of freedom [N m, N]."""
+
+    tau: Any
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        return list(spread(numbers(self.tau, "tau of torque"), now.mechanism.nv, "tau of torque"))
+
+
+FORCES: dict[str, type] = {
+    "joint_spring": joint_forces.JointSpring,
+    "joint_damper": joint_forces.JointDamper,
+    "joint_friction": joint_forces.JointFriction,
+    "joint_stops": joint_forces.JointStops,
+    "spring_damper": point_forces.SpringDamper,
+    "linear_actuator": point_forces.LinearActuator,
+    "external_wrench": point_forces.ExternalWrench,
+}
+CONTROLLERS: dict[str, type] = {
+    "pd": PD,
+    "pd_gravity": PDGravity,
+    "computed_torque": ComputedTorque,
+    "feed_forward": FeedForward,
+    "torque": Torque,
+}
+REFERENCES: dict[str, type] = {
+    "hold": references.Hold,
+    "cycloid": references.Cycloid,
+    "cosine": references.Cosine,
+    "polynomial": references.Polynomial,
+    "trapezoid": references.Trapezoid,
+    "table": references.Table,
+}
+LOOPS: dict[str, type] = {"projection": Projection, "baumgarte": Baumgarte, "minimal": Minimal}
+LIMITED_BY_JOINTS = "effort"
+
+
+def force(table: Any, where: str, mechanism: Mechanism) -> Any:
+    """Return a force, which is known to fit the mechanism."""
+    made = _built(FORCES, "force", table, where)
+    _tried(lambda: made.apply(instant(mechanism)), where, table)
+    return made
+
+
+def control(table: Any, where: str, mechanism: Mechanism, folder: Path, places: Places, nth: int) -> Any:
+    """Return a controller, which is known to fit the mechanism; `limit` bounds its torques."""
+    readers = {"reference": lambda x, _: reference(x, f"{where}, reference", folder)}
+    if isinstance(table, Mapping) and isinstance(table.get("reference"), Mapping):
+        in_section = re.search(r"^[ \t]*\[{1,2}[ \t]*control[ \t]*\.[ \t]*reference[ \t]*\]", places.text, re.MULTILINE)
+        before = sum(header == "control.reference" for _, header, _, _ in places.elements)
+        header = ("control.reference", before, "") if in_section else ("control", nth, "reference")
+        places.add(f"{where}, reference", *header)
+    made = _built(CONTROLLERS, "control", table, where, ("limit",), readers)
+    if "limit" in table:
+        made = _tried(lambda: Saturated(made, _limit(table["limit"], f"{where}, limit")), where, table)
+    _tried(lambda: made.torque(instant(mechanism)), where, table)
+    return made
+
+
+def reference(table: Any, where: str, folder: Path) -> Any:
+    """Return a reference; a table of numbers may come from a CSV file beside the experiment."""
+    if isinstance(table, Mapping) and table.get("kind") == "table" and "file" in table:
+        known_keys(table, ("kind", "file", "columns", "ends"), where)
+        file = inner(folder, text(table["file"], f"{where}, file"), f"{where}, file")
+        columns = _names(table["columns"], f"{where}, columns") if "columns" in table else None
+        ends = text(table.get("ends", "not-a-knot"), f"{where}, ends")
+        return _tried(lambda: references.Table.from_csv(file, columns=columns, ends=ends), where, table)
+    return _built(REFERENCES, "reference", table, where)
+
+
+def loops(given: Any, where: str, mechanism: Mechanism) -> Any:
+    """Return how loops stay closed, of a kind alone or a table; joints of `independent` are named."""
+    if not mechanism.closures:
+        raise ModelError(f"{mechanism.name!r} has no loops", where=where, remedy="leave it out")
+    table = {"kind": given} if isinstance(given, str) else given
+
+    def independent(x: Any, where: str) -> tuple[int, ...]:
+        names = _names([x] if isinstance(x, str) else x, where)
+        return _tried(lambda: tuple(k for name in names for k in entries(mechanism, name, 1)), where, {})
+
+    return _built(LOOPS, "loops", table, where, readers={"independent": independent})
+
+
+def instant(mechanism: Mechanism) -> Instant:
+    """Return a mechanism on traced scalars, to try forces and controllers on."""
+    trace, free = Trace(), len(mechanism.free_parameters)
+    t, q, qd, p = ([trace.input(g, k) for k in range(n)] for g, n in enumerate((1, mechanism.nq, mechanism.nv, free)))
+    return Instant(mechanism, t[0], q, qd, p if free else None)
+
+
+def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tuple[str, ...] = (), readers=None) -> Any:
+    """Return the object of a table's kind: its keys are the fields of the kind's class."""
+    found = known_keys(table, table if isinstance(table, Mapping) else (), where)
+    kind = name(required(found, "kind", where), f"{where}, kind")
+    if kind not in kinds:
+        raise unknown_name(f"{sort} of kind", kind, kinds, where=f"{where}, kind")
+    keys = fields(kinds[kind])
+    known_keys(found, ("kind", *(key.name for key in keys), *more), where)
+    given = {}
+    for key in keys:
+        if key.name in found or key.default is MISSING:
+            value = required(found, key.name, where)
+            given[key.name] = {**READERS, **(readers or {})}.get(key.name, plain_numbers)(value, f"{where}, {key.name}")
+    return _tried(lambda: kinds[kind](**given), where, found)
+
+
+def _tried(make: Callable[[], Any], where: str, table: Mapping[str, Any]) -> Any:
+    """Return what is made; an error says where in the file it belongs: at the key that its message names, if any."""
+    try:
+        return make()
+    except ModelError as error:
+        if error.file or error.where.startswith(where):
+            raise
+        raise ModelError(error.what, where=where + _named(error.what, table), remedy=error.remedy) from None
+    except InputError as error:
+        raise ModelError(str(error), where=where + _named(str(error), table)) from None
+
+
+def _named(message: str, table: Mapping[str, Any]) -> str:
+    return next((f", {word}" for word in re.findall(r"\w+", message) if word in table and word != "kind"), "")
+
+
+def plain_numbers(x: Any, where: str) -> Any:
+    """Return a number, or a list of numbers or of such lists; formulas in quotes may use pi."""
+    if isinstance(x, list):
+        return [plain_numbers(item, where) for item in x]
+    return constant(x, where)
+
+
+def _whole(x: Any, where: str) -> int:
+    if isinstance(x, bool) or not isinstance(x, int):
+        raise ModelError(f"{sort(x)} where a whole number belongs", where=where, remedy="give one such as 5")
+    return x
+
+
+def _names(x: Any, where: str) -> list[str]:
+    return [name(item, where) for item in sequence(x, where)]
+
+
+def _limit(x: Any, where: str) -> Any:
+    if isinstance(x, str) and x == LIMITED_BY_JOINTS:
+        return None
+    return plain_numbers(x, where)
+
+
+READERS: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(("joint", "body", "body_a", "body_b", "ends"), name),
+    "joints": _names,
+    "synchronised": truth,
+    "degree": _whole,
+}
+"""Keys whose values are not numbers."""

@@ -1,0 +1,1 @@
+"""Controllers: compiled, sampled, in Python, from CasADi."""

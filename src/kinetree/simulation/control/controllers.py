@@ -1,0 +1,229 @@
+"""Controllers: torques out of time and state, compiled together with the mechanism.
+
+Each is a frozen object with `torque(now)`. Gains are one number, or one a degree of freedom. Those that compare
+coordinates need joints with as many coordinates as speeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from ...errors import InputError, unknown_name
+from ..arguments import numbers, spread
+from ..forces.joint_forces import require_flat
+from ..rates import Controller, Instant
+from ..references import Reference
+from ..smooth import clip
+
+HINT = (
+    "write it with the functions of kinetree.simulation.smooth (sin, cos, sqrt, where, clip, ...) "
+    "in the place of if, abs, min, max and those of math"
+)
+
+
+@dataclass(frozen=True)
+class PD:
+    """tau = k (q_d - q) + c (qd_d - qd), joint by joint [N m/rad, N m s/rad].                    [Wolinski2015] (32)
+
+    `joints` names those that are driven, in the order of the reference and the gains; the others, a floating base for
+    one, get no torque. By default all are.
+    """
+
+    k: Any
+    c: Any
+    reference: Reference
+    _: KW_ONLY
+    joints: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Read the gains."""
+        _read_gains(self)
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        e = _Errors(now, self)
+        tau: list[Any] = [0.0] * now.mechanism.nv
+        for label, k, c, dq, dqd in zip(e.labels, e.k, e.c, e.q, e.qd, strict=True):
+            tau[label] = k * dq + c * dqd
+        return tau
+
+
+@dataclass(frozen=True)
+class PDGravity:
+    """PD with the torque of gravity at the present position added, in the joints that are driven."""
+
+    k: Any
+    c: Any
+    reference: Reference
+    _: KW_ONLY
+    joints: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Read the gains."""
+        _read_gains(self)
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        tau = PD(self.k, self.c, self.reference, joints=self.joints).torque(now)
+        gravity = now.gravity_torque(now.q)
+        for label in driven(now, self.joints, "PDGravity")[1]:
+            tau[label] = tau[label] + gravity[label]
+        return tau
+
+
+@dataclass(frozen=True)
+class ComputedTorque:
+    """tau = ID(q, qd, qdd_d + c (qd_d - qd) + k (q_d - q)): the error of a coordinate follows e'' + c e' + k e = 0.
+
+    The gains are in 1/s^2 and 1/s; k = w^2 and c = 2 w bring an error to zero without overshoot. Forces other than
+    gravity are not accounted for.
+    """
+
+    k: Any
+    c: Any
+    reference: Reference
+
+    def __post_init__(self) -> None:
+        """Read the gains."""
+        _read_gains(self)
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        e = _Errors(now, self)
+        qdd = [a + c * v + k * x for a, k, c, x, v in zip(e.qdd, e.k, e.c, e.q, e.qd, strict=True)]
+        return list(now.inverse_dynamics(now.q, now.qd, qdd))
+
+
+@dataclass(frozen=True)
+class FeedForward:
+    """tau = ID(q_d, qd_d, qdd_d): what the reference needs, whatever the state is."""
+
+    reference: Reference
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        coordinates, _ = driven(now, None, "FeedForward")
+        q, qd, qdd = desired(self.reference, now, len(coordinates))
+        return list(now.inverse_dynamics(q, qd, qdd))
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum of several controllers, such as FeedForward and PD."""
+
+    controllers: Sequence[Controller]
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        tau: list[Any] = [0.0] * now.mechanism.nv
+        for controller in self.controllers:
+            tau = [a + b for a, b in zip(tau, controller.torque(now), strict=True)]
+        return tau
+
+
+@dataclass(frozen=True)
+class Saturated:
+    """A controller whose torques stay within +- limit; by default the effort limits of the joints [N m, N]."""
+
+    controller: Controller
+    limit: Any = None
+
+    def __post_init__(self) -> None:
+        """Read the limit."""
+        if self.limit is not None:
+            limit = numbers(self.limit, "the limit of Saturated", least=0.0, infinite=True)
+            object.__setattr__(self, "limit", limit)
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        limits = self.limit if self.limit is not None else self._efforts(now)
+        bounds = spread(limits, now.mechanism.nv, "the limit of Saturated")
+        tau = self.controller.torque(now)
+        return [x if b == float("inf") else clip(x, -b, b) for x, b in zip(tau, bounds, strict=True)]
+
+    @staticmethod
+    def _efforts(now: Instant) -> list[float]:
+        efforts = [(i.joint.limits.effort or (float("inf"),) * i.kind.NV) for i in now.tree.records]
+        flat = [float(x) for effort in efforts for x in effort]
+        if flat and min(flat) == float("inf"):
+            raise InputError(
+                f"no joint of {now.mechanism.name!r} has an effort limit; "
+                "give Saturated a limit, or the joints limits of effort"
+            )
+        return flat
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of (t, q, qd), lists of scalars, that returns a torque for each degree of freedom.
+
+    It is called once, with traced scalars, and what it does is compiled.
+    """
+
+    function: Callable[[Any, list[Any], list[Any]], Iterable[Any]]
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        try:
+            tau = list(self.function(now.t, list(now.q), list(now.qd)))
+        except (TypeError, AttributeError) as error:
+            raise InputError(f"the controller {name!r} cannot be compiled ({error}); {HINT}") from error
+        if len(tau) != now.mechanism.nv:
+            raise InputError(f"the controller {name!r} gave {len(tau)} torques; expected {now.mechanism.nv}")
+        return tau
+
+
+def driven(now: Instant, joints: Sequence[str] | None, who: str, *remedy: str) -> tuple[list[int], list[int]]:
+    """Return the places in q and in qd of the named joints (all by default), which must be flat."""
+    places: dict[str, tuple[range, range]] = {}
+    at_q = at_v = 0
+    for i in now.tree.records:
+        places[i.joint.name] = range(at_q, at_q + i.kind.NQ), range(at_v, at_v + i.kind.NV)
+        at_q, at_v = at_q + i.kind.NQ, at_v + i.kind.NV
+    names = list(places) if joints is None else list(joints)
+    for k, name in enumerate(names):
+        if name not in places:
+            raise unknown_name("joint", name, places, where=who)
+        if name in names[:k]:
+            raise InputError(f"{who} drives the joint {name!r} twice; name it once")
+        require_flat(now.mechanism.joint(name), who, *remedy)
+    chosen = [places[name] for name in names]
+    return [k for q, _ in chosen for k in q], [k for _, v in chosen for k in v]
+
+
+def desired(reference: Reference, now: Instant, count: int) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return q, qd, qdd of a reference now."""
+    try:
+        q, qd, qdd = (list(entries) for entries in reference(now.t))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the reference does not return lists (q, qd, qdd) at a traced time ({error})") from error
+    for label, entries in (("coordinates", q), ("speeds", qd), ("accelerations", qdd)):
+        if len(entries) != count:
+            raise InputError(f"the reference gives {len(entries)} {label}; expected {count}")
+    return q, qd, qdd
+
+
+class _Errors:
+    """The reference less the state, with the gains: one entry a driven degree of freedom."""
+
+    def __init__(self, now: Instant, controller: Any) -> None:
+        who = type(controller).__name__
+        choice = ("name the joints to drive by joints=",) if hasattr(controller, "joints") else ()
+        places, self.labels = driven(now, getattr(controller, "joints", None), who, *choice)
+        count = len(places)
+        self.k = spread(controller.k, count, f"k of {who}")
+        self.c = spread(controller.c, count, f"c of {who}")
+        q, qd, self.qdd = desired(controller.reference, now, count)
+        self.q = [want - now.q[k] for want, k in zip(q, places, strict=True)]
+        self.qd = [want - now.qd[k] for want, k in zip(qd, self.labels, strict=True)]
+
+
+def _read_gains(controller: Any) -> None:
+    who = type(controller).__name__
+    object.__setattr__(controller, "k", numbers(controller.k, f"k of {who}"))
+    object.__setattr__(controller, "c", numbers(controller.c, f"c of {who}"))
+    if not callable(controller.reference):
+        raise InputError(f"the reference of {who} is no function of time; give one, or Hold(q) for a set point")

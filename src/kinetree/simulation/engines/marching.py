@@ -1,0 +1,201 @@
+"""Steps in Python around compiled functions: long mechanisms, and steps that are implicit in the joints' springs.
+
+A step of a long mechanism takes far longer than the Python around it. Implicit steps solve in O(n): springs k and
+dampers c of the joints, taken at the end (the middle) of a step h, add h^2 k + h c (a quarter and a half of these) to
+the joints' inertias in forward dynamics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.lower.build import Request, is_long
+from ...compiler.runtime.function import Function
+from ...compiler.runtime.native import native
+from ...errors import InputError
+from ...model.mechanism import Mechanism
+from ..control.sampled import Law
+from ..forces.joint_law import joint_law
+from ..rates import Controller, Force, loads
+from ..stabilization import Closer, Projection
+from .held_torques import blank_run
+from .runs import LOST, OPEN, Run, Settings
+from .steppers import quaternion_places
+
+Numbers = np.ndarray
+State = tuple[Numbers, Numbers]
+STEPS = ("rk4", "euler", "implicit_euler", "implicit_midpoint")
+"""The methods that march."""
+
+
+class March:
+    """One method on one mechanism under forces and control."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        method: str,
+        forces: Sequence[Force],
+        control: Controller | Law | None = None,
+        loops: Any = None,
+        *,
+        function: Callable[..., Function] | None = None,
+    ) -> None:
+        """Prepare what the steps need; a `Law` is a Python function of control, `function` a System's own."""
+        if loops is not None and not isinstance(loops, Projection):
+            raise InputError(
+                f"{method} of {mechanism.name!r} closes loops by Projection, not {type(loops).__name__}; "
+                "leave loops out"
+            )
+        self.mechanism, self._forces = mechanism, forces
+        self._step = getattr(self, f"_{method}")
+        self._law, others = joint_law(mechanism, forces)
+        self._asked = control if isinstance(control, Law) else None
+        traced = None if isinstance(control, Law) else control
+        if (others or traced is not None) and is_long(mechanism):
+            who = type(others[0] if others else traced).__name__
+            raise InputError(
+                f"{who} cannot act on {mechanism.name!r}, which has {len(mechanism.bodies)} bodies: only "
+                "springs, dampers and friction of joints act, and control by a PythonControl without a rate"
+            )
+        self._others = native(loads(mechanism, others, traced)) if others or traced is not None else None
+        self._flat = mechanism.nq == mechanism.nv
+        self._quaternions = np.array(quaternion_places(mechanism), dtype=int)[:, None] + np.arange(4)
+        self._closer = Closer(mechanism, function) if mechanism.closures else None
+        self._make = function or (lambda name, wrenches=False: Function(mechanism, Request(name, wrenches=wrenches)))
+        self._functions: dict[tuple[str, bool], Any] = {}
+        self._before: Numbers | None = None
+        self._evaluations = 0
+
+    def run(
+        self, q0: Numbers, qd0: Numbers, times: Numbers, settings: Settings, parameters: Numbers | None = None,
+        *, progress: Callable[[float], None] | None = None,
+    ) -> Run:  # fmt: skip
+        """Integrate from states [..., nq], [..., nv] over the times."""
+        more = () if parameters is None else (parameters,)
+        if parameters is not None:
+            self._law = joint_law(self.mechanism, self._forces, parameters)[0]
+        result = blank_run((q0, qd0), times)
+        self._before, self._evaluations = None, 0
+        try:
+            with np.errstate(all="ignore"):  # a state that leaves the finite numbers is named in the status
+                self._march(result, settings.dt, more, progress or (lambda part: None))
+        except KeyboardInterrupt:
+            result.interrupted = True
+        except InputError as error:  # a controller's; what was computed is kept
+            if result.reached == 1:
+                raise
+            for k in range(result.steps.size):
+                result.failures.setdefault(k, str(error))
+        result.evaluations += self._evaluations
+        return result
+
+    def _march(self, result: Run, dt: float, more: tuple, progress: Callable[[float], None]) -> None:
+        """Go from one output time to the next by equal steps, none longer than dt."""
+        times, q, qd = result.t, result.q[..., 0, :], result.qd[..., 0, :]
+        for j in range(len(times) - 1):
+            span = times[j + 1] - times[j]
+            count = max(int(np.floor(span / dt - 1e-9)) + 1, 1)
+            for m in range(count):
+                q, qd = self._step(times[j] + m * span / count, span / count, q, qd, more)
+                if self._closer is not None:
+                    q, qd = self._closer.close(q, qd, more)
+            result.q[..., j + 1, :], result.qd[..., j + 1, :] = q, qd
+            result.steps += count
+            result.reached = j + 2
+            good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
+            why = f"{OPEN if self._closer else LOST}; the last good state is at t = {times[j]:.9g} s"
+            for k in np.flatnonzero(~np.ravel(good)):
+                result.failures.setdefault(int(k), why)
+            progress((times[j + 1] - times[0]) / (times[-1] - times[0]))
+            if not np.any(good):
+                break
+
+    def acting(self, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None) -> tuple[Numbers, ...]:
+        """Return tau, qdd and wrenches at the samples of a run, [..., nt, .]."""
+        more = () if parameters is None else (parameters[..., None, :],)
+        with np.errstate(all="ignore"):  # runs that failed are NaN from then on
+            tau = joint_law(self.mechanism, self._forces, *more)[0].torque(q, qd)
+        if self._asked is not None:
+            for k in np.flatnonzero(np.isfinite(q).all(axis=-1).reshape(-1, len(t)).any(axis=0)):
+                tau[..., k, :] += self._asked.ask(float(t[k]), q[..., k, :], qd[..., k, :])
+        if self._others is None:
+            none = np.broadcast_to(0.0, (*q.shape[:-1], len(self.mechanism.bodies), 6))  # takes no memory
+            return tau, self._call("forward_dynamics", q, qd, tau, *more), none
+        extra, _, wrenches = self._others(t[:, None], q, qd, *more)
+        tau = tau + extra
+        return tau, self._call("forward_dynamics", q, qd, tau, wrenches, *more, wrenches=True), wrenches
+
+    def _call(self, name: str, *arguments: Numbers, wrenches: bool = False) -> Numbers:
+        key = name, wrenches
+        if key not in self._functions:
+            self._functions[key] = self._make(name, wrenches=wrenches).gufunc
+        with np.errstate(all="ignore"):
+            return self._functions[key](*arguments)
+
+    def _accelerations(self, t: float, q, qd, tau, added, more: tuple) -> Numbers:
+        """Return qdd under torques, with inertias added, and all that is not a spring or damper of a joint."""
+        self._evaluations += 1
+        wrenches = ()
+        if self._others is not None:
+            extra, _, w = self._others(np.array([t]), q, qd, *more)
+            tau, wrenches = tau + extra, (w,)
+        if self._asked is not None:
+            tau = tau + self._asked.ask(t, q, qd)
+        name, inertia = ("forward_dynamics", ()) if added is None else ("implicit_dynamics", (added,))
+        return self._call(name, q, qd, tau, *inertia, *wrenches, *more, wrenches=bool(wrenches))
+
+    def _explicit(self, t: float, q, qd, more: tuple) -> Numbers:
+        return self._accelerations(t, q, qd, self._law.torque(q, qd), None, more)
+
+    def _rk4(self, t: float, h: float, q, qd, more: tuple) -> State:
+        k1 = self._rate(q, qd, more), self._explicit(t, q, qd, more)
+        a = q + h / 2 * k1[0], qd + h / 2 * k1[1]
+        k2 = self._rate(*a, more), self._explicit(t + h / 2, *a, more)
+        b = q + h / 2 * k2[0], qd + h / 2 * k2[1]
+        k3 = self._rate(*b, more), self._explicit(t + h / 2, *b, more)
+        c = q + h * k3[0], qd + h * k3[1]
+        k4 = self._rate(*c, more), self._explicit(t + h, *c, more)
+        q, qd = (y + h / 6 * (w + 2 * x + 2 * u + v) for y, w, x, u, v in zip((q, qd), k1, k2, k3, k4, strict=True))
+        if len(self._quaternions):
+            parts = q[..., self._quaternions]
+            q[..., self._quaternions] = parts / np.linalg.norm(parts, axis=-1, keepdims=True)
+        return q, qd
+
+    def _euler(self, t: float, h: float, q, qd, more: tuple) -> State:
+        """Take a semi-implicit step: speeds first, coordinates with the new speeds."""
+        qd = qd + h * self._explicit(t, q, qd, more)
+        return self._moved(q, h * qd, more), qd
+
+    def _implicit_euler(self, t: float, h: float, q, qd, more: tuple) -> State:
+        """Take springs and dampers at the end: I a = tau - k (q + h qd - rest) - c qd - (h^2 k + h c) a."""
+        law = self._law
+        tau = law.torque(q, qd) - h * law.stiffness * qd
+        a = self._accelerations(t + h, q, qd, tau, h * h * law.stiffness + h * law.resistance(qd), more)
+        qd = qd + h * a
+        return self._moved(q, h * qd, more), qd
+
+    def _implicit_midpoint(self, t: float, h: float, q, qd, more: tuple) -> State:
+        """Take everything at the middle, springs and dampers implicitly: second order, without damping of springs.
+
+        With the acceleration a0 of the step before, vm = qd + h a0 / 2 and qm = q + h vm / 2, the middle of this step
+        is at qm + h^2 (a - a0) / 4 with vm + h (a - a0) / 2:
+        I a = tau - k (qm - rest) - c vm - (h^2 k / 4 + h c / 2)(a - a0).
+        """
+        law, a = self._law, np.zeros_like(qd) if self._before is None else self._before
+        for _ in range(2 if self._before is None else 1):
+            speed = qd + h / 2 * a
+            middle = self._moved(q, h / 2 * speed, more)
+            added = h * h / 4 * law.stiffness + h / 2 * law.resistance(speed)
+            a = self._accelerations(t + h / 2, middle, speed, law.torque(middle, speed) + added * a, added, more)
+        self._before = a
+        return self._moved(q, h * (qd + h / 2 * a), more), qd + h * a
+
+    def _rate(self, q, qd, more: tuple) -> Numbers:
+        return qd if self._flat else self._call("coordinate_rate", q, qd, *more)
+
+    def _moved(self, q, dq, more: tuple) -> Numbers:
+        return q + dq if self._flat else self._call("integrate", q, dq, *more)

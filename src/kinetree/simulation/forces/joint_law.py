@@ -1,0 +1,98 @@
+"""Springs, dampers and friction of all joints at once, as arrays: what long mechanisms and implicit steps need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...joints import kind
+from ...model.mechanism import Mechanism, resolved
+from ..arguments import spread
+from .joint_forces import JointDamper, JointFriction, JointSpring, require_flat
+
+Numbers = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class JointLaw:
+    """tau = k (rest - q) - (c + f / sqrt(qd^2 + slip^2)) qd of every degree of freedom, arrays [..., nv].
+
+    `at` [nv] is where a degree of freedom has its coordinate.
+    """
+
+    stiffness: Numbers
+    rest: Numbers
+    damping: Numbers
+    friction: Numbers
+    slip: Numbers
+    at: Numbers
+
+    def torque(self, q: Numbers, qd: Numbers) -> Numbers:
+        """Return the torques [..., nv]."""
+        return self.stiffness * (self.rest - q[..., self.at]) - self.resistance(qd) * qd
+
+    def resistance(self, qd: Numbers) -> Numbers:
+        """Return what speeds are multiplied by: the damping, with the friction at these speeds [N m s/rad, N s/m]."""
+        return self.damping + self.friction / np.sqrt(qd * qd + self.slip**2) if self.friction.any() else self.damping
+
+    def energy(self, q: Numbers) -> Numbers:
+        """Return the energy in the springs [J], [...]."""
+        return 0.5 * (self.stiffness * (q[..., self.at] - self.rest) ** 2).sum(axis=-1)
+
+
+def joint_law(
+    mechanism: Mechanism, forces: Sequence[Any], parameters: Numbers | None = None
+) -> tuple[JointLaw, list[Any]]:
+    """Return the law of all springs, dampers and frictions in joints among forces, and the other forces.
+
+    The free parameters are [np], or [..., np] for laws of many runs; those of the mechanism where none are given.
+    """
+    if parameters is not None and parameters.ndim > 1:
+        return _stacked(mechanism, forces, parameters)
+    values, places, at_q, at_v = mechanism.values(parameters), {}, 0, 0
+    for joint in mechanism.joints:
+        what = kind(joint.kind)
+        places[joint.name] = joint, at_q, slice(at_v, at_v + what.NV)
+        at_q, at_v = at_q + what.NQ, at_v + what.NV
+    k, rest, damping, friction = np.zeros((4, at_v))
+    slip, at, others = np.ones(at_v), np.zeros(at_v, dtype=int), []
+
+    def numbers(given: Any, count: int, what: str, joint: str) -> Numbers:
+        return np.array(resolved(spread(given, count, f"the {what} of {joint!r}"), values), dtype=float)
+
+    for force in forces:
+        if not isinstance(force, JointSpring | JointDamper | JointFriction):
+            others.append(force)
+            continue
+        if force.joint not in places:
+            mechanism.joint(force.joint)  # raises the error that lists the known ones
+        joint, first, mine = places[force.joint]
+        count = mine.stop - mine.start
+        if isinstance(force, JointSpring):
+            require_flat(joint, "JointSpring")
+            more = numbers(force.stiffness, count, "stiffness", joint.name)
+            both = k[mine] + more  # springs side by side: stiffnesses add, rests in their proportion
+            pull = k[mine] * rest[mine] + more * numbers(force.rest, count, "rest", joint.name)
+            rest[mine] = np.divide(pull, both, out=np.zeros(count), where=both != 0)
+            k[mine] = both
+            at[mine] = np.arange(first, first + count)
+        elif isinstance(force, JointDamper):
+            damping[mine] += numbers(force.damping, count, "damping", joint.name)
+        elif friction[mine].any() and (slip[mine] != force.slip_speed).any():
+            others.append(force)  # two slip speeds in a joint do not add up to one
+        else:
+            friction[mine] += numbers(force.force, count, "force", joint.name)
+            slip[mine] = force.slip_speed
+    return JointLaw(k, rest, damping, friction, slip, at), others
+
+
+def _stacked(mechanism: Mechanism, forces: Sequence[Any], parameters: Numbers) -> tuple[JointLaw, list[Any]]:
+    """Return a law with the leading shape of parameters."""
+    found = [joint_law(mechanism, forces, row) for row in parameters.reshape(-1, parameters.shape[-1])]
+    laws, lead = [law for law, _ in found], parameters.shape[:-1]
+    names = ("stiffness", "rest", "damping", "friction", "slip")
+    stacked = {x: np.stack([getattr(law, x) for law in laws]).reshape(*lead, -1) for x in names}
+    return JointLaw(**stacked, at=laws[0].at), found[0][1]

@@ -1,0 +1,214 @@
+"""Forces at points of bodies: spring-dampers, linear actuators, wrenches from outside.
+
+A force between two points acts along their line. Its length is taken as sqrt(d . d + TINY^2), so that two points that
+coincide have a direction of zero and no force, and nothing is divided by zero. At a distance of a millimetre the
+length differs from the true one by 5e-13 of it; energy and force belong together exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from ... import joints as joint_kinds
+from ...algebra.vectors import ZERO, dot, neg, scale, sub
+from ...errors import InputError, ModelError, unknown_name
+from ...model.mechanism import Mechanism
+from ...model.parts import GROUND, ForceElement, Joint
+from ..arguments import coefficient, vector
+from ..rates import Force, Instant
+from ..smooth import sqrt
+from .joint_forces import SLIP_SPEED, JointSpring, number_in, passive
+
+TINY = 1e-9
+"""The length [m] that two coinciding points are taken to have."""
+
+
+@dataclass(frozen=True)
+class SpringDamper:
+    """A spring and a damper between a point of a body and one of another (or of "ground"), in the bodies' frames [m].
+
+    They push the points apart by stiffness (free_length - length) + preload - damping d(length)/dt.
+                                                                                             [Goncalves2023] (35)
+    An extension spring that was wound with a tension has a negative preload.
+    """
+
+    body_a: str
+    body_b: str
+    point_a: Any = ZERO
+    point_b: Any = ZERO
+    _: KW_ONLY
+    stiffness: Any = 0.0
+    damping: Any = 0.0
+    free_length: Any = 0.0
+    preload: Any = 0.0
+
+    def __post_init__(self) -> None:
+        """Read the numbers."""
+        _read_points(self)
+        for name, least in (("stiffness", 0.0), ("damping", 0.0), ("free_length", 0.0), ("preload", -float("inf"))):
+            value = coefficient(getattr(self, name), f"the {name} of {_label(self)}", least=least)
+            object.__setattr__(self, name, value)
+
+    def apply(self, now: Instant) -> None:
+        """Push the two points."""
+        k, c, free, preload = number_in(now, (self.stiffness, self.damping, self.free_length, self.preload))
+        length, rate, direction = line(now, self)
+        push_apart(now, self, k * (free - length) + preload - c * rate, direction)  # [Goncalves2023] (35)
+
+    def energy(self, now: Instant) -> Any:
+        """Return the energy of the spring: stiffness (length - free_length)^2 / 2 - preload length [J]."""
+        k, free, preload = number_in(now, (self.stiffness, self.free_length, self.preload))
+        length = line(now, self)[0]
+        stretch = length - free
+        return k * stretch * stretch * 0.5 - preload * length
+
+
+@dataclass(frozen=True)
+class LinearActuator:
+    """A force [N] that pushes two points apart: a number, or a function of the time t."""
+
+    body_a: str
+    body_b: str
+    point_a: Any = ZERO
+    point_b: Any = ZERO
+    _: KW_ONLY
+    force: Any | Callable[[Any], Any] = 0.0
+
+    def __post_init__(self) -> None:
+        """Read the numbers."""
+        _read_points(self)
+        if not callable(self.force):
+            object.__setattr__(self, "force", coefficient(self.force, f"the force of {_label(self)}"))
+
+    def apply(self, now: Instant) -> None:
+        """Push the two points."""
+        force = self.force(now.t) if callable(self.force) else number_in(now, self.force)
+        push_apart(now, self, force, line(now, self)[2])
+
+
+@dataclass(frozen=True)
+class ExternalWrench:
+    """A force [N] at a point of a body, given in its frame [m], and a moment [N m], both in the ground's axes.
+
+    Each is three numbers, or a function of (t, now) that returns three scalars; `now` gives the state (`now.q`,
+    `now.qd`) and by `now.point(body, place)` where a point is and how fast it moves.
+    """
+
+    body: str
+    point: Any = ZERO
+    _: KW_ONLY
+    force: Any | Callable[[Any, Instant], Any] = ZERO
+    moment: Any | Callable[[Any, Instant], Any] = ZERO
+
+    def __post_init__(self) -> None:
+        """Read the numbers."""
+        if self.body == GROUND:
+            raise InputError("ExternalWrench acts on the ground, which nothing moves; name a body")
+        object.__setattr__(self, "point", vector(self.point, f"the point of ExternalWrench on {self.body!r}"))
+        for name in ("force", "moment"):
+            given = getattr(self, name)
+            if not callable(given):
+                object.__setattr__(self, name, vector(given, f"the {name} of ExternalWrench on {self.body!r}"))
+
+    def apply(self, now: Instant) -> None:
+        """Push the body."""
+        _known(now, self.body, "ExternalWrench")
+        force, moment = (self._entries(now, name) for name in ("force", "moment"))
+        now.push(self.body, number_in(now, self.point), force, moment)
+
+    def _entries(self, now: Instant, name: str) -> tuple[Any, ...]:
+        given = getattr(self, name)
+        if not callable(given):
+            return number_in(now, given)
+        entries: Any = given(now.t, now)
+        if not isinstance(entries, Iterable) or len(entries := tuple(entries)) != 3:
+            raise InputError(
+                f"the {name} of ExternalWrench on {self.body!r} is a function that does not return three scalars"
+            )
+        return entries
+
+
+def line(now: Instant, pair: SpringDamper | LinearActuator) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+    """Return the length between two points, its rate, and the direction from a to b (shorter than one near zero)."""
+    for body in (pair.body_a, pair.body_b):
+        _known(now, body, type(pair).__name__)
+    a, va = now.point(pair.body_a, number_in(now, pair.point_a))
+    b, vb = now.point(pair.body_b, number_in(now, pair.point_b))
+    d = sub(b, a)
+    length = sqrt(dot(d, d) + TINY * TINY)  # [Goncalves2023] (20)
+    direction = scale(1.0 / length, d)
+    return length, dot(direction, sub(vb, va)), direction
+
+
+def push_apart(now: Instant, pair: SpringDamper | LinearActuator, force: Any, direction: tuple[Any, Any, Any]) -> None:
+    """Let a force act on b along the direction, and its opposite on a."""
+    f = scale(force, direction)
+    now.push(pair.body_b, number_in(now, pair.point_b), f)
+    now.push(pair.body_a, number_in(now, pair.point_a), neg(f))
+
+
+def forces_of(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[Force]:
+    """Return all that a mechanism itself describes: its joints' damping and friction, and its force elements."""
+    carried = {j.child: j for j in mechanism.joints}
+    return [*passive(mechanism, slip_speed=slip_speed), *(from_element(x, carried) for x in mechanism.forces)]
+
+
+KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
+    "spring_damper": (SpringDamper, ("stiffness", "damping", "free_length", "preload")),
+    "linear_actuator": (LinearActuator, ("force",)),
+}
+"""The kinds of force elements, with the names of their coefficients."""
+
+
+def from_element(element: ForceElement, carried: Mapping[str, Joint]) -> Force:
+    """Return the force of an element of a mechanism, whose joints are given by the bodies they carry."""
+    where = f"force {element.name!r}"
+    if element.kind == "joint_spring":
+        return joint_spring(element, carried)
+    if element.kind not in KINDS:
+        raise unknown_name("kind of force", element.kind, KINDS, where=where)
+    kind, names = KINDS[element.kind]
+    given = dict(element.coefficients)
+    for name in given:
+        if name not in names:
+            raise unknown_name("coefficient", name, names, where=where)
+    try:
+        return kind(element.body_a, element.body_b, element.point_a, element.point_b, **given)
+    except InputError as error:
+        raise ModelError(str(error), where=where) from None
+
+
+def joint_spring(element: ForceElement, carried: Mapping[str, Joint]) -> JointSpring:
+    """Return the spring in the joint that carries body_b: `stiffness_1`, ... and `rest_1`, ... of its coordinates."""
+    where, given = f"force {element.name!r}", dict(element.coefficients)
+    joint = carried.get(element.body_b)
+    if joint is None or joint.parent != element.body_a:
+        raise ModelError(
+            f"no joint carries {element.body_b!r} on {element.body_a!r}",
+            where=where,
+            remedy="name a parent and its child",
+        )
+    count = joint_kinds.kind(joint.kind).NV
+    names = [f"{what}_{k + 1}" for what in ("stiffness", "rest") for k in range(count)]
+    for name in given:
+        if name not in names:
+            raise unknown_name("coefficient", name, names, where=where)
+    numbers = [given.get(name, 0.0) for name in names]
+    return JointSpring(joint.name, tuple(numbers[:count]), tuple(numbers[count:]))
+
+
+def _label(pair: Any) -> str:
+    return f"{type(pair).__name__} between {pair.body_a!r} and {pair.body_b!r}"
+
+
+def _read_points(pair: Any) -> None:
+    for name in ("point_a", "point_b"):
+        object.__setattr__(pair, name, vector(getattr(pair, name), f"{name} of {_label(pair)}"))
+
+
+def _known(now: Instant, body: str, who: str) -> None:
+    names = [*(b.name for b in now.mechanism.bodies), GROUND]
+    if body not in names:
+        raise unknown_name("body", body, names, where=who)

@@ -1,0 +1,85 @@
+"""The integration methods by name, and which one `auto` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..compiler.ir.program import Program
+from ..errors import unknown_name
+from ..model.mechanism import Mechanism
+from . import tableaus
+from .engines.steppers import Stepper, quaternion_places
+from .rates import Controller, Force, euler_step, rates
+from .stabilization import Baumgarte, Loops, closing_program, locked_by
+from .tableaus import Pair, Tableau
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to integrate: what it is, its (largest) order, whether it chooses its steps, and its tableau.
+
+    `scheme` is None for methods that are not native.
+    """
+
+    name: str
+    what: str
+    order: int
+    adaptive: bool
+    scheme: Callable[[], Tableau | Pair | None] | None
+
+
+METHODS = {
+    m.name: m
+    for m in (
+        Method("rk4", "explicit Runge-Kutta, fixed steps", 4, False, lambda: tableaus.RK4),
+        Method("euler", "semi-implicit Euler, fixed steps", 1, False, lambda: None),
+        Method("midpoint", "implicit midpoint, symmetric, fixed steps", 2, False, lambda: tableaus.MIDPOINT),
+        Method("gauss", "Gauss with two stages, symmetric, fixed steps", 4, False, lambda: tableaus.GAUSS),
+        Method("dopri5", "Dormand-Prince 5(4), dense output", 5, True, tableaus.dopri5),
+        Method("dop853", "Dormand-Prince 8(5,3), dense output", 8, True, tableaus.dop853),
+        Method("implicit_euler", "Euler, implicit in springs and dampers of joints; fixed steps", 1, False, None),
+        Method("implicit_midpoint", "midpoint, implicit in springs and dampers of joints; fixed steps", 2, False, None),
+        Method("bdf", "backward differentiation for stiff systems (CVODES)", 5, True, None),
+        Method("scipy", "SciPy's DOP853 on the compiled rates: a referee, in Python", 8, True, None),
+    )
+}
+
+
+def choose(name: str, dt: float | None, rtol: float, *, springy: bool = False) -> Method:
+    """Return a method by name; `auto` is rk4 where a step is given, else the pair that suits the tolerance.
+
+    With a step, a long mechanism with springs in its joints (`springy`) is taken as stiff.
+    """
+    if name == "auto" and dt is not None:
+        name = "implicit_midpoint" if springy else "rk4"
+    elif name == "auto":
+        name = "dop853" if rtol <= 1e-7 else "dopri5"
+    if name not in METHODS:
+        raise unknown_name("method", name, ["auto", *METHODS])
+    return METHODS[name]
+
+
+def stepper(
+    mechanism: Mechanism,
+    method: Method,
+    forces: Sequence[Force] = (),
+    control: Controller | None = None,
+    *,
+    loops: Loops | None = None,
+) -> Stepper:
+    """Return the native integrator of a mechanism under forces and control; `loops` are projected by default."""
+    assert method.scheme is not None, f"{method.name} is not native"
+    scheme = method.scheme()
+    make = euler_step if scheme is None else rates
+    program = make(mechanism, forces, control, loops=loops)
+    return stepper_of(mechanism, program, scheme, loops)
+
+
+def stepper_of(
+    mechanism: Mechanism, program: Program, scheme: Tableau | Pair | None, loops: Loops | None = None
+) -> Stepper:
+    """Return the native integrator of rates, or of a step."""
+    alone = isinstance(loops, Baumgarte) or not mechanism.closures
+    closing = None if alone else closing_program(mechanism, locked_by(loops))
+    return Stepper(program, scheme, tuple(quaternion_places(mechanism)), closing=closing)

@@ -1,0 +1,214 @@
+"""Equations in symbols: the closed forms of textbooks, and code that gives the compiled numbers."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+import strategies
+from kinetree.analysis.symbolic.equations import equations
+from kinetree.errors import InputError, ModelError
+from tolerance import assert_close
+
+sympy = pytest.importorskip("sympy")
+
+PLANAR_2R = """
+[mechanism]
+name = "planar"
+gravity = [0, "-g", 0]
+
+[parameters]
+l1 = { value = 0.3, free = true, unit = "m" }
+d1 = { value = 0.15, free = true, unit = "m" }
+d2 = { value = 0.125, free = true, unit = "m" }
+m1 = { value = 0.5, free = true, unit = "kg" }
+m2 = { value = 0.4, free = true, unit = "kg" }
+J1 = { value = 0.004, free = true, unit = "kg m^2" }
+J2 = { value = 0.002, free = true, unit = "kg m^2" }
+g = { value = 9.81, unit = "m/s^2" }
+
+[dh]
+convention = "modified"
+row = [
+    { joint = "revolute", mass = "m1", com = ["d1", 0, 0], inertia = [0, "J1", "J1", 0, 0, 0] },
+    { joint = "revolute", a = "l1", mass = "m2", com = ["d2", 0, 0], inertia = [0, "J2", "J2", 0, 0, 0] },
+]
+"""
+
+
+@pytest.fixture
+def planar(tmp_path) -> kt.System:
+    """Return a planar arm whose numbers are parameters."""
+    file = tmp_path / "planar.toml"
+    file.write_text(PLANAR_2R)
+    return kt.load(file)
+
+
+def same(made, expected: dict[tuple[int, ...], str]) -> None:
+    """Assert that entries are what a textbook prints, and printed no longer than there."""
+    for index, text in expected.items():
+        entry = made.expression[index if len(index) == 2 else (index[0], 0)]
+        names = {str(s): s for s in entry.free_symbols}
+        textbook = sympy.sympify(text, locals=names | {"I": sympy.Symbol("I")})
+        assert sympy.simplify(entry - textbook) == 0, (index, entry)
+        assert entry.count_ops() <= textbook.count_ops(), (index, entry)
+
+
+def test_planar_2r_is_the_textbook(planar):
+    """Print inertia matrix, convective matrix, gravity and torques of a planar arm as textbooks do."""
+    same(
+        planar.equations("inertia_matrix"),
+        {
+            (0, 0): "J1 + J2 + m1*d1**2 + m2*l1**2 + m2*d2**2 + 2*m2*l1*d2*cos(q2)",
+            (0, 1): "J2 + m2*d2**2 + m2*l1*d2*cos(q2)",
+            (1, 1): "J2 + m2*d2**2",
+        },
+    )
+    same(
+        planar.equations("convective_matrix"),
+        {
+            (0, 0): "-m2*l1*d2*sin(q2)*qd2",
+            (0, 1): "-m2*l1*d2*sin(q2)*(qd1 + qd2)",
+            (1, 0): "m2*l1*d2*sin(q2)*qd1",
+            (1, 1): "0",
+        },
+    )
+    same(
+        planar.equations("gravity_torque"),
+        {(0,): "(m1*d1 + m2*l1)*g*cos(q1) + m2*d2*g*cos(q1 + q2)", (1,): "m2*d2*g*cos(q1 + q2)"},
+    )
+    same(
+        planar.equations("inverse_dynamics"),
+        {
+            (
+                1,
+            ): "(J2 + m2*d2**2)*(qdd1 + qdd2) + m2*l1*d2*cos(q2)*qdd1 + m2*l1*d2*sin(q2)*qd1**2 + m2*d2*g*cos(q1 + q2)"
+        },
+    )
+
+
+def test_planar_3r_is_the_textbook():
+    """Print the planar arm of [Saha1999] 6.1 with every number a symbol."""
+    same(
+        kt.load("planar_3r").equations("inertia_matrix", symbols="all"),
+        {
+            (0, 2): "I3zz + m3*c3**2 + m3*l3*c3*cos(q3) + m3*l2*c3*cos(q2 + q3)",
+            (1, 1): "I2zz + I3zz + m2*c2**2 + m3*l3**2 + m3*c3**2 + 2*m3*l3*c3*cos(q3)",
+            (2, 2): "I3zz + m3*c3**2",
+        },
+    )
+    same(
+        kt.load("planar_3r").equations("gravity_torque", symbols="all"),
+        {(2,): "m3*c3*g*cos(q1 + q2 + q3)", (1,): "(m2*c2 + m3*l3)*g*cos(q1 + q2) + m3*c3*g*cos(q1 + q2 + q3)"},
+    )
+
+
+def test_numbers_become_fractions():
+    """Print a mechanism without parameters in exact numbers."""
+    made = kt.load("planar_2r").equations()
+    assert str(made).splitlines()[0] == "I[0][0] = 3*cos(q2)/100 + 89/1500"
+    assert made.parameters == {}
+
+
+def test_declared_parameters_stay():
+    """Print the spatial pendulum by its length, diameter and mass; without symbols, by numbers."""
+    pendulum = kt.load("spatial_pendulum")
+    made = pendulum.equations()
+    same(made, {(2, 2): "m*(16*a**2 + 3*d**2)/48", (0, 2): "m*(16*a**2 + 3*d**2)*cos(q2)/48", (1, 2): "0"})
+    assert {str(s): v for s, v in made.parameters.items()} == {"m": 2.512, "a": 1.0, "d": 0.02}
+    assert pendulum.equations(symbols="none").expression.free_symbols == {*made.arguments["q"][1:]}
+
+
+@pytest.mark.parametrize("function", ["inertia_matrix", "inverse_dynamics", "convective_matrix", "kinetic_energy"])
+@pytest.mark.parametrize("name", ["planar_2r", "planar_3r", "spatial_pendulum", "gripper", "stanford"])
+def test_python_gives_the_compiled_numbers(name, function):
+    """Execute the printed function and find what the compiled one gives."""
+    arm = kt.load(name)
+    if name == "stanford" and function in ("inverse_dynamics", "convective_matrix"):
+        function = "gravity_torque"
+    symbols = "all" if name.startswith("planar") else "declared"
+    scope: dict = {}
+    made = arm.equations(function, symbols=symbols)
+    exec(made.python(), scope)
+    s = strategies.State(arm.mechanism, 3, 4)
+    given = [getattr(s, argument) for argument in made.arguments]
+    expected = np.asarray(getattr(arm, function)(*given))
+    found = np.array([scope[function](*(x[k] for x in given)) for k in range(4)])
+    assert_close(found, expected, 1e-13 * max(1.0, np.abs(expected).max()), function)
+
+
+def test_python_takes_other_parameters(planar):
+    """Give the printed function other lengths and find what the compiled one gives for them."""
+    scope: dict = {}
+    made = planar.equations("gravity_torque")
+    text = made.python()
+    exec(text, scope)
+    assert "def gravity_torque(q, parameters=(0.3, 0.15, " in text
+    free = [0.5, 0.2, 0.1, 1.0, 2.0, 0.01, 0.02]
+    expected = planar.gravity_torque([0.1, 0.2], parameters=free)
+    assert_close(scope["gravity_torque"]([0.1, 0.2], (*free, 9.81)), expected, 1e-13)
+
+
+def test_angles_that_are_not_right():
+    """Print a mechanism with axes at 45 degrees by roots, and with any angle by its decimals."""
+    link = {"joint": "revolute", "mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": (1, 1, 1, 0, 0, 0)}
+    rows: list[dict] = [dict(link), dict(link)]
+    rows[1]["alpha"] = 45
+    tilted = kt.from_dh(rows, convention="modified", degrees=True)
+    made = tilted.equations("inertia_matrix")
+    assert "sqrt(2)" in str(made)
+    s = strategies.State(tilted.mechanism, 0, ())
+    numbers = sympy.lambdify([made.arguments["q"]], made.expression)(s.q)
+    assert_close(numbers, tilted.inertia_matrix(s.q), 1e-13)
+    rows[1]["alpha"] = 31.7
+    odd = kt.from_dh(rows, convention="modified", degrees=True)
+    made = odd.equations("inertia_matrix")
+    assert_close(sympy.lambdify([made.arguments["q"]], made.expression)(s.q), odd.inertia_matrix(s.q), 1e-13)
+
+
+def test_frames_and_sliding_joints():
+    """Print where a frame is, and the Jacobian of a slider."""
+    made = kt.load("planar_2r").equations("pose", frame="tool", symbols="all")
+    same(made, {(0, 3): "l2*cos(q1) + f1*cos(q1 + q2)", (2, 3): "0", (0, 1): "-sin(q1 + q2)"})
+    slider = kt.from_dh([{"joint": "prismatic", "mass": 2.0}])
+    same(slider.equations("jacobian", frame="link1"), {(5, 0): "1", (0, 0): "0"})
+    assert str(slider.equations("inertia_matrix")) == "I[0][0] = 2"
+
+
+def test_latex_reads_like_a_book(planar):
+    """Read dots, subscripts and the letter of the result."""
+    text = planar.equations("inverse_dynamics").latex()
+    assert text.startswith(r"\boldsymbol{\tau} = \left[\begin{matrix}")
+    assert r"\ddot{q}_{1}" in text and r"\dot{q}_{2}" in text and "d_{2}" in text
+    assert planar.equations("inertia_matrix").latex().startswith(r"\mathbf{I} = ")
+    assert planar.equations("kinetic_energy").latex().startswith("T = ")
+
+
+def test_what_cannot_be_printed_says_so(planar):
+    """Refuse large mechanisms, quaternions, quotients, unknown choices and names that clash."""
+    with pytest.raises(
+        ModelError, match="20 degrees of freedom make equations that nobody reads; print those of a mech"
+    ):
+        kt.load("chain_20").equations()
+    floating = strategies.random_mechanism(["spherical"], [-1], 1)
+    with pytest.raises(ModelError, match="joint 'j0' has a quaternion, which no textbook prints; use a euler joint"):
+        equations(floating)
+    with pytest.raises(InputError, match="forward_dynamics divides by long sums; print inertia_matrix"):
+        planar.equations("forward_dynamics")
+    with pytest.raises(InputError, match="symbols is 'some'; expected one of declared, all, none"):
+        planar.equations(symbols="some")
+    clash = kt.assemble(
+        "c", [kt.Body("b", 1.0)], [kt.Joint("j", "revolute", kt.GROUND, "b")], parameters=[kt.Parameter("q1", 1.0)]
+    )
+    with pytest.raises(InputError, match="the parameter 'q1' has the name of a coordinate"):
+        equations(clash)
+
+
+def test_without_sympy_the_remedy_is_named(monkeypatch, planar):
+    """Take SymPy away and read what to install."""
+    monkeypatch.setitem(sys.modules, "sympy", None)
+    with pytest.raises(InputError, match="need SymPy: pip install 'kinetree\\[symbolic\\]'"):
+        planar.equations()

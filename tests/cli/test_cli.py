@@ -1,0 +1,325 @@
+"""The command line: what it prints on a screen and in a pipe, and how it fails."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import kinetree as kt
+from kinetree import cli, library
+from kinetree.cli.console import clean, make_console
+from kinetree.cli.listing import print_library
+from kinetree.cli.showing import print_system
+from kinetree.demo import Check, Demo, History, Timing
+from kinetree.demo.loops_and_ropes import Links, turning
+from kinetree.formats.report import Report
+from runs import swinging
+
+URDF = """\
+<robot name="two">
+  <gazebo/>
+  <link name="base"/>
+  <link name="arm">
+    <inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" iyz="0" ixz="0"/></inertial>
+  </link>
+  <link name="hand">
+    <inertial><mass value="0.5"/><inertia ixx="1" iyy="1" izz="1" ixy="0" iyz="0" ixz="0"/></inertial>
+  </link>
+  <joint name="shoulder" type="revolute">
+    <parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <limit lower="-1.5" upper="2.5" velocity="3" effort="40"/>
+  </joint>
+  <joint name="wrist" type="fixed"><parent link="arm"/><child link="hand"/></joint>
+</robot>
+"""
+
+
+@pytest.fixture
+def urdf(tmp_path) -> Path:
+    """Return a URDF file with something to merge and something to drop."""
+    file = tmp_path / "two.urdf"
+    file.write_text(URDF)
+    return file
+
+
+def run(*arguments: str) -> int:
+    """Run the command line in this process and return its exit status."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    return int(stop.value.code or 0)
+
+
+def screen(width: int = 100) -> Console:
+    """Return a console that believes to be a screen."""
+    return Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        width=width,
+        color_system=None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def shown(system: kt.System, console: Console, *, everything: bool = False) -> str:
+    """Return what `show` prints for a system."""
+    print_system(console, system, everything=everything)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def chain(count: int) -> kt.System:
+    """Return a chain of bodies, each with a twig, which nests as deep as it is long."""
+    bodies = [kt.Body(f"{kind}{i}", 1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)) for i in range(count) for kind in "bt"]
+    joints = []
+    for i in range(count):
+        joints.append(kt.Joint(f"j{i}", "revolute", f"b{i - 1}" if i else kt.GROUND, f"b{i}"))
+        joints.append(kt.Joint(f"k{i}", "revolute", f"b{i}", f"t{i}"))
+    return kt.System(kt.assemble("comb", bodies, joints))
+
+
+def test_version(capsys):
+    """Ask for the version."""
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"kinetree {kt.__version__}\n"
+
+
+def test_module_runs():
+    """Run `python -m kinetree` as a user does."""
+    done = subprocess.run([sys.executable, "-m", "kinetree", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"kinetree {kt.__version__}\n"
+
+
+def test_import_is_light():
+    """Import the command line and find no compiler and no plots loaded."""
+    heavy = ("casadi", "matplotlib", "llvmlite", "scipy")
+    code = f"import sys, kinetree.cli; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_help_lists_the_commands(capsys):
+    """Read every command with its whole line of help."""
+    assert run("--help") == 0
+    out = re.sub(" +", " ", capsys.readouterr().out)
+    assert "list List the built-in mechanisms, with their sources.\n" in out
+    assert "show Show a mechanism and the report of its import.\n" in out
+    assert "demo Compute, compare, simulate, time and draw arms.\n" in out
+    assert "..." not in out.split("Commands:")[1], "no line of help is cut"
+
+
+def test_list_names_every_mechanism(capsys, monkeypatch):
+    """List the library in a pipe: every name, its source, nothing cut and no spaces at the ends."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # set where tests run in several processes
+    assert run("list") == 0
+    out = capsys.readouterr().out
+    for name in library.names():
+        assert re.search(rf"^{name} ", out, re.MULTILINE)
+    assert "[Saha1999] table 3, with com = -r." in out
+    assert "\x1b" not in out
+    assert not re.search(r" $", out, re.MULTILINE)
+    assert max(map(len, out.splitlines())) <= 160
+
+
+@pytest.mark.parametrize("width", [30, 71, 72, 200])
+def test_list_keeps_every_word_at_any_width(width):
+    """List on screens of any width and find every word of a description again."""
+    console, mechanism = screen(width), kt.load("stanford").mechanism
+    print_library(console, [("stanford", mechanism)])
+    out = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, out.splitlines())) <= width
+    letters = set(re.findall(r"[A-Za-z]{3,}", out))
+    assert {word for word in re.findall(r"[A-Za-z]{3,9}", mechanism.description) if word not in letters} == set()
+
+
+def test_show_prints_the_mechanism(capsys):
+    """Show a library mechanism: sizes, mass, modules, joints and the import."""
+    assert run("show", "stanford") == 0
+    out = capsys.readouterr().out
+    mechanism = kt.load("stanford").mechanism
+    assert re.search(r"^size +6 bodies, nq = 6, nv = 6$", out, re.MULTILINE)
+    assert re.search(r"^total mass +21.1 kg$", out, re.MULTILINE)
+    assert re.search(rf"^hash +{mechanism.hash}$", out, re.MULTILINE)
+    assert "module 1: link1 - link2 - link3 - link4 - link5 - link6\n" in out
+    assert re.search(r"^2  joint3  prismatic  link2   link3  \(0, 0, 1\)$", out, re.MULTILINE)
+    assert re.search(r"^link1 +9 +\(0, 0, 0.1\) +0.01, 0.01, 0.02 +0, 0, 0$", out, re.MULTILINE)
+    assert "read (1): understood and kept\n  stanford.toml: 6 bodies, 6 degrees of freedom\n" in out
+
+
+def test_show_prints_the_whole_report(urdf, capsys):
+    """Show a URDF file and read what was merged and dropped, each with file and line."""
+    assert run("show", str(urdf)) == 0
+    out = capsys.readouterr().out
+    assert f"Import report of {urdf}\n" in out
+    assert re.search(r"^changed \(\d+\): merged, snapped or repaired$", out, re.MULTILINE)
+    assert re.search(r"^  two.urdf:\d+: link 'hand' is merged into 'arm'", out, re.MULTILINE)
+    assert re.search(r"^  two.urdf:2: <gazebo> in <robot name='two'>", out, re.MULTILINE)
+    assert re.search(r"^shoulder +-1.5 +2.5 +3 +40$", out, re.MULTILINE)
+    for entry in kt.load(urdf).report.entries:
+        assert entry.text in out
+
+
+def test_show_passes_the_options_on(urdf, capsys):
+    """Let the base float and keep the fixed joint, and count the bodies."""
+    assert run("show", str(urdf), "--base", "free", "--fixed", "keep", "--root", ".", "--root", "..") == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^size +3 bodies, nq = 8, nv = 7$", out, re.MULTILINE)
+    assert re.search(r"^0-6 +\S+ +free +ground +base +-$", out, re.MULTILINE)
+
+
+def test_long_lists_are_shortened_on_a_screen_only(capsys):
+    """Shorten long lists on a screen and say how to see them; print them whole with --all and in a pipe."""
+    report = Report("x.urdf")
+    for line in range(200):
+        report.dropped(f"<part{line}>", line)
+    system = kt.System(chain(30).mechanism, report)
+    short, whole = shown(system, screen()), shown(system, screen(), everything=True)
+    assert "  ... and 188 more: --all shows them\n" in short
+    assert "  ... and 20 more: --all shows them\n" in short
+    assert "<part11>" in short
+    assert "<part12>" not in short
+    print_system(make_console(), system, everything=False)
+    for out in (whole, capsys.readouterr().out):
+        assert all(f"x.urdf:{line}: <part{line}>\n" in out for line in range(200))
+        assert re.search(r"^ *59 +k29 ", out, re.MULTILINE)
+        assert "--all" not in out
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_no_body_is_lost_in_a_deep_tree(width):
+    """Draw a tree that nests deeper than the screen is wide and find every body in it."""
+    out = shown(chain(60), screen(width), everything=True)
+    tree = out.split("Tree, by kinematic modules")[1].split("Joints (")[0]
+    assert set(re.findall(r"\b[bt]\d+\b", tree)) >= {f"{kind}{i}" for i in range(60) for kind in "bt"}
+
+
+def test_parts_beyond_the_tree_are_listed():
+    """Show loops, couplings, forces and free parameters with what they join."""
+    base = chain(2).mechanism
+    mechanism = replace(
+        base,
+        loops=(kt.Loop("ring", "revolute", "t0", "t1"),),
+        couplings=(kt.Coupling("gear", "j1", (("j0", 2.0),)),),
+        forces=(kt.ForceElement("spring", "spring_damper", "b0", "t1"),),
+        parameters=(kt.Parameter("l1", 0.25, free=True, unit="m", note="length"), kt.Parameter("g", 9.81)),
+    )
+    out = shown(kt.System(mechanism), screen())
+    assert "0 frames, 1 loop, 1 coupling, 1 force" in out
+    assert "2, 1 of them free" in out
+    assert "Loops (1)\n  ring: revolute of t0 and t1\n" in out
+    assert "Couplings (1)\n  gear: j1 follows j0\n" in out
+    assert "Forces (1)\n  spring: spring_damper between b0 and t1\n" in out
+    assert "Free parameters (1)\n  l1 = 0.25 m: length\n" in out
+    assert "nothing to report" in out
+
+
+def test_names_cannot_command_the_terminal():
+    """Print control characters of a name as text, and brackets as they are."""
+    assert clean("a\x1b[31mb\nc\u202e") == "a\\x1b[31mb\\nc\\u202e"
+    body = kt.Body("[red]x[/red]", 1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+    system = kt.System(kt.assemble("m", [body], [kt.Joint("j", "revolute", kt.GROUND, body.name)]))
+    assert "module 1: [red]x[/red]" in shown(system, screen())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "stanfrd"], "no library mechanism 'stanfrd'; did you mean 'stanford'? available: biped, "),
+        (["show", "none.urdf"], "none.urdf: does not exist; give the path of a .toml, .urdf, .xml or .csv file"),
+        (["show", "stanford", "--base", "free"], "base, fixed and roots are options of URDF files; leave them out"),
+    ],
+)
+def test_errors_are_one_line(arguments, message, capsys):
+    """Fail with one readable line on stderr and exit status 2."""
+    assert run(*arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("kinetree: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_broken_file_is_located(tmp_path, capsys):
+    """Show a file with a fault and read its place."""
+    file = tmp_path / "bad.toml"
+    file.write_text('[mechanism]\nname = "x"\nwhat = 1\n')
+    assert run("show", str(file)) == 2
+    assert capsys.readouterr().err.startswith(f"kinetree: {file}:3: ")
+
+
+def test_an_unknown_command_is_refused(capsys):
+    """Mistype a command and read the one that was meant."""
+    assert run("shw") == 2
+    assert "show" in capsys.readouterr().err
+
+
+def test_names_beyond_the_terminals_alphabet_stop_nothing(tmp_path):
+    """Show a name that ASCII lacks on a terminal that knows nothing else."""
+    file = tmp_path / "name.toml"
+    file.write_text('[mechanism]\nname = "caf\u00e9"\n', encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-m", "kinetree", "show", str(file)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert "caf\\xe9" in done.stdout
+
+
+def fake_demo(residual: float) -> Demo:
+    """Return a result of the demonstration with one agreement."""
+    return Demo(
+        stanford=History(np.array([0.0]), np.array([[1.0, -0.0]]), ("N m", "N")),
+        planar=History(np.array([0.0]), np.zeros((1, 3)), ("N m",) * 3),
+        kuka=History(np.array([0.0]), np.zeros((1, 7)), ("N m",) * 7),
+        smallest_eigenvalue=0.5,
+        condition=10.0,
+        checks=(Check("two routes", residual, 1e-12),),
+        timing=Timing("arm", 1000, 1e-5, True, True),
+        fall=swinging("stanford"),
+        tracking=swinging("kuka_lwr4"),
+        bars=turning(0.1),
+        links=Links(7, 1.0, 0.0),
+    )
+
+
+def test_demo_prints_what_it_found(monkeypatch, capsys, tmp_path):
+    """Print torques, residuals beside bounds, the timing and the files, and end well."""
+    monkeypatch.setattr("kinetree.demo.run", lambda *, say: say("step") or fake_demo(2e-15))
+    monkeypatch.setattr("kinetree.view.demo_figures.draw_demo", lambda demo, folder: (folder / "a.png",))
+    assert run("demo", "--out", str(tmp_path)) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("... step\n")
+    assert re.search(r"^ *0.0 +1 +0$", out, re.MULTILINE)
+    assert re.search(r"^two routes +2.0e-15 +1.0e-12  holds$", out, re.MULTILINE)
+    assert "1,000 inverse dynamics of arm in one call, one thread: 0.0 ms, 10.0 ns a sample." in out
+    assert "split into four calls: the same bits." in out
+    assert f"{tmp_path / 'a.png'}\n" in out
+    assert out.endswith("All agreements hold.\n")
+
+
+def test_demo_fails_when_an_agreement_fails(monkeypatch, capsys, tmp_path):
+    """End with status 1 and say what does not hold."""
+    monkeypatch.setattr("kinetree.demo.run", lambda *, say: fake_demo(float("nan")))
+    monkeypatch.setattr("kinetree.view.demo_figures.draw_demo", lambda demo, folder: ())
+    assert run("demo", "--out", str(tmp_path)) == 1
+    out = capsys.readouterr().out
+    assert re.search(r"^two routes +nan +1.0e-12  FAILS$", out, re.MULTILINE)
+    assert out.endswith("SOMETHING DOES NOT HOLD: see above.\n")
+
+
+def test_demo_names_a_file_in_the_way(capsys, tmp_path):
+    """Ask for figures where a file is and read one line."""
+    (tmp_path / "file").write_text("")
+    assert run("demo", "--out", str(tmp_path / "file")) == 2
+    assert "no folder for the figures" in capsys.readouterr().err

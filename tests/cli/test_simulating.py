@@ -1,0 +1,202 @@
+"""The verbs simulate, inverse and run: what they print and write, and how they end."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree import cli
+from kinetree.simulation.integrators import METHODS
+from tolerance import assert_close
+
+
+def run(*arguments: str) -> int:
+    """Run the command line in this process and return its exit status."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    return int(stop.value.code or 0)
+
+
+def test_simulate_prints_and_writes(tmp_path, capsys):
+    """Let an arm fall, read the summary, and find the same run in the file."""
+    out = str(tmp_path / "new")
+    files = ("--save", "fall.npz", "--replay", "fall.html", "--plot", "--out", out)
+    assert run("simulate", "planar_3r", "--duration", "0.5", "--q0", "-1, pi/4, 0", *files) == 0
+    text = capsys.readouterr().out
+    assert "planar_3r: 1001 samples to 0.5 s\nmethod dop853 (rtol = 1e-08, atol = 1e-10), " in text
+    assert "\nstatus: finished\nenergy error: " in text
+    assert re.search(r"^q.joint2 +0.785398 +\S+ +\S+ +\S+ +rad$", text, re.MULTILINE)
+    names = ["fall.npz", "planar_3r.png", "fall.html"]
+    assert text.endswith("\nFiles\n" + "".join(f"{tmp_path / 'new' / name}\n" for name in names))
+    saved = kt.read_trajectory(tmp_path / "new" / "fall.npz")
+    again = kt.simulate(kt.load("planar_3r"), [-1, np.pi / 4, 0], duration=0.5)
+    assert saved.q.tobytes() == again.q.tobytes()
+    assert (tmp_path / "new" / "planar_3r.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_simulate_closes_the_loops(capsys):
+    """Set a crank and its speed: the others follow, the loops stay closed, and each way of closing is heard."""
+    start = ("simulate", "four_bar", "--set", "crank=0.7", "--speed", "crank=4", "--duration", "0.2")
+    for way, gap in (("projection", 1e-12), ("baumgarte=30", 1e-8), ("minimal=crank", 1e-12)):
+        assert run(*start, "--loops", way) == 0
+        text = capsys.readouterr().out
+        found = re.search(r"^loops closed to (\S+) m or rad$", text, re.MULTILINE)
+        assert found and float(found[1]) <= gap
+        assert re.search(r"^q.crank +0.7 ", text, re.MULTILINE)
+        assert re.search(r"^qd.output +1.47328 ", text, re.MULTILINE)
+
+
+def test_simulate_sets_joints_of_a_tree(capsys):
+    """Set a joint and a speed of an arm by name: the others are neutral and rest."""
+    assert run("simulate", "planar_2r", "--set", "joint1=pi/4", "--speed", "joint2=1", "--duration", "0.1") == 0
+    text = capsys.readouterr().out
+    for line in (r"q.joint1 +0.785398", r"q.joint2 +0", r"qd.joint1 +0", r"qd.joint2 +1"):
+        assert re.search(rf"^{line} ", text, re.MULTILINE)
+    assert "loops" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--loops", "projection=3"),
+            "--loops 'projection=3': only baumgarte takes a rate, and minimal names of joints",
+        ),
+        (("--loops", "firm"), "no loops of kind 'firm'; available: projection, baumgarte, minimal"),
+        (
+            ("--loops", "minimal=crank,output"),
+            "not determined by these places in qd; give as many as the mobility of 1",
+        ),
+        (("--set", "crank"), "--set 'crank': write joint=value, such as --set crank=pi/4"),
+        (("--speed", "crank=x"), "--speed crank: x names a parameter"),
+        (("--set", "crank=1", "--q0", "0,0,0"), "--q0 and --set: give one of them"),
+        (("--speed", "crank=1", "--qd0", "0,0,0"), "--qd0 and --speed: give one of them"),
+        (("--q0", "0.3, 0.2, 0.1"), "q0 does not close loop 'pin' (position x): off by 0.106322 m"),
+    ],
+)
+def test_simulate_refuses_what_loops_cannot(options, message, capsys):
+    """Give options that do not fit a four-bar, and read why."""
+    assert run("simulate", "four_bar", "--duration", "0.1", *options) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_inverse_refuses_a_motion_that_opens_loops(tmp_path, capsys):
+    """Move a four-bar's joints at will and read which loop opens; along closed positions torques come with a word."""
+    assert run("inverse", "four_bar", "--cycloid", "--q1", "1,1,1", "--out", str(tmp_path)) == 2
+    assert "the motion opens loop 'pin' (position " in capsys.readouterr().err
+    bars = kt.load("four_bar")
+    angles = np.linspace(0.5, 0.9, 9)
+    q = np.array([bars.assemble(hold={"crank": angle}) for angle in angles])
+    table = "t,crank,output,coupler\n" + "".join(
+        f"{t:g},{','.join(map(repr, row))}\n" for t, row in zip(np.linspace(0, 1, 9), q.tolist(), strict=True)
+    )
+    (tmp_path / "way.csv").write_text(table)
+    assert run("inverse", "four_bar", "--table", str(tmp_path / "way.csv"), "--out", str(tmp_path)) == 0
+    assert "Every joint is driven by these torques, and the loops carry nothing." in capsys.readouterr().out
+
+
+def test_simulate_writes_nothing_unless_asked(tmp_path, monkeypatch, capsys):
+    """Take fixed steps from given speeds and find no folder."""
+    monkeypatch.chdir(tmp_path)
+    assert run("simulate", "planar_3r", "--duration", "0.1", "--dt", "0.01", "--qd0", "1,0,0") == 0
+    assert "method rk4 (dt = 0.01), 4,000 evaluations" in capsys.readouterr().out, "a step to every output time"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_stops_is_written(tmp_path, capsys):
+    """Stop a run by too few steps: it says so, keeps what there is, and ends with status 1."""
+    file = tmp_path / "short.toml"
+    file.write_text(
+        '[experiment]\nmechanism = "planar_3r"\n[run]\nduration = 5.0\nmax_steps = 20\n[output]\nsave = "short.csv"\n'
+    )
+    assert run("run", str(file), "--out", str(tmp_path)) == 1
+    assert "status: stopped: the steps were used up; try a larger max_steps" in capsys.readouterr().out
+    kept = kt.read_trajectory(tmp_path / "short.csv")
+    assert 1 < len(kept) < 1001
+    assert not kept.finished
+
+
+def test_run_prints_the_distance_from_the_reference(tmp_path, capsys):
+    """Follow a set point from it and read the distances."""
+    file = tmp_path / "hold.toml"
+    file.write_text(
+        '[experiment]\nmechanism = "planar_3r"\ndescription = "Hold still"\n[run]\nduration = 0.2\n'
+        '[control]\nkind = "pd_gravity"\nk = 10\nc = 1\nreference = { kind = "hold", q = [0, 0, 0] }\n'
+    )
+    assert run("run", str(file), "--out", str(tmp_path)) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("\nHold still\n\nplanar_3r: 1001 samples to 0.2 s\n")
+    assert "energy error" not in text, "control does work"
+    assert re.search(r"^q.joint1 +\S+ +\S+ +rad$", text.split("Distance from the reference")[1], re.MULTILINE)
+    file.write_text(file.read_text().replace("[0, 0, 0] }", '0 }\njoints = ["joint2"]'))
+    assert run("run", str(file), "--out", str(tmp_path)) == 0
+    assert re.findall(r"^q\S+", capsys.readouterr().out.split("Distance")[1], re.MULTILINE) == ["q.joint2"]
+
+
+def test_inverse_along_a_cycloid(tmp_path, capsys):
+    """Compute the torques of the papers' motion and find them in the file."""
+    ends = ("--q0", "0,pi/2,0,0,0,0", "--q1", "pi/3,pi/3,0.1,pi/3,pi/3,pi/3")
+    assert run("inverse", "stanford", "--cycloid", *ends, "--samples", "101", "--plot", "--out", str(tmp_path)) == 0
+    assert "stanford: torques at 101 times to 10 s" in capsys.readouterr().out
+    saved = kt.read_trajectory(tmp_path / "stanford_inverse.csv")
+    weight = 9.81 * (4 + 1 + 0.6 + 0.5)  # what the third joint carries in the end, at 60 deg to the vertical
+    assert_close(saved["tau"][-1, 2], -weight / 2, 1e-12, "force of joint 3 at rest")
+    assert (tmp_path / "stanford_inverse.png").stat().st_size > 1000
+
+
+def test_inverse_along_a_table(tmp_path, capsys):
+    """Take the columns by name, in any order, from a table at rest, and hold the arm."""
+    table = tmp_path / "rest.csv"
+    table.write_text("t,joint3,joint1,joint2\n" + "".join(f"{t},0.3,0.1,0.2\n" for t in range(4)))
+    assert run("inverse", "planar_3r", "--table", str(table), "--save", "hold.npz", "--out", str(tmp_path)) == 0
+    assert "torques at 1001 times to 3 s" in capsys.readouterr().out
+    arm, saved = kt.load("planar_3r"), kt.read_trajectory(tmp_path / "hold.npz")
+    assert_close(saved["tau"][[0, -1]], [arm.gravity_torque([0.1, 0.2, 0.3])] * 2, 1e-12, "gravity")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("simulate stanfrd", "no library mechanism 'stanfrd'; did you mean 'stanford'?"),
+        ("simulate stanford --q0 1,2", "--q0 has 2 numbers; give 6: joint1, joint2, joint3, joint4, joint5, joint6"),
+        ("simulate planar_3r --qd0 1,2,x", "--qd0: x names a parameter; give a plain number here"),
+        ("simulate planar_3r --duration -1", "duration is -1.0; expected a positive number of seconds"),
+        ("simulate planar_3r --method rk5", "no method 'rk5'; did you mean 'rk4'?"),
+        ("simulate planar_3r --method rk4", "rk4 takes fixed steps: give dt [s]"),
+        ("simulate planar_3r --save x.txt", "--save 'x.txt': use a name that ends with .csv, .npz, .parquet, .zarr"),
+        ("simulate planar_3r --replay x", "--replay 'x': use a name that ends with .html"),
+        ("inverse planar_3r", "--cycloid and --table: give one of them"),
+        ("inverse planar_3r --cycloid", "--cycloid needs --q1, where the motion ends"),
+        ("inverse planar_3r --table t.csv --q0 1", "--q0 and --q1 belong to --cycloid; leave them out with --table"),
+        ("inverse planar_3r --table none.csv", "none.csv: the file cannot be read (No such file or directory)"),
+        ("inverse space_robot_3r --cycloid --q1 1", "a motion by coordinates cannot act on the joint 'base': a free"),
+        ("run none.toml", "none.toml: the file cannot be read (No such file or directory); check the path"),
+    ],
+)
+def test_errors_are_one_line(arguments, message, capsys):
+    """Fail with one readable line on stderr and exit status 2."""
+    assert run(*arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"kinetree: {message}")
+    assert err.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be(tmp_path, capsys):
+    """Ask for results where a file is, and hear of it before anything runs."""
+    (tmp_path / "file").write_text("")
+    assert run("simulate", "planar_3r", "--plot", "--out", str(tmp_path / "file")) == 2
+    assert "file: no folder for the results (File exists); give another with --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["simulate", "run"])
+def test_help_tells_the_exit_status(verb, capsys):
+    """Read in the help how a verb may end."""
+    assert run(verb, "--help") == 0
+    text = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert "Exit status 1 where the run stops early" in text
+    assert verb == "run" or all(name in text for name in METHODS)
+    assert "2 where an input is wrong" in text

@@ -1,0 +1,116 @@
+"""Traced scalars: what folds, what is shared, and that nothing changes the numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinetree.algebra import scalars
+from kinetree.compiler.ir.trace import Op, Trace, Value
+from native import traced
+from strategies import examples
+from tolerance import assert_close
+
+
+def kinds(function, count: int = 2) -> list[str]:
+    """Return the names of the operations left of a function, inputs and constants aside."""
+    return [op.name for op, *_ in traced(function, count).ops if op > Op.CONST]
+
+
+@pytest.mark.parametrize(("function", "expected"), [
+    (lambda x, y: [x + 0.0, 0.0 + x, x * 1.0, 1.0 * x, x - 0.0, x / 1.0], []),
+    (lambda x, y: [x * 0.0, 0.0 * x, 0.0 / x, x - x], []),
+    (lambda x, y: [x + y, y + x], ["ADD"]),
+    (lambda x, y: [x * y, y * x], ["MUL"]),
+    (lambda x, y: [0.0 - x, -x], ["NEG"]),
+    (lambda x, y: [(-x) * -1.0], []),
+    (lambda x, y: [x + (-y)], ["SUB"]),
+    (lambda x, y: [(-x) + y], ["SUB"]),
+    (lambda x, y: [x - (-y)], ["ADD"]),
+    (lambda x, y: [-(x - y)], ["SUB"]),
+    (lambda x, y: [(-x) * y, x * (-y)], ["MUL", "NEG"]),
+    (lambda x, y: [(-x) * (-y)], ["MUL"]),
+    (lambda x, y: [x * -2.0, -2.0 * x], ["MUL", "NEG"]),
+    (lambda x, y: [scalars.sin(x), scalars.sin(x), scalars.cos(x)], ["SIN", "COS"]),
+    (lambda x, y: [scalars.where(x < y, x, y)], ["LESS", "SELECT"]),
+])  # fmt: skip
+def test_what_folds(function, expected):
+    """Fold zeros and ones, share equal operations, and move signs outward."""
+    assert kinds(function) == expected
+
+
+def test_dead_operations_vanish():
+    """Leave out of a Program what no result needs."""
+
+    def function(x, y):
+        scalars.sin(x * y)
+        return [x + y]
+
+    assert kinds(function) == ["ADD"]
+
+
+def test_numbers_stay_numbers():
+    """Compute with plain numbers at once, without a trace of them."""
+    assert scalars.sin(0.5) == math.sin(0.5)
+    assert scalars.atan2(1.0, -2.0) == math.atan2(1.0, -2.0)
+    assert scalars.where(True, 1.0, 2.0) == 1.0
+    assert scalars.snap(1e-16) == 0.0
+    assert scalars.snap(-1.0 + 1e-16) == -1.0
+    assert scalars.snap(1e-14) == 1e-14
+
+
+def test_constants_keep_their_bits():
+    """Record one constant once, and another for the next number."""
+    trace = Trace()
+    a, b = trace.constant(0.1), trace.constant(math.nextafter(0.1, 1))
+    assert (a.id, trace.constant(0.1).id) == (0, 0)
+    assert b.id == 1
+    assert trace.index(0.1) == 0
+
+
+class Both:
+    """A number and its trace, computed side by side."""
+
+    def __init__(self, number, value) -> None:
+        """Hold both."""
+        self.number, self.value = number, value
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(100)
+def test_random_arithmetic_keeps_its_value(seed):
+    """Do random arithmetic on numbers and on traced scalars, and find the same values."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=3)
+    trace = Trace()
+    pool = [Both(float(x[k]), trace.input(0, k)) for k in range(3)]
+    pool += [Both(c, c) for c in (0.0, 1.0, -1.0, 2.5, -0.3)]
+    for _ in range(25):
+        a, b = (pool[int(k)] for k in rng.integers(0, len(pool), 2))
+        match rng.integers(0, 7):
+            case 0:
+                made = Both(a.number + b.number, a.value + b.value)
+            case 1:
+                made = Both(a.number - b.number, a.value - b.value)
+            case 2:
+                made = Both(a.number * b.number, a.value * b.value)
+            case 3:
+                made = Both(-a.number, -a.value)
+            case 4:
+                made = Both(math.sin(a.number), scalars.sin(a.value))
+            case 5:
+                made = Both(a.number / (1.5 + math.cos(b.number)), a.value / (1.5 + scalars.cos(b.value)))
+            case _:
+                made = Both(*(scalars.where(u < v, u, v) for u, v in ((a.number, b.number), (a.value, b.value))))
+        if abs(made.number) < 1e3:
+            pool.append(made)
+    results = [b.value for b in pool if isinstance(b.value, Value)]
+    expected = [b.number for b in pool if isinstance(b.value, Value)]
+    from kinetree.compiler.ir.program import Array, Program
+
+    program = Program.of_trace("random", (Array("x", (3,)),), (Array("y", (len(results),)),), trace, [results])
+    assert_close(program.interpret(x)[0], expected, 1e-11, "value")  # 1e-13

@@ -1,0 +1,169 @@
+"""Object code on disk: found again, never trusted blindly, never in the way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinetree import System
+from kinetree.compiler.lower.build import Request
+from kinetree.compiler.runtime import cache
+from kinetree.compiler.targets.llvm import machine as llvm
+from kinetree.model.parts import Shape
+from strategies import random_mechanism
+
+ARM = random_mechanism(["revolute", "prismatic"], [-1, 0], 41)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Use an empty cache folder of one's own."""
+    monkeypatch.setenv("KINETREE_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def compilations(monkeypatch) -> list[str]:
+    """Count what is compiled."""
+    done, compile_object = [], llvm.compile_object
+
+    def counted(program, dtype):
+        done.append(program.name)
+        return compile_object(program, dtype)
+
+    monkeypatch.setattr(llvm, "compile_object", counted)
+    return done
+
+
+def torque(mechanism=ARM) -> np.ndarray:
+    """Compute something with a fresh system."""
+    return System(mechanism).gravity_torque([0.3, 0.4])
+
+
+def test_code_is_kept_and_found_again(folder, compilations):
+    """Compile once, and find the code for a second system."""
+    first = torque()
+    (file,) = folder.glob("*.o")
+    assert file.read_bytes().startswith(cache.MAGIC)
+    assert np.array_equal(torque(), first)
+    assert compilations == ["gravity_torque"]
+    assert [p.suffix for p in folder.iterdir()] == [".o"]
+
+
+def damage(data: bytes, how: str) -> bytes:
+    """Return damaged bytes."""
+    return {
+        "empty": b"",
+        "truncated": data[: len(data) // 2],
+        "a flipped bit": data[:-100] + bytes([data[-100] ^ 1]) + data[-99:],
+        "another format": b"kinetree-object-0\n" + data[len(cache.MAGIC) :],
+        "noise": os.urandom(1000),
+        "only the head": data[: len(cache.MAGIC) + 32],
+    }[how]
+
+
+@pytest.mark.parametrize("how", ["empty", "truncated", "a flipped bit", "another format", "noise", "only the head"])
+def test_damaged_files_are_ignored_and_replaced(folder, compilations, how):
+    """Damage the file on disk and get the right numbers, and a sound file again."""
+    first = torque()
+    (file,) = folder.glob("*.o")
+    sound = file.read_bytes()
+    file.write_bytes(damage(sound, how))
+    assert np.array_equal(torque(), first)
+    assert compilations == ["gravity_torque"] * 2
+    assert file.read_bytes() == sound
+
+
+def test_an_unusable_folder_only_costs_time(tmp_path, monkeypatch, compilations):
+    """Point the cache at a file, and below a file, and get the right numbers."""
+    (tmp_path / "file").write_text("not a folder")
+    for place in ("file", "file/below"):
+        monkeypatch.setenv("KINETREE_CACHE_DIR", str(tmp_path / place))
+        assert torque().shape == (2,)
+    assert len(compilations) == 2
+    assert (tmp_path / "file").read_text() == "not a folder"
+
+
+def test_a_folder_in_the_place_of_a_file(folder, compilations):
+    """Find a folder where the code should be, and get the right numbers."""
+    first = torque()
+    (file,) = folder.glob("*.o")
+    file.unlink()
+    file.mkdir()
+    assert np.array_equal(torque(), first)
+    assert list(folder.glob("*.tmp")) == []
+
+
+def test_another_process_finds_the_code(folder):
+    """Compile in one process and only read in a second one."""
+    code = (
+        "import sys; sys.path[:0] = {path!r}; import strategies, kinetree\n"
+        "from kinetree.compiler.targets import llvm\n"
+        "def refuse(*a): raise SystemExit('compiled again')\n"
+        "if {reads}: llvm.compile_object = refuse\n"
+        "arm = strategies.random_mechanism(['revolute', 'prismatic'], [-1, 0], 41)\n"
+        "print(kinetree.System(arm).gravity_torque([0.3, 0.4]).tolist())"
+    )
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code.format(path=sys.path, reads=reads)], capture_output=True, text=True, check=True
+        ).stdout
+        for reads in (False, True)
+    ]
+    assert outputs[0] == outputs[1]
+    assert len(list(folder.glob("*.o"))) == 1
+
+
+def test_names_follow_all_that_matters(monkeypatch):
+    """Keep code apart by mechanism, function, options, precision, source and machine, and not by drawings."""
+    request = Request("jacobian", "tool", "world").checked(ARM)
+    other = replace(ARM, gravity=(0.0, 0.0, -1.0))
+    keys = [
+        cache.key(ARM, request, "cpu"),
+        cache.key(other, request, "cpu"),
+        cache.key(ARM, replace(request, axes="body"), "cpu"),
+        cache.key(ARM, replace(request, frame="b0"), "cpu"),
+        cache.key(ARM, replace(request, dtype="float32"), "cpu"),
+        cache.key(ARM, request, "another cpu"),
+    ]
+    monkeypatch.setattr(cache, "source_hash", lambda: "changed")
+    keys.append(cache.key(ARM, request, "cpu"))
+    assert len(set(keys)) == len(keys)
+    drawn = replace(ARM, scenery=(Shape("sphere", (1.0,)),))
+    assert cache.key(drawn, request, "cpu") == cache.key(ARM, request, "cpu")
+
+
+def test_source_hash_is_that_of_the_sources():
+    """Find a digest that is computed once and covers the package."""
+    assert len(cache.source_hash()) == 64
+    assert cache.source_hash() is cache.source_hash()
+
+
+def test_the_oldest_files_go_first(folder, monkeypatch):
+    """Keep the folder below its limit by removing what was written first."""
+    monkeypatch.setattr(cache, "LIMIT", 2500)
+    for k in range(4):
+        cache.fetch(f"code{k}", lambda: bytes(1000))
+        os.utime(folder / f"code{k}.o", (time.time() - 100 + k, time.time() - 100 + k))
+    cache.fetch("last", lambda: bytes(1000))
+    assert sorted(p.name for p in folder.glob("*.o")) == ["code3.o", "last.o"]
+
+
+def test_default_folders(monkeypatch, tmp_path):
+    """Use the user's own cache folder where none is chosen."""
+    monkeypatch.delenv("KINETREE_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert cache.folder() == tmp_path / "kinetree"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache.folder() == Path.home() / "Library" / "Caches" / "kinetree"
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    assert cache.folder() == tmp_path / "local" / "kinetree"

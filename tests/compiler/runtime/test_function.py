@@ -1,0 +1,259 @@
+"""Compiled functions: the interpreter's numbers, and the same bits however the samples come."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation import relative
+from kinetree import Body, InputError, Joint, System, assemble
+from kinetree.compiler.runtime.function import SPLIT, Function
+from kinetree.dynamics import ALGORITHMS
+from strategies import State, examples, moving_mechanisms, one_of_each, random_mechanism
+from tolerance import assert_close
+
+SMALL = System(random_mechanism(["revolute", "spherical", "helical"], [-1, 0, 1], 21))
+"""Six coordinates, five speeds."""
+
+
+def arguments(function: Function, s: State) -> list[np.ndarray]:
+    """Return random arrays for the inputs of a function."""
+    known = {"q": s.q, "q2": np.roll(s.q, 1, axis=0), "qd": s.qd, "qdd": s.qdd, "tau": s.tau, "wrenches": s.wrenches}
+    known["added"] = np.abs(s.qdd)
+    return [known[a.name] for a in function.inputs]
+
+
+def function(system: System, name: str, dtype: str = "float64") -> Function:
+    """Return a function by name, of the tool where it needs a frame, with wrenches where they matter."""
+    algorithm = ALGORITHMS[name]
+    return system.function(name, frame="tool" if algorithm.frame else None, wrenches=algorithm.wrenches, dtype=dtype)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_native_code_is_what_the_interpreter_says(name):
+    """Run every algorithm natively on a mechanism with all kinds of joints, and in plain NumPy."""
+    system = System(one_of_each())
+    f = function(system, name)
+    given_ = arguments(f, State(system.mechanism, shape=19))
+    out, expected = f(*given_), f.program.interpret(*given_)[0]
+    assert_close(relative(out, expected), 0.0, 4e-14, name)  # 1e-14 for forward dynamics, 2e-15 for others
+
+
+@given(moving_mechanisms(most=4))
+@examples(12)
+def test_native_code_of_random_mechanisms(mechanism):
+    """Run inverse and forward dynamics natively and in plain NumPy."""
+    system, s = System(mechanism), State(mechanism, shape=9)
+    for name in ("inverse_dynamics", "forward_dynamics"):
+        f = function(system, name)
+        given_ = arguments(f, s)
+        expected = f.program.interpret(*given_)[0]
+        condition = float(np.linalg.cond(system.function("inertia_matrix").program.interpret(s.q)[0]).max())
+        assert_close(relative(f(*given_), expected), 0.0, max(1e-13, 1e-15 * condition), name)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_single_precision(name):
+    """Run every algorithm in float32 and find the numbers of float64 to some six digits."""
+    f, wide = function(SMALL, name, "float32"), function(SMALL, name)
+    given_ = [a.astype(np.float32) for a in arguments(f, State(SMALL.mechanism, shape=33))]
+    out = f(*given_)
+    assert out.dtype == np.float32
+    expected = wide(*(a.astype(float) for a in given_))
+    assert_close(relative(out, expected), 0.0, 1e-4, name)  # 7e-6 for the potential energy, 1e-6 for others
+
+
+@given(st.data())
+@examples(40)
+def test_bits_do_not_depend_on_the_split(data):
+    """Cut a batch anywhere and find every sample's bits unchanged, down to single calls."""
+    name = data.draw(st.sampled_from(["inverse_dynamics", "forward_dynamics", "difference", "pose"]))
+    dtype = data.draw(st.sampled_from(["float64", "float32"]))
+    f = function(SMALL, name, dtype)
+    n = data.draw(st.integers(1, 70))
+    given_ = [a.astype(dtype) for a in arguments(f, State(SMALL.mechanism, 3, 70))]
+    whole = f(*given_)
+    cuts = sorted({0, n, *data.draw(st.lists(st.integers(0, n), max_size=6))})
+    for a, b in itertools.pairwise(cuts):
+        assert np.array_equal(f(*(x[a:b] for x in given_)), whole[a:b])
+    k = data.draw(st.integers(0, 69))
+    assert np.array_equal(f(*(x[k] for x in given_)), whole[k])
+    assert np.array_equal(f(*(x[k : k + 1, None] for x in given_))[0, 0], whole[k])
+
+
+def fortran(a):
+    """Return the same numbers with the first axis running fastest."""
+    return np.asfortranarray(a)
+
+
+def sliced(a):
+    """Return the same numbers as a slice of a larger array, with gaps between entries and samples."""
+    room = np.full((*(2 * n + 1 for n in a.shape[:-1]), 3 * a.shape[-1]), 7.0, dtype=a.dtype)
+    view = room[tuple(slice(1, None, 2) for _ in a.shape[:-1])][..., ::3]
+    view[...] = a
+    return view
+
+
+def backwards(a):
+    """Return the same numbers stored in reverse, read with negative strides."""
+    return np.ascontiguousarray(a[::-1, ..., ::-1])[::-1, ..., ::-1]
+
+
+def unaligned(a):
+    """Return the same numbers one byte off any alignment."""
+    raw = np.zeros(a.nbytes + 1, dtype=np.uint8)[1:]
+    view = np.frombuffer(raw.data, dtype=a.dtype).reshape(a.shape)
+    view[...] = a
+    return view
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("layout", [fortran, sliced, backwards, unaligned])
+@pytest.mark.parametrize("name", ["inverse_dynamics", "inertia_matrix", "reactions"])
+def test_bits_do_not_depend_on_strides(name, layout, dtype):
+    """Store the samples in any layout, read and write them, and find the same bits."""
+    f = function(SMALL, name, dtype)
+    given_ = [a.astype(dtype) for a in arguments(f, State(SMALL.mechanism, 4, 37))]
+    expected = f(*given_)
+    assert np.array_equal(f(*map(layout, given_)), expected)
+    out = layout(np.zeros_like(expected))
+    assert f(*given_, out=out) is out
+    assert np.array_equal(out, expected)
+    mixed = [layout(a) if k % 2 else a for k, a in enumerate(given_)]
+    assert np.array_equal(f(*mixed), expected)
+
+
+def test_broadcast_inputs_are_read_again_and_again():
+    """Hold one input for all samples, or all pairs of samples, and find the bits of full arrays."""
+    f = SMALL.function("inverse_dynamics")
+    s = State(SMALL.mechanism, 5, 11)
+    one = f(s.q, s.qd[0], s.qdd)
+    assert np.array_equal(one, f(s.q, np.tile(s.qd[0], (11, 1)), s.qdd))
+    pairs = f(s.q[:, None], s.qd[None, :], s.qdd[0])
+    assert pairs.shape == (11, 11, SMALL.nv)
+    assert np.array_equal(pairs[3, 7], f(s.q[3], s.qd[7], s.qdd[0]))
+    still = np.broadcast_to(s.q[0], (11, SMALL.nq))
+    assert np.array_equal(f(still, s.qd, s.qdd)[4], f(s.q[0], s.qd[4], s.qdd[4]))
+
+
+def test_an_empty_batch_is_empty():
+    """Run no samples and get no samples."""
+    assert SMALL.inverse_dynamics(np.zeros((0, 6)), np.zeros((0, 5)), np.zeros((0, 5))).shape == (0, 5)
+    assert SMALL.inertia_matrix(np.zeros((3, 0, 6))).shape == (3, 0, 5, 5)
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, 3, 7])
+def test_bits_do_not_depend_on_threads(threads):
+    """Share a batch among threads and find the same bits."""
+    n = 3 * SPLIT + 5
+    s = State(SMALL.mechanism, 6, 64)
+    q, qd, qdd = (np.tile(a, (n // 64 + 1, 1))[:n] for a in (s.q, s.qd, s.qdd))
+    expected = SMALL.inverse_dynamics(q, qd, qdd)
+    assert np.array_equal(SMALL.inverse_dynamics(q, qd, qdd, threads=threads), expected)
+    assert np.array_equal(
+        SMALL.inverse_dynamics(q, qd[0], qdd[:1], threads=threads)[7], SMALL.inverse_dynamics(q[7], qd[0], qdd[0])
+    )
+    out = np.empty_like(expected)
+    assert SMALL.inverse_dynamics(q, qd, qdd, threads=threads, out=out) is out
+    assert np.array_equal(out, expected)
+
+
+def test_many_threads_may_call_one_function():
+    """Call one function from many threads at once, some with NaN, and find each its own result or error."""
+    s = State(SMALL.mechanism, 7, 40)
+    expected = SMALL.inverse_dynamics(s.q, s.qd, s.qdd)
+    bad = np.full(SMALL.nq, np.nan)
+
+    def call(k: int) -> bool:
+        if k % 5 == 0:
+            with np.errstate(invalid="ignore"), pytest.raises(InputError, match=r"q\[0\] is nan, and 5 more"):
+                SMALL.inverse_dynamics(bad, s.qd[0], s.qdd[0])
+            return True
+        return np.array_equal(SMALL.inverse_dynamics(s.q[k], s.qd[k], s.qdd[k]), expected[k])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(call, list(range(40)) * 20))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("bad", [np.nan, 1e30])
+def test_one_bad_sample_does_not_touch_its_neighbours(bad, dtype):
+    """Put NaN or a huge number into one sample of a batch and find the bits of all others kept."""
+    s = State(SMALL.mechanism, 8, 40)
+    f = SMALL.function("forward_dynamics", dtype=dtype)
+    given_ = [a.astype(dtype) * 10 for a in (s.q, s.qd, s.tau)]
+    expected = f(*given_)
+    for k in range(3):
+        changed = [a.copy() for a in given_]
+        changed[k][17, 0] = bad
+        with np.errstate(all="ignore"):
+            out = f(*changed)
+        assert np.array_equal(np.delete(out, 17, 0), np.delete(expected, 17, 0)), f"input {k}"
+        assert not np.array_equal(out[17], expected[17])
+
+
+def test_functions_and_systems_survive_pickling():
+    """Copy functions and systems, and find the same bits from the copies."""
+    s = State(SMALL.mechanism, 9)
+    f = function(SMALL, "inverse_dynamics")
+    given_ = arguments(f, s)
+    for made in (pickle.loads(pickle.dumps(f)), copy.deepcopy(f)):
+        assert made.request == f.request
+        assert np.array_equal(made(*given_), f(*given_))
+    system = pickle.loads(pickle.dumps(SMALL))
+    assert system.mechanism == SMALL.mechanism
+    assert np.array_equal(system.inertia_matrix(s.q), SMALL.inertia_matrix(s.q))
+
+
+def test_functions_travel_to_fresh_processes():
+    """Send a function and a system to a process started from scratch and get the same bits back."""
+    s = State(SMALL.mechanism, 10)
+    f = function(SMALL, "inverse_dynamics")
+    given_ = arguments(f, s)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        there = pool.submit(f, *given_).result()
+        energy = pool.submit(SMALL.potential_energy, s.q).result()
+    assert np.array_equal(there, f(*given_))
+    assert np.array_equal(energy, SMALL.potential_energy(s.q))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("bodies", [0, 1], ids=["empty", "fixed"])
+def test_mechanisms_that_cannot_move(bodies, name):
+    """Run every function of a mechanism without bodies, or with a fixed one alone."""
+    fixed = assemble("still", [Body("a", 2.0, (0.0, 0.0, 0.5))][:bodies], [Joint("j", "fixed", "ground", "a")][:bodies])
+    if name == "center_of_mass" and not bodies:
+        return  # nothing has no mass centre; see tests/dynamics/test_energy.py
+    f = System(fixed).function(name, frame="ground" if ALGORITHMS[name].frame else None)
+    out = f.checked(tuple(np.zeros((3, *a.shape)) for a in f.inputs))
+    assert out.shape == (3, *f.output.shape)
+    assert np.isfinite(out).all()
+    if name == "potential_energy":
+        assert_close(out, np.full(3, bodies * 2.0 * 9.81 * 0.5), 1e-14, "m g h")
+    room = np.full_like(out, 7.0)
+    assert f.checked(tuple(np.zeros((3, *a.shape)) for a in f.inputs), out=room) is room
+    assert np.array_equal(room, out)
+
+
+def test_wrong_shapes_of_a_mechanism_that_cannot_move():
+    """Give coordinates to a mechanism that has none and read what was expected."""
+    system = System(assemble("still", [], []))
+    with pytest.raises(InputError, match=r"potential_energy: q has shape \(2,\); expected \[\.\.\., 0\]"):
+        system.potential_energy(np.zeros(2))
+
+
+def test_description_of_a_function():
+    """Read name, shapes and costs of a function."""
+    f = SMALL.function("inverse_dynamics", wrenches=True)
+    assert repr(f) == "<inverse_dynamics(q[6], qd[5], qdd[5], wrenches[3, 6]) -> tau[5] of random>"
+    assert f.cost() == f.program.cost()
+    assert f.cost()["sines"] == 4
+    assert f.gufunc.signature == "(6),(5),(5),(3,6)->(5)"

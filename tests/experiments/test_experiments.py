@@ -1,0 +1,260 @@
+"""Experiment files: what they say is what runs, and what is wrong in them is named with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.experiments import read_experiment
+from kinetree.simulation.control.controllers import PD, Saturated, Sum
+from tolerance import assert_close
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+TEXT = """\
+[experiment]
+mechanism = "planar_3r"
+[start]
+q = [0, 0, "-pi/2"]
+[run]
+duration = 0.5
+[[force]]
+kind = "joint_damper"
+joint = "joint2"
+damping = 0.5
+[[control]]
+kind = "torque"
+tau = 0.0
+[[control]]
+kind = "pd"
+k = 10
+c = 1
+[control.reference]
+kind = "cycloid"
+q0 = 0.0
+q1 = [1.0, 1.0, 1.0]
+duration = 0.4
+[output]
+save = "a.npz"
+plot = ["q"]
+"""
+SWING = """\
+[mechanism]
+name = "swing"
+[parameters]
+l = { value = 0.5, free = true }
+[[body]]
+name = "bob"
+mass = 2.0
+com = [0, 0, "-l"]
+[[joint]]
+name = "hinge"
+kind = "revolute"
+parent = "ground"
+child = "bob"
+axis = [0, 1, 0]
+damping = 0.1
+"""
+
+
+def write(folder: Path, text: str = TEXT, *changes: tuple[str, str]) -> Path:
+    """Write an experiment with some of its lines changed."""
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    file = folder / "x.toml"
+    file.write_text(text)
+    return file
+
+
+def test_an_experiment_is_what_the_functions_do(tmp_path):
+    """Run a file and the same by hand, and get the same motion."""
+    found = read_experiment(write(tmp_path)).simulate()
+    arm = kt.load("planar_3r")
+    control = Sum([PD(10, 1, kt.Cycloid(0.0, [1.0] * 3, 0.4))])
+    forces = [kt.JointDamper("joint2", 0.5)]
+    by_hand = kt.simulate(arm, [0, 0, -np.pi / 2], duration=0.5, control=control, forces=forces)
+    assert found.finished
+    assert_close(found.q, by_hand.q, 1e-12, "coordinates")
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda f: f.stem)
+def test_examples_run_to_their_end(file, tmp_path):
+    """Run every example, end near its reference if it has one, and find its files."""
+    experiment = read_experiment(file)
+    run = experiment.simulate()
+    assert run.finished
+    files = experiment.write(run, tmp_path)
+    assert {f.suffix for f in files} >= {".png", ".html"}
+    assert all(f.stat().st_size > 1000 for f in files)
+    error = experiment.tracking_error(run)
+    if error is None:
+        assert_close(run.energy_error, 0.0, 1e-8, "energy")
+    else:
+        assert np.abs(error[-1]).max() < 0.02
+
+
+def test_a_mechanism_beside_the_file(tmp_path):
+    """Name a file beside the experiment, set its parameter and a joint by name, and leave out its own damping."""
+    (tmp_path / "swing.toml").write_text(SWING)
+    text = (
+        '[experiment]\nmechanism = "swing.toml"\n[parameters]\nl = 0.8\n[start]\nq.hinge = 0.4\n[run]\nduration = 1\n'
+    )
+    damped = read_experiment(write(tmp_path, text))
+    assert damped.q0.tolist() == [0.4]
+    assert damped.parameters is not None
+    assert damped.parameters.tolist() == [0.8]
+    assert len(damped.forces) == 1
+    free = read_experiment(write(tmp_path, text, ("[parameters]", "own_forces = false\n[parameters]")))
+    assert free.forces == ()
+    assert_close(free.simulate().energy_error, 0.0, 1e-7, "energy without damping")
+    assert damped.simulate().energy_error > 1e-3
+
+
+CLOSED = """\
+[experiment]
+mechanism = "four_bar"
+[start]
+q = { crank = 0.7 }
+qd.crank = 4.0
+[run]
+duration = 0.2
+loops = "projection"
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "loops"),
+    [
+        ('"projection"', kt.Projection()),
+        ('"baumgarte"', kt.Baumgarte()),
+        ('{ kind = "baumgarte", rate = "3*10" }', kt.Baumgarte(30.0)),
+        ('"minimal"', kt.Minimal()),
+        ('{ kind = "minimal", independent = ["output"] }', kt.Minimal((1,))),
+    ],
+)
+def test_a_closed_mechanism_starts_closed(way, loops, tmp_path):
+    """Name where the crank is and how it turns: the others follow, and loops stay closed as the file says."""
+    experiment = read_experiment(write(tmp_path, CLOSED, ('"projection"', way)))
+    bars = kt.load("four_bar")
+    assert experiment.q0[0] == 0.7 and np.abs(bars.closure_residual(experiment.q0)).max() <= 1e-12
+    assert_close(experiment.qd0, bars.consistent_speeds(experiment.q0, {"crank": 4.0}), 1e-12, "speeds")
+    assert experiment.method["loops"] == loops
+    run = experiment.simulate()
+    by_hand = kt.simulate(bars, experiment.q0, experiment.qd0, duration=0.2, loops=loops)
+    assert run.finished and run.q.tobytes() == by_hand.q.tobytes()
+
+
+def test_a_closed_mechanism_starts_from_its_guess(tmp_path):
+    """Leave the start out, and find the assembled guess at rest."""
+    text = CLOSED.replace("q = { crank = 0.7 }\nqd.crank = 4.0\n", "")
+    experiment = read_experiment(write(tmp_path, text))
+    assert_close(experiment.q0, kt.load("four_bar").assemble(), 1e-12, "guess")
+    assert not experiment.qd0.any()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"projection"', '"baumgart"', ":8: run, loops, kind: no loops of kind 'baumgart'; did you mean 'baumgarte'"),
+        ('"projection"', '{ kind = "baumgarte", rate = 0 }', ":8: run, loops, rate: the rate of Baumgarte is 0"),
+        ('"projection"', '{ kind = "minimal", independent = ["c"] }', ":8: run, loops, independent: no joint 'c'"),
+        ('"projection"', "7", ":8: run, loops: "),
+        ('"four_bar"', '"planar_2r"', ":8: run, loops: 'planar_2r' has no loops; leave it out"),
+        ("crank = 0.7", "crnk = 0.7", ":4: start, q: no part of q 'crnk'; did you mean 'crank'"),
+        ("qd.crank = 4.0", "qd = { crank = 1, output = 9 }", ":5: start, qd: the loops do not allow these speeds"),
+        (
+            '"four_bar"\n[start]\nq = { crank = 0.7 }',
+            '"crank_rocker"\n[start]\nq = { rocker = 0.3 }',
+            ":4: start, q: with rocker = 0.3 rad held, loop 'pin' stays open by 127 mm",
+        ),
+    ],
+)
+def test_faults_of_closed_mechanisms_are_located(old, new, message, tmp_path):
+    """Break a line about loops and read its number, what is wrong and what to do."""
+    text = CLOSED if "planar" not in new else CLOSED.replace("crank", "joint1")
+    with pytest.raises(kt.ModelError) as caught:
+        read_experiment(write(tmp_path, text, (old, new)))
+    assert message in str(caught.value)
+
+
+def test_only_driven_joints_have_an_error(tmp_path):
+    """Drive one joint within a limit and find no numbers for the others."""
+    changes = (("c = 1", 'c = 1\nlimit = 2.0\njoints = ["joint2"]'), ("q1 = [1.0, 1.0, 1.0]", "q1 = 1.0"))
+    experiment = read_experiment(write(tmp_path, TEXT, *changes))
+    assert isinstance(experiment.control, Sum)
+    assert isinstance(experiment.control.controllers[1], Saturated)
+    error = experiment.tracking_error(experiment.simulate())
+    assert error is not None
+    assert np.isnan(error[:, [0, 2]]).all()
+    assert np.abs(error[:, 1]).max() > 0.01
+
+
+FAULTS = [
+    ("[experiment]", "[experimen]", "1: no table 'experimen'; did you mean 'experiment'?"),
+    ('"planar_3r"', '"planar_r"', "2: experiment, mechanism: no library mechanism 'planar_r'; did you mean"),
+    ('"planar_3r"', '"../x.toml"', "2: experiment, mechanism: '../x.toml' is no name of a file in the folder"),
+    ('"planar_3r"', '"/tmp/x.toml"', "2: experiment, mechanism: '/tmp/x.toml' is no name of a file in the folder"),
+    ('"planar_3r"', '"C:\\\\x.toml"', "2: experiment, mechanism: 'C:\\\\x.toml' is no name of a file"),
+    ('"planar_3r"', '"no.toml"', "2: experiment, mechanism: there is no file 'no.toml'; put it into"),
+    ('"planar_3r"', "3", "2: experiment, mechanism: a number where a text belongs; put it in quotes"),
+    ('q = [0, 0, "-pi/2"]', "q = [0]", "4: start, q: 1 numbers; give 3: q.joint1, q.joint2, q.joint3"),
+    ('q = [0, 0, "-pi/2"]', "q.elbow = 1", "4: start, q: no part of q 'elbow'; available: joint1, joint2, joint3"),
+    ('q = [0, 0, "-pi/2"]', "q = [0, 0, nan]", "4: start, q: the number is nan; give a finite number"),
+    ("duration = 0.5", "duration = -1", "6: run, duration: duration is -1; give more than zero"),
+    ("duration = 0.5", "", "5: run: a run needs a duration or times; give one of them, in seconds"),
+    ("duration = 0.5", "times = [0, 2, 1]", "6: run, times: times must be at least two finite numbers"),
+    ("duration = 0.5", "duration = 1\nsamples = 1", "7: run, samples: 1 samples; give 2 to 1000000"),
+    ("duration = 0.5", 'duration = 1\nmethod = "rk5"', "7: run, method: no method 'rk5'; did you mean 'rk4'?"),
+    ("duration = 0.5", 'duration = 1\nmethod = "rk4"', "7: run, method: rk4 takes fixed steps; add dt = ..."),
+    ("duration = 0.5", 'duration = 1\nmethod = "dopri5"\ndt = 1', "8: run, dt: dopri5 chooses its steps; leave dt out"),
+    ("duration = 0.5", "duration = 1\nmax_steps = 1.5", "7: run, max_steps: max_steps is no whole number above zero"),
+    ("damping = 0.5", "dampin = 0.5", "10: force 1: no key 'dampin'; did you mean 'damping'?"),
+    ("damping = 0.5", "damping = -1", "10: force 1, damping: the damping of JointDamper of 'joint2' is -1; give 0"),
+    ('"joint2"', '"elbow"', "9: force 1, joint: no joint 'elbow'; available: joint1, joint2, joint3"),
+    ('"joint_damper"', '"damper"', "8: force 1, kind: no force of kind 'damper'; did you mean 'joint_damper'?"),
+    ('"pd"', '"pid"', "15: control 2, kind: no control of kind 'pid'; did you mean 'pd'?"),
+    ("k = 10", "k = [1, 2]", "16: control 2, k: k of PD has 2 numbers; give one, or 3"),
+    ("[1.0, 1.0, 1.0]", "[1.0, 1.0]", "18: control 2, reference: the reference gives 2 coordinates; expected 3"),
+    ("duration = 0.4", "", "18: control 2, reference: 'duration' is missing; add duration = ..."),
+    ("duration = 0.4", "duration = 0", "22: control 2, reference, duration: the duration of Cycloid is 0; give more"),
+    ('"cycloid"', '"circle"', "19: control 2, reference, kind: no reference of kind 'circle'; available: hold,"),
+    ("c = 1", 'c = 1\nlimit = "effort"', "18: control 2, limit: no joint of 'planar_3r' has an effort limit"),
+    ('"a.npz"', '"../a.npz"', "24: output, save: '../a.npz' is no name of a file in the folder of the results"),
+    ('"a.npz"', '"a.txt"', "24: output, save: 'a.txt' is no trajectory; use one of .csv, .npz, .parquet, .zarr"),
+    ('["q"]', '["q.elbow"]', "25: output, plot: no part of column 'q' 'elbow'; available: joint1"),
+    ("[output]", '[output]\nreplay = "r"', "24: output, replay: 'r' is no web page; use a name that ends with .html"),
+    ("[output]", '[output]\nreply = "r"', "24: output: no key 'reply'; did you mean 'replay'?"),
+    ("[output]", "[parameters]\nl = 1\n[output]", "24: parameters, l: no free parameter 'l'; available: none"),
+    ("[output]", "[output", "23: not TOML: Expected ']' at the end of a table declaration"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), FAULTS, ids=[f[2][:50] for f in FAULTS])
+def test_faults_are_located(old, new, message, tmp_path):
+    """Break one line of a good file and read file, line, cause and remedy."""
+    file = write(tmp_path, TEXT, (old, new))
+    with pytest.raises(kt.ModelError) as error:
+        read_experiment(file)
+    assert str(error.value).startswith(f"{file}:{message}")
+
+
+def test_a_link_cannot_lead_out(tmp_path):
+    """Refuse a link beside the experiment that leads to a mechanism elsewhere."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "swing.toml").write_text(SWING)
+    (inside / "swing.toml").symlink_to(tmp_path / "swing.toml")
+    with pytest.raises(kt.ModelError, match="'swing.toml' leads out of the folder of the experiment; copy it there"):
+        read_experiment(write(inside, TEXT, ('"planar_3r"', '"swing.toml"')))
+
+
+def test_a_fault_in_a_table_is_in_its_own_file(tmp_path):
+    """Follow a CSV file with a bad number and read its line."""
+    (tmp_path / "way.csv").write_text("t,a,b,c\n0,0,0,0\n1,0,x,0\n")
+    reference = TEXT[TEXT.index("[control.reference]") : TEXT.index("[output]")]
+    file = write(tmp_path, TEXT, (reference, '[control.reference]\nkind = "table"\nfile = "way.csv"\n'))
+    with pytest.raises(kt.ModelError, match=r"way\.csv:3: b: 'x' is not a number; give a decimal"):
+        read_experiment(file)
