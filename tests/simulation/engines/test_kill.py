@@ -19,7 +19,7 @@ CHILD = """
 import sys, time
 import numpy as np
 import kinetree as kt
-from kinetree.simulation import checkpoints, runs
+from kinetree.simulation.engines import checkpoints, runs
 
 checkpoints.EVERY = 0.0
 save = runs.save_checkpoint

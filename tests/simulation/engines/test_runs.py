@@ -160,7 +160,7 @@ def test_a_run_does_not_see_its_neighbours(method):
 @pytest.mark.parametrize("method", ["rk4", "dop853"])
 def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch):
     """Interrupt a run, resume it from its checkpoint, and find the run that was never interrupted."""
-    monkeypatch.setattr("kinetree.simulation.checkpoints.EVERY", 0.0)
+    monkeypatch.setattr("kinetree.simulation.engines.checkpoints.EVERY", 0.0)
     arm = kt.load("stanford")
     q0, qd0 = np.array([0.0, 1.5, 0.1, 0.2, 0.3, 0.4]), np.zeros(6)
     times = np.linspace(0.0, 2.0, 4 * PIECE + 1)

@@ -65,7 +65,7 @@ def formulation(module: str, **options: Any) -> Callable[[Mechanism], Solver]:
     """
 
     def prepare(mechanism: Mechanism) -> Solver:
-        made = _imported(f"..formulations.{module}")
+        made = _imported(f"...formulations.{module}")
         inverse, forward = (getattr(made, name, None) for name in ("inverse_dynamics", "forward_dynamics"))
 
         def solve(s: State) -> Answers:
