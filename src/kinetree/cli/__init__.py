@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from ..errors import KinetreeError
 from . import analyses, doctor, simulating
+from .ending import status_of
 
 app = typer.Typer(
     name="kinetree",
@@ -26,17 +26,12 @@ app.add_typer(doctor.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; errors are one line on stderr, with exit status 2."""
-    from .console import clean
-
+    """Run the command line and leave Python; errors are one line on stderr, and the exit status tells them apart."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal's alphabet lacks stops nothing
-    try:
-        app(args=None if arguments is None else list(arguments), prog_name="kinetree")
-    except KinetreeError as error:
-        print(f"kinetree: {clean(str(error))}", file=sys.stderr)
-        sys.exit(2)
+    given = None if arguments is None else list(arguments)
+    sys.exit(status_of(lambda: app(args=given, prog_name="kinetree")))
 
 
 def _version(asked: bool) -> None:
@@ -94,7 +89,7 @@ def demo(
     from .demonstration import print_demo
 
     console, folder = make_console(), figure_folder(out)
-    result = run(say=lambda text: console.print(f"... {text}", style="dim"))
+    result = run(say=lambda text: typer.echo(f"... {text}", err=True))  # a closed pipe does not stop the work
     print_demo(console, result, draw_demo(result, folder))
     if not result.holds:
         raise typer.Exit(1)

@@ -20,6 +20,7 @@ from ..simulation.forces.point_forces import forces_of
 from ..simulation.references import Cycloid, Reference, Table, sampled
 from ..system import System
 from .console import clean, counted, heading, make_table, print_table
+from .ending import INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -115,6 +116,13 @@ def along(system: System, reference: Reference, samples: int) -> Trajectory:
         system, t, q, qd,
         torque=tau, accelerations=qdd, parameters=parameters, method="inverse dynamics", evaluations=len(t),
     )  # fmt: skip
+
+
+def exit_status(run: Trajectory) -> int:
+    """Return 0 of a finished run, 130 of one that Ctrl-C ended, 1 of any other that stopped early."""
+    if run.finished:
+        return 0
+    return INTERRUPTED if run.status.startswith("stopped: interrupted") else 1
 
 
 def print_run(console: Console, run: Trajectory, seconds: float) -> None:

@@ -1,7 +1,8 @@
 """The verbs of motion: simulate, inverse and run.
 
 Exit status: 0 where all went well, 1 where a run stopped before its end (what was computed is written all the same), 2
-where nothing ran because an option, a file or a model is wrong.
+where nothing ran because an option, a file or a model is wrong; those of interruptions and full disks are in `ending`.
+Files are written before anything is printed, so that a closed pipe costs no result.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def simulate(
     from ..loading import load
     from ..simulator import simulate as run_of
     from .console import make_console
-    from .motions import by_joint, check_names, file_stem, loops_of, print_files, print_run, state
+    from .motions import by_joint, check_names, exit_status, file_stem, loops_of, print_files, print_run, state
 
     check_names(save, replay)
     for one, other, texts in (("--q0", q0, put), ("--qd0", qd0, speed)):
@@ -82,12 +83,14 @@ def simulate(
     folder = made_folder(out) if plot or save or replay else out
     began = perf_counter()
     run = run_of(system, q, qd, duration=duration, method=method, dt=dt, rtol=rtol, loops=closing)
-    console = make_console()
-    print_run(console, run, perf_counter() - began)
-    stem = file_stem(system)
-    print_files(console, write_run(run, folder, outputs, f"{stem}.png", system.mechanism.name))
-    if not run.finished:
-        raise typer.Exit(1)
+    seconds = perf_counter() - began
+    console, stem, files = make_console(), file_stem(system), []
+    try:
+        files = write_run(run, folder, outputs, f"{stem}.png", system.mechanism.name)
+    finally:  # what was computed is printed even where it cannot be written
+        print_run(console, run, seconds)
+    print_files(console, files)
+    raise typer.Exit(exit_status(run))
 
 
 @app.command()
@@ -148,16 +151,19 @@ def run(
     from ..experiments import read_experiment
     from ..experiments.paths import made_folder
     from .console import clean, heading, make_console
-    from .motions import print_files, print_run, print_tracking
+    from .motions import exit_status, print_files, print_run, print_tracking
 
     read = read_experiment(experiment)
     folder = made_folder(out)
     began = perf_counter()
     found = read.simulate()
-    console = make_console()
-    heading(console, clean(read.description or read.name))
-    print_run(console, found, perf_counter() - began)
-    print_tracking(console, found, read.tracking_error(found))
-    print_files(console, read.write(found, folder))
-    if not found.finished:
-        raise typer.Exit(1)
+    seconds = perf_counter() - began
+    console, files = make_console(), []
+    try:
+        files = read.write(found, folder)
+    finally:  # what was computed is printed even where it cannot be written
+        heading(console, clean(read.description or read.name))
+        print_run(console, found, seconds)
+        print_tracking(console, found, read.tracking_error(found))
+    print_files(console, files)
+    raise typer.Exit(exit_status(found))

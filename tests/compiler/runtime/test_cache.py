@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -14,11 +15,12 @@ import pytest
 
 from kinetree import System
 from kinetree.compiler.lower.build import Request
-from kinetree.compiler.runtime import cache
+from kinetree.compiler.runtime import cache, trust
 from kinetree.compiler.targets.llvm import machine as llvm
 from kinetree.model.parts import Shape
 from strategies import random_mechanism
 
+posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are those of POSIX")
 ARM = random_mechanism(["revolute", "prismatic"], [-1, 0], 41)
 
 
@@ -154,6 +156,93 @@ def test_the_oldest_files_go_first(folder, monkeypatch):
         os.utime(folder / f"code{k}.o", (time.time() - 100 + k, time.time() - 100 + k))
     cache.fetch("last", lambda: bytes(1000))
     assert sorted(p.name for p in folder.glob("*.o")) == ["code3.o", "last.o"]
+
+
+def test_unfinished_files_are_cleared(folder):
+    """Remove the unfinished file of a process that was killed long ago, and leave one that is being written."""
+    cache.fetch("first", lambda: bytes(1000))
+    for name, age in (("old.tmp", 2 * cache.ABANDONED), ("young.tmp", 1.0)):
+        (folder / name).write_bytes(b"half")
+        os.utime(folder / name, (time.time() - age,) * 2)
+    cache.fetch("second", lambda: bytes(1000))
+    assert sorted(p.name for p in folder.glob("*.tmp")) == ["young.tmp"]
+
+
+def planted(folder: Path) -> Path:
+    """Return a file with a valid checksum whose code is not what this process makes."""
+    code = b"anything at all"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    file = folder / "name.o"
+    file.write_bytes(cache.MAGIC + hashlib.sha256(code).digest() + code)
+    file.chmod(0o600)
+    return file
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_files_that_others_may_write_are_not_run(folder, mode):
+    """Let others write a file: its code is not used, and a private file takes its place."""
+    planted(folder).chmod(mode)
+    assert cache.fetch("name", lambda: b"own") == b"own"
+    assert (folder / "name.o").stat().st_mode & 0o777 == 0o600
+    assert cache.fetch("name", lambda: b"again") == b"own"
+
+
+@posix
+def test_links_to_files_are_not_followed(folder, tmp_path):
+    """Put a link in the place of a file: what it leads to is not used, and stays."""
+    target = planted(tmp_path / "elsewhere")
+    folder.mkdir(mode=0o700)
+    (folder / "name.o").symlink_to(target)
+    assert cache.fetch("name", lambda: b"own") == b"own"
+    assert not (folder / "name.o").is_symlink()
+    assert target.read_bytes().endswith(b"anything at all")
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
+def test_a_folder_that_others_may_write_is_not_used(folder, mode):
+    """Let others write the folder: nothing is read or kept there, and a warning names the remedy."""
+    planted(folder)
+    folder.chmod(mode)
+    with pytest.warns(RuntimeWarning, match=f"others may write to it .mode {mode:o}.*chmod go-w {folder}"):
+        assert cache.fetch("name", lambda: b"own") == b"own"
+    assert (folder / "name.o").read_bytes().endswith(b"anything at all")
+
+
+@posix
+def test_files_and_folders_of_others_are_not_used(folder, monkeypatch):
+    """Be somebody else: neither the folder nor a link to one is trusted."""
+    file, real = planted(folder), os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: real + 1)
+    with pytest.warns(RuntimeWarning, match=f"it belongs to user {real}, not to user {real + 1}"):
+        assert cache.fetch("name", lambda: b"own") == b"own"
+    with pytest.raises(PermissionError, match=f"belongs to user {real}"):
+        trust.private_reader(file)
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    monkeypatch.setattr(os, "geteuid", lambda: real)
+    monkeypatch.setenv("KINETREE_CACHE_DIR", str(link))
+    assert cache.fetch("name", lambda: b"own") == b"anything at all"
+
+
+def test_a_user_without_a_home_only_waits(monkeypatch):
+    """Have no home: code is compiled and kept nowhere."""
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(cache, "folder", homeless)
+    assert cache.fetch("name", lambda: b"own") == b"own"
+
+
+@pytest.mark.parametrize("value", ["", "relative/folder"])
+def test_an_empty_or_relative_cache_home_counts_as_unset(monkeypatch, value):
+    """Set XDG_CACHE_HOME to nothing, or to a relative path: the default of the user is taken."""
+    monkeypatch.delenv("KINETREE_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", value)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert cache.folder() == Path.home() / ".cache" / "kinetree"
 
 
 def test_default_folders(monkeypatch, tmp_path):

@@ -1,4 +1,7 @@
-"""Object code on disk, found again by mechanism, function, source, processor and version; damaged files are ignored."""
+"""Object code on disk, found again by mechanism, function, source, processor and version.
+
+The code runs in this process, so it must come from this user: see `trust`. Damaged files are ignored.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,21 @@ import hashlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 from ...model.mechanism import Mechanism
 from ..lower.build import Request
+from .trust import private_folder, private_reader
 
 MAGIC = b"kinetree-object-1\n"
 LIMIT = 512 * 2**20
 """Above this many bytes the oldest files go."""
+
+ABANDONED = 3600.0
+"""The age [s] from which an unfinished file counts as left behind: no file takes an hour to write."""
 
 SOURCES = ("algebra", "joints", "loops", "model", "dynamics", "compiler")
 """The packages whose code decides what is compiled."""
@@ -26,12 +34,18 @@ def folder() -> Path:
     if chosen := os.environ.get("KINETREE_CACHE_DIR"):
         return Path(chosen)
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+        base = _absolute("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        base = _absolute("XDG_CACHE_HOME") or Path.home() / ".cache"
     return base / "kinetree"
+
+
+def _absolute(variable: str) -> Path | None:
+    """Return the folder that a variable names; an empty or relative one counts as unset, as XDG requires."""
+    path = Path(os.environ.get(variable, ""))
+    return path if path.is_absolute() else None
 
 
 @cache
@@ -57,25 +71,35 @@ def digest(*parts: str) -> str:
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:
     """Return the object code kept under a name, or make it and keep it. An unusable folder only costs time."""
-    path = folder() / f"{name}.o"
     try:
-        data = path.read_bytes()
-        if data.startswith(MAGIC):
-            checksum, code = data[len(MAGIC) :][:32], data[len(MAGIC) + 32 :]
-            if hashlib.sha256(code).digest() == checksum:
-                return code
-    except OSError:
-        pass
-    code = make()
-    try:
-        _keep(path, code)
-    except OSError:
-        pass
+        place = folder()
+        usable = private_folder(place)
+    except (OSError, RuntimeError):  # RuntimeError: a user without a home
+        return make()
+    if not usable:
+        return make()
+    code = _found(place / f"{name}.o")
+    if code is None:
+        code = make()
+        try:
+            _keep(place / f"{name}.o", code)
+        except OSError:
+            pass
     return code
 
 
+def _found(path: Path) -> bytes | None:
+    """Return the sound object code of a file that only this user may write, or None."""
+    try:
+        with private_reader(path) as file:
+            data = file.read()
+    except OSError:
+        return None
+    checksum, code = data[len(MAGIC) :][:32], data[len(MAGIC) + 32 :]
+    return code if data.startswith(MAGIC) and hashlib.sha256(code).digest() == checksum else None
+
+
 def _keep(path: Path, code: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -88,6 +112,10 @@ def _keep(path: Path, code: bytes) -> None:
 
 
 def _trim(directory: Path) -> None:
+    """Remove unfinished files that a killed process left, and the oldest code above the limit."""
+    for path in directory.glob("*.tmp"):
+        if time.time() - path.stat().st_mtime > ABANDONED:
+            path.unlink(missing_ok=True)
     files = [(p.stat().st_mtime, p.stat().st_size, p) for p in directory.glob("*.o")]
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):

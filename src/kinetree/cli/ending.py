@@ -1,0 +1,77 @@
+"""How a command ends: its exit status, and one line on stderr in place of a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from ..errors import KinetreeError
+from .console import clean
+
+WRONG = 2
+"""An option, a file or a model is wrong: nothing ran."""
+UNWRITABLE = 74
+"""Something could not be written or read, such as on a full disk: EX_IOERR of sysexits.h."""
+INTERRUPTED = 130
+"""Ctrl-C: 128 + SIGINT, as shells report it."""
+CLOSED = 141
+"""The reader of the output went away: 128 + SIGPIPE, as shells report it of other programs."""
+
+
+def status_of(command: Callable[[], object]) -> int:
+    """Run a command, print the output that is still buffered, and return the exit status."""
+    status = _attempt(command)
+    return _attempt(_flush) or status
+
+
+def _attempt(step: Callable[[], object]) -> int:
+    """Run a step and return its exit status; an error becomes one line on stderr."""
+    try:
+        try:
+            step()
+        except SystemExit as stop:
+            hidden = _cause(stop)
+            if hidden is None:
+                return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+            raise hidden from None
+    except KinetreeError as error:
+        return _line(str(error), WRONG)
+    except KeyboardInterrupt:
+        return _line("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _discard_output()
+        return _line("the reader of the output closed it; the rest is not printed", CLOSED)
+    except OSError as error:
+        _discard_output()
+        place = f"{error.filename}: " if error.filename else "the output: "
+        return _line(f"{place}{error.strerror or error}; make room, or choose another place", UNWRITABLE)
+    return 0
+
+
+def _cause(stop: BaseException) -> BaseException | None:
+    """Return the interruption or closed pipe that a library turned into a plain exit, or None."""
+    found = stop.__cause__ or stop.__context__
+    while found is not None and not isinstance(found, KeyboardInterrupt | BrokenPipeError):
+        found = found.__cause__ or found.__context__
+    return found
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere, so that the end of Python does not try it again."""
+    with suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor has nothing to redirect
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.__stdout__.fileno())  # type: ignore[union-attr]
+        os.close(nowhere)
+
+
+def _line(text: str, status: int) -> int:
+    with suppress(OSError):  # stderr may be closed as well
+        print(f"kinetree: {clean(text)}", file=sys.stderr, flush=True)
+    return status
