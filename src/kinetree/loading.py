@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from . import library
-from .compiler.lower.build import weightless_joints
+from .compiler.rolled.weightless import weightless_joints
 from .errors import ModelError, unknown_name
 from .formats import read
 from .formats.dh import mechanism_from_dh

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .compiler.lower.build import Request, is_long, refuse_singular
+from .compiler.lower.build import Request, is_long
+from .compiler.rolled.weightless import refuse_singular
 from .compiler.runtime.cache import digest
 from .compiler.runtime.native import native
 from .errors import InputError

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from evaluation import compute, relative
 from kinetree import Body, Joint, ModelError, System, assemble
-from kinetree.compiler.lower.build import weightless_joints
+from kinetree.compiler.rolled.weightless import weightless_joints
 from strategies import State, body, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close
 

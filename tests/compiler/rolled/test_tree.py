@@ -12,8 +12,7 @@ from hypothesis import given
 import kinetree as kt
 from evaluation import relative
 from kinetree import InputError, System
-from kinetree.compiler.lower.build import CLOSING, UNROLLED, weightless_joints
-from kinetree.compiler.rolled.function import weightless
+from kinetree.compiler.lower.build import CLOSING, UNROLLED
 from kinetree.compiler.runtime.function import Function
 from kinetree.dynamics import ALGORITHMS
 from kinetree.model import GROUND, Body, Frame, Joint, Mechanism, Parameter, Placement, assemble, parse
@@ -177,19 +176,6 @@ def test_costs_count_every_body():
     a, b, c = (kt.chain(n).function("inverse_dynamics", lowering="rolled").cost() for n in (10, 20, 30))
     assert a["multiplications"] > 10 * 20
     assert all(c[k] - b[k] == b[k] - a[k] for k in a)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_joints_that_nothing_resists(seed):
-    """Take the mass of some bodies away and find the same joints weightless by rolled code."""
-    rng = np.random.default_rng(seed)
-    made = bushy(25, seed, armature=bool(seed % 2))
-    light = set(rng.choice(25, 10, replace=False))
-    bodies = [Body(b.name) if k in light else b for k, b in enumerate(made.bodies)]
-    made = assemble("light", bodies, made.joints, gravity=made.gravity)
-    q = System(made).random_state(np.random.default_rng(1))[0]
-    assert weightless(made, list(q)) == weightless_joints(made)
-    assert weightless_joints(made)
 
 
 MEMORY = """

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...algebra.rotations import from_rpy
 from ...algebra.vectors import to_moments
-from ...compiler.lower.build import Request, build, refuse_singular
+from ...compiler.lower.build import Request, build
+from ...compiler.rolled.weightless import refuse_singular
 from ...errors import InputError
 from ...joints import kind
 from ...model import GROUND, Body, Joint, Mechanism, Placement, assemble

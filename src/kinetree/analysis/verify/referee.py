@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.lower.build import weightless_joints
+from ...compiler.rolled.weightless import weightless_joints
 from ...errors import InputError, ModelError
 from ...model.mechanism import Mechanism
 from ...model.topology import depths

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from ...algebra.spatial import power
 from ...dynamics import ALGORITHMS
-from ...dynamics.products import NOTHING
-from ...errors import InputError, ModelError, unknown_name
-from ...joints import kind
-from ...model.mechanism import Mechanism, resolved
+from ...errors import InputError, unknown_name
+from ...model.mechanism import Mechanism
 from ...model.splitting import split_joints
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
@@ -131,47 +125,6 @@ def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> Tree
     tree = Tree(parts, inputs)
     tree.lump()
     return tree
-
-
-def refuse_singular(mechanism: Mechanism, request: Request) -> None:
-    """Raise ModelError where an algorithm divides by inertias that are zero whatever the state."""
-    if ALGORITHMS[request.name].inverts and (joints := weightless_joints(mechanism)):
-        named = ", ".join(map(repr, joints))
-        raise ModelError(
-            f"{request.name} needs an invertible inertia matrix, but nothing that has inertia resists joint {named}",
-            where=f"mechanism {mechanism.name!r}",
-            remedy="give the bodies behind it mass and inertia, or the joint an armature",
-        )
-
-
-@lru_cache(maxsize=256)
-def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the joints whose pivot in I = U D U^T vanishes in a general state: I is singular at every q.
-
-    The elimination of dynamics/forward.py on plain numbers, with each pivot compared to the composite body's.
-    """
-    rng = np.random.default_rng(1)
-    joints = resolved(mechanism.joints, mechanism.values()) if mechanism.parameters else mechanism.joints
-    q = [x for j in joints for x in kind(j.kind).random(j, rng)]
-    if len(mechanism.bodies) > UNROLLED:
-        from ..rolled.function import weightless  # which is quick for any number of bodies
-
-        return weightless(mechanism, q)
-    tree = Tree(mechanism, {"q": q})
-    out: list[str] = []
-    for i in tree.records:
-        i.Mtilde, i.Mhat = i.M, i.M.articulated()
-    for i in reversed(tree.records):
-        for pk, armature in reversed(list(zip(i.P.columns, i.armature, strict=True))):
-            psihat = i.Mhat @ pk
-            mhat = power(psihat, pk) + armature
-            if mhat <= NOTHING * (power(i.Mtilde @ pk, pk) + armature):
-                out.append(i.joint.name)
-                continue
-            i.Mhat = i.Mhat.without(pk, psihat, psihat * (1.0 / mhat), free=armature == 0)
-        i.parent.Mtilde += i.A.T @ i.Mtilde @ i.A
-        i.parent.Mhat += i.A.T @ i.Mhat @ i.A
-    return tuple(dict.fromkeys(reversed(out)))
 
 
 def _sized(shape, sizes) -> tuple[int, ...]:

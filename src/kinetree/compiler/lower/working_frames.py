@@ -18,16 +18,13 @@ from ... import joints as joint_kinds
 from ...algebra.rotations import Planar, Rotation, constant
 from ...algebra.vectors import IDENTITY, ZERO, Matrix, Vector
 from ...model.mechanism import Mechanism, resolved
+from .common_normals import FLAT, foot, main_children, norm, normal
 
 ALONG_AXIS = ("revolute", "prismatic")
 """Kinds with one axis, along or about which the working frame may be moved."""
 
 NOISE = 16 * np.finfo(float).eps
 """Entries this small are the rounding of a zero in products of three rotations."""
-
-
-FAR = 4.0
-"""A foot farther away than this many arms costs more digits than it saves work: axes are almost parallel."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
     """Return Denavit and Hartenberg's frames where joints have one axis, the canonical ones elsewhere."""
     values = mechanism.values()
     joints = [resolved(j, values) for j in mechanism.joints]
-    main = _main_children(mechanism)
+    main = main_children(mechanism.parents, [j.kind in ALONG_AXIS for j in joints])
     out: list[WorkingFrame] = []
     for i, joint in enumerate(joints):
         axes = np.array(joint_kinds.kind(joint.kind).frame(joint), dtype=float)
@@ -67,21 +64,6 @@ def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
     return out
 
 
-def _main_children(mechanism: Mechanism) -> list[int | None]:
-    """Return for each body the child with one axis that carries most bodies, if there is one."""
-    weight = [1] * len(mechanism.bodies)
-    for i in reversed(range(len(weight))):
-        if mechanism.parents[i] >= 0:
-            weight[mechanism.parents[i]] += weight[i]
-    main: list[int | None] = [None] * len(weight)
-    for i, parent in enumerate(mechanism.parents):
-        if parent >= 0 and mechanism.joints[i].kind in ALONG_AXIS:
-            best = main[parent]
-            if best is None or weight[i] > weight[best]:
-                main[parent] = i
-    return main
-
-
 def _has_axis(joints, i: int) -> bool:
     return i >= 0 and joints[i].kind in ALONG_AXIS
 
@@ -92,16 +74,10 @@ def _origin(joint, z, parent: WorkingFrame, parent_has_axis: bool):
     arm = p - np.array(parent.origin)  # from the parent's working origin to the joint, in the parent's frame
     if joint.kind == "prismatic":
         return _cleared(-(R.T @ arm), 1 + np.abs(arm).max())  # any point will do: the parent's own
-    axis = R @ z
-    across = np.array(parent.axes, dtype=float)[:, 2]
-    sine = np.linalg.norm(np.cross(across, axis))
-    if parent_has_axis and sine > 1e-6:
-        # The lines arm + s axis and u across are closest where their difference is along both normals.
-        cosine = float(across @ axis)
-        s = float((cosine * across - axis) @ arm) / (sine * sine)
-        if abs(s) <= FAR * np.linalg.norm(arm):
-            return _cleared(s * z, 1 + np.abs(arm).max())
-    s = -float(axis @ arm)
+    axis, across = R @ z, np.array(parent.axes, dtype=float)[:, 2]
+    s, usable = foot(across, axis, arm)
+    if not (parent_has_axis and usable):
+        s = -(axis @ arm)
     return _cleared(s * z, 1 + np.abs(arm).max())
 
 
@@ -109,19 +85,16 @@ def _facing(axes, z, origin, child):
     """Return axes turned about z so that x points along the common normal to the child's axis."""
     R, p = np.array(child.placement.rotation, dtype=float), np.array(child.placement.translation, dtype=float)
     direction = R @ np.array(joint_kinds.kind(child.kind).frame(child), dtype=float)[:, 2]
-    normal = np.cross(z, direction)
-    if np.linalg.norm(normal) < 1e-6:
-        arm = p - origin
-        normal = arm - (arm @ z) * z
-        if child.kind != "revolute" or np.linalg.norm(normal) < 1e-9:
-            return axes
-    return _turned(axes, z, normal / np.linalg.norm(normal))
+    x, there, crossing = normal(z, direction, p - origin)
+    if not there or not (crossing or child.kind == "revolute"):
+        return axes
+    return _turned(axes, z, x / norm(x))
 
 
 def _turned(axes, z, direction):
     """Return axes turned about z so that x points along a direction, as far as that is across z."""
     across = direction - (direction @ z) * z
-    if np.linalg.norm(across) <= 1e-9 * (1 + np.linalg.norm(direction)):
+    if np.linalg.norm(across) <= FLAT * (1 + np.linalg.norm(direction)):
         return axes
     x = across / np.linalg.norm(across)
     x -= (x @ z) * z  # once more, for directions almost along z

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import joints as joint_kinds
-from ...dynamics import Algorithm, products
+from ...dynamics import Algorithm
 from ...model.mechanism import Mechanism
 from ..ir.program import Array, Program
 from ..runtime.gufunc import core_signature, register
@@ -146,20 +145,6 @@ def _shift(b: Bodies, given: list[dict[str, Any]], shifts: np.ndarray) -> None:
             theta = np.arctan2(given[c]["st"], given[c]["ct"])
             first = np.flatnonzero(b.starts)[of_body[members]]
             shifts[segments[of_body[members], FIRST_Q] + members - first] = theta
-
-
-def weightless(mechanism: Mechanism, q: list[float]) -> tuple[str, ...]:
-    """Return the joints that nothing with inertia resists at q."""
-    free = mechanism.free_parameters
-    inputs = (Array("q", (mechanism.nq,)), *([Array("parameters", (len(free),))] if free else []))
-    if not mechanism.nv:
-        return ()
-    page = Algorithm(products.resistance, ("q",), "left", ("nv",))
-    kernel = RolledKernel(Job(mechanism, "resistance", page, inputs, Array("left", (mechanism.nv,))))
-    with np.errstate(all="ignore"):
-        left = kernel.gufunc(q, *([[p.value for p in free]] if free else []))
-    of_joint = np.repeat(np.arange(len(mechanism.joints)), [joint_kinds.kind(j.kind).NV for j in mechanism.joints])
-    return tuple(mechanism.joints[k].name for k in np.unique(of_joint[left <= products.NOTHING]))
 
 
 class _Owner:

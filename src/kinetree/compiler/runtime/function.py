@@ -16,8 +16,9 @@ from ...errors import InputError
 from ...joints import kind
 from ...model.mechanism import Mechanism
 from ..ir.program import Program
-from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, refuse_singular, signature
+from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
 from ..rolled.function import Job, RolledKernel
+from ..rolled.weightless import refuse_singular
 from . import cache
 from .gufunc import core_signature, register
 from .threads import in_parts

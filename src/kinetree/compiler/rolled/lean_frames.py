@@ -1,7 +1,10 @@
-"""Working frames of many bodies at once, where joints of one axis follow each other as in Denavit and Hartenberg's.
+"""Working frames of all bodies at once, by arrays, for code that runs over the bodies of a class in a loop.
 
-As in frames.py, but by arrays over all bodies. A body whose joint has one axis turns its x axis along the common normal
-to the axis of its main child, and has its origin at the foot of the normal from its parent's axis.
+The rule is that of unrolled code (lower/common_normals.py): z along the joint's axis, x along the common normal to the
+axis of the main child, the origin at the foot of the normal from the parent's axis. It is used only where both joints
+have one axis, and a body on parallel axes keeps its joint's origin: each frame depends on its neighbors alone, so that
+all are found at once. x is made perpendicular to both axes to rounding, because the code of a lean class leaves out
+what would multiply the difference.
 """
 
 from __future__ import annotations
@@ -10,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..lower.working_frames import ALONG_AXIS, FAR
+from ..lower.common_normals import CROSSING, foot, main_children, normal
+from ..lower.working_frames import ALONG_AXIS
 
-EPS = float(np.finfo(float).eps)
-CROSSING = 1e-3
-"""Axes that enclose less than this (as a sine), but are not parallel, would cost digits."""
+LEAN = 16 * float(np.finfo(float).eps)
+"""A placement differs from a lean one by no more than this part of its size: the rounding of three rotations."""
 
 
 @dataclass(frozen=True)
 class Stands:
-    """Bodies by arrays: kinds, parents (-1: the ground), and the joints' placements and canonical axes."""
+    """Joints by arrays: kinds, parents (-1: the ground), placements in the parents and canonical axes."""
 
     kinds: list[str]
     parents: np.ndarray
@@ -36,44 +39,27 @@ def lean_frames(s: Stands) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if not len(i):
         return axes, origins, lean
     p = s.parents[i]
-    z, R, t = s.axes[:, :, 2], s.rotations[i], s.translations[i]
+    z, R, arm = s.axes[:, :, 2], s.rotations[i], s.translations[i]
     d = np.einsum("nij,nj->ni", R, z[i])  # the axis in the parent's frame
-    normal = np.cross(z[p], d)
-    sine, cosine = np.linalg.norm(normal, axis=1), _dot(z[p], d)
-    crossing = sine > CROSSING
-    with np.errstate(all="ignore"):
-        foot = np.where(crossing, _dot(cosine[:, None] * z[p] - d, t) / sine**2, 0.0)
-    far = np.abs(foot) > FAR * np.linalg.norm(t, axis=1)
-    foot[far] = 0.0
-    origins[i] = foot[:, None] * z[i]
-    flat = t - _dot(t, z[p])[:, None] * z[p]
-    flat_size = np.linalg.norm(flat, axis=1)
-    along = flat_size > 1e-9 * np.linalg.norm(t, axis=1)
-    usable = np.where(crossing, ~far, along)
-    x = np.where(crossing[:, None], normal, flat)[usable]
-    axes[p[usable]] = _facing(x, z[p[usable]], d[usable], crossing[usable])
+    along, near = foot(z[p], d, arm)
+    origins[i] = along[:, None] * z[i]
+    x, there, crossing = normal(z[p], d, arm)
+    usable = there & (near | ~crossing)
+    axes[p[usable]] = _facing(x[usable], z[p[usable]], d[usable], crossing[usable])
     lean[i] = _stands_lean(axes, origins, s, i)
     return axes, origins, lean
 
 
 def _followers(s: Stands) -> np.ndarray:
     """Return the bodies on joints of one axis that are the main child of a body on such a joint."""
-    single = np.array([kind in ALONG_AXIS for kind in s.kinds], dtype=bool)
-    parents, weight = s.parents.tolist(), [1] * len(s.kinds)
-    for k in range(len(parents) - 1, -1, -1):
-        if parents[k] >= 0:
-            weight[parents[k]] += weight[k]
-    main: dict[int, int] = {}
-    for k, parent in enumerate(parents):
-        if parent >= 0 and single[k] and single[parent]:
-            best = main.setdefault(parent, k)
-            if weight[k] > weight[best]:
-                main[parent] = k
-    return np.array(sorted(main.values()), dtype=np.int64)
+    single = [kind in ALONG_AXIS for kind in s.kinds]
+    main = main_children(s.parents.tolist(), single)
+    followers = sorted(k for parent, k in enumerate(main) if k is not None and single[parent])
+    return np.array(followers, dtype=np.int64)
 
 
 def _facing(x: np.ndarray, z: np.ndarray, d: np.ndarray, crossing: np.ndarray) -> np.ndarray:
-    """Return axes with z, and x along a normal, which is made exact across both z and, where these cross, d."""
+    """Return axes with z, and x along a normal, made exactly perpendicular to z and, where these cross, to d."""
     x = x / np.linalg.norm(x, axis=1)[:, None]
     for _ in range(2):
         x = x - _dot(x, z)[:, None] * z
@@ -95,7 +81,7 @@ def _stands_lean(axes: np.ndarray, origins: np.ndarray, s: Stands, i: np.ndarray
     rows = [[ct, -st, zero], [ca * st, ca * ct, -sa], [sa * st, sa * ct, ca]]
     turn = np.moveaxis(np.array(rows), 2, 0)
     size = np.abs(s.translations[i]).max(axis=1) + np.abs(origins[i]).max(axis=1) + np.abs(origins[p]).max(axis=1)
-    return (np.abs(E - turn).max(axis=(1, 2)) <= 16 * EPS) & (np.abs(r[:, 1]) <= 16 * EPS * size)
+    return (np.abs(E - turn).max(axis=(1, 2)) <= LEAN) & (np.abs(r[:, 1]) <= LEAN * size)
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
