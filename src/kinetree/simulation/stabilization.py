@@ -18,12 +18,12 @@ from ..compiler.lower.loop_pattern import RANK
 from ..compiler.lower.sweeps import Tree
 from ..compiler.runtime.function import Function
 from ..compiler.runtime.native import native
-from ..compiler.targets.llvm.ode import ASTRAY, ROUNDS
 from ..dynamics import closed, closure, states
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
 from ..system import System
 from .arguments import positive
+from .kernels.runs_of_lanes import ASTRAY, ROUNDS
 
 if TYPE_CHECKING:
     from .engines.runs import Run

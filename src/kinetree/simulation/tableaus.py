@@ -24,10 +24,19 @@ class Tableau:
     b: Row
     c: Row
 
+    @property
+    def implicit(self) -> bool:
+        """Whether stages depend on later ones."""
+        return len(self.a[0]) == len(self.b)
+
 
 @dataclass(frozen=True)
 class Pair:
-    """An embedded pair with dense output; see `compiler.targets.llvm_adaptive`."""
+    """An embedded pair with step control and dense output.
+
+    `e` (and `e3`, of an 8(5,3) pair) are the error weights, `q` the order of the error; `a_extra` and `c_extra` stages
+    of the dense output alone; `p` the polynomials of the dense output: y + h sum_s k_s p_s(theta), theta^1 first.
+    """
 
     name: str
     order: int

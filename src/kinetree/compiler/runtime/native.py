@@ -1,4 +1,4 @@
-"""Any Program as a gufunc, found again in the cache by its own hash."""
+"""Any Program, and any kernel of the lane language, as a gufunc, found again in the cache by its own hash."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ctypes
 import numpy as np
 
 from ..ir.program import Program
+from ..lanes.form import Kernel
 from . import cache
 from .gufunc import core_signature, register
 
@@ -20,3 +21,17 @@ def native(program: Program, dtype: str = "float64") -> np.ufunc:
     signature = core_signature(program.inputs, program.outputs)
     arity = (len(program.inputs), len(program.outputs))
     return register(loaded.address, (ctypes.c_int64 * 2)(), program.name, signature, signature, arity, dtype, loaded)
+
+
+def native_kernel(kernel: Kernel, dtype: str = "float64") -> np.ufunc:
+    """Return the gufunc of a kernel."""
+    from ..targets.llvm import machine as llvm
+    from ..targets.llvm.lane_kernel import emit_lanes
+
+    name = cache.digest(kernel.hash, dtype, llvm.fingerprint())
+    llvm.add_memory_functions()
+    loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_assembly(emit_lanes(kernel, dtype))))
+    signature = kernel.signature
+    return register(
+        loaded.address, (ctypes.c_int64 * 2)(), kernel.name, signature, signature, kernel.arity, dtype, loaded
+    )

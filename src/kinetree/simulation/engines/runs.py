@@ -116,16 +116,19 @@ def _piece(stepper: Stepper, result: Run, settings: Settings, parameters, thread
     more = () if parameters is None else (parameters,)
     q0, qd0 = result.q[..., start, :], result.qd[..., start, :]
     # What each run has its own of, by place: the states, perhaps the parameters, and its step and steps left.
-    own = [True, True, *(p.ndim == q0.ndim and p.ndim > 1 for p in more), False, False, False, True, True]
+    own = [True, True, *(p.ndim == q0.ndim and p.ndim > 1 for p in more), False]
     if stepper.adaptive:
-        given = (settings.rtol, settings.atol, result.step, settings.most - result.steps)
-        q, qd, report = _threaded(stepper.gufunc, (q0, qd0, *more, times, *given), own, threads)
+        own += [False, False, True, True, False]
+        given = (settings.rtol, settings.atol, result.step, settings.most - result.steps, times[0])
+        q, qd, _, _, report = _threaded(stepper.gufunc, (q0, qd0, *more, times, *given), own, threads)
         evaluations, accepted, rejected, status, time, step = np.moveaxis(report, -1, 0)
         result.evaluations += evaluations
         result.steps += accepted + rejected
         result.step = step
     else:
-        q, qd = _threaded(stepper.gufunc, (q0, qd0, *more, times, settings.dt), own, threads)
+        own += [False, False, False]
+        given = (settings.dt, 0, math.inf)
+        q, qd, *_ = _threaded(stepper.gufunc, (q0, qd0, *more, times, *given), own, threads)
         counts = np.maximum(np.floor(np.diff(times) / settings.dt - 1e-9) + 1, 1).sum()
         result.steps += counts
         result.evaluations += counts * (len(stepper.method.b) if stepper.method else 1)
@@ -147,7 +150,7 @@ def _threaded(gufunc, arguments: tuple, own: list[bool], threads: int):
         return _quietly(gufunc, arguments)
 
     def part(rows: slice):
-        return _quietly(gufunc, tuple(a[rows] if cut else a for a, cut in zip(arguments, own, strict=False)))
+        return _quietly(gufunc, tuple(a[rows] if cut else a for a, cut in zip(arguments, own, strict=True)))
 
     results = in_parts(count, parts, part)
     return tuple(np.concatenate(pieces) for pieces in zip(*results, strict=True))

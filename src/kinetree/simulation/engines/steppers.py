@@ -1,18 +1,20 @@
-"""Integrators as gufuncs: the rates of a state and a method in, one native function of whole runs out."""
+"""Integrators as gufuncs: the rates of a state and a method give one native function of whole runs."""
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from ...compiler.ir.program import Program
-from ...compiler.runtime import cache
-from ...compiler.runtime.gufunc import register
+from ...compiler.lanes.form import Kernel
+from ...compiler.runtime.native import native_kernel
 from ...joints import kind
 from ...model.mechanism import Mechanism
+from ..kernels.adaptive_steps import adaptive_kernel
+from ..kernels.fixed_steps import explicit_kernel, map_kernel
+from ..kernels.implicit_steps import implicit_kernel
 from ..stabilization import ProgramCloser
 from ..tableaus import Pair, Tableau
 
@@ -52,30 +54,18 @@ class Stepper:
         return ProgramCloser(self.closing) if self.closing else None
 
     @cached_property
-    def gufunc(self) -> np.ufunc:
-        """The native function: (q0, qd0[, parameters], times, dt) -> (q, qd), or with settings and a report."""
-        from ...compiler.targets.llvm import machine as llvm
-
-        options = repr((self.method, self.quaternions, self.dtype, self.closing.hash if self.closing else None))
-        name = cache.digest(self.program.hash, options, llvm.fingerprint())
-        loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_assembly(self._assembly())))
-        sizes = {a.name: a.size for a in self.program.inputs}
-        given = [f"({sizes[n]})" for n in ("q", "qd", "parameters") if n in sizes]
-        settings, report = (4, ["(6)"]) if self.adaptive else (1, [])
-        results = [f"(t,{sizes['q']})", f"(t,{sizes['qd']})", *report]
-        signature = ",".join([*given, "(t)", *["()"] * settings]) + "->" + ",".join(results)
-        arity = (len(given) + 1 + settings, len(results))
-        label = self.method.name if self.method else self.program.name
-        return register(loaded.address, (ctypes.c_int64 * 2)(), label, signature, signature, arity, self.dtype, loaded)
-
-    def _assembly(self) -> str:
-        from ...compiler.targets.llvm import adaptive_steps, fixed_steps, implicit_steps
-
-        places = list(self.quaternions)
+    def kernel(self) -> Kernel:
+        """The loop over time steps in the lane language; the modules of `simulation.kernels` tell its arguments."""
+        given = (self.quaternions, self.closing)
         if self.method is None:
-            return fixed_steps.emit_map(self.program, self.dtype, places, self.closing)
+            return map_kernel(self.program, *given)
         if isinstance(self.method, Pair):
-            return adaptive_steps.emit_adaptive(self.program, self.dtype, self.method, places, self.closing)
-        implicit = len(self.method.a[0]) == len(self.method.b)
-        emit = implicit_steps.emit_implicit if implicit else fixed_steps.emit_explicit
-        return emit(self.program, self.dtype, self.method, places, self.closing)
+            return adaptive_kernel(self.program, self.method, *given, dtype=self.dtype)
+        if self.method.implicit:
+            return implicit_kernel(self.program, self.method, *given, dtype=self.dtype)
+        return explicit_kernel(self.program, self.method, *given)
+
+    @cached_property
+    def gufunc(self) -> np.ufunc:
+        """The native function of the kernel's arguments."""
+        return native_kernel(self.kernel, self.dtype)

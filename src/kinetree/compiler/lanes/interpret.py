@@ -1,0 +1,152 @@
+"""Kernels of the lane language run statement by statement in NumPy: slow, plain, and independent of every target."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .form import Call, Constant, EachLane, Kernel, Kind, Let, Loop, Operand, Put, Repeat, Statement, Store, When, While
+
+TYPES = {Kind.MASK: bool, Kind.INDEX: int, Kind.COUNT: int, Kind.FLAG: bool}
+
+PLAIN: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "abs": abs,
+    "sqrt": np.sqrt,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "select": np.where,
+    "any": np.any,
+    "splat": lambda x: x,
+}
+"""The operations that NumPy has; a uniform value is broadcast where it meets lanes."""
+
+
+def interpret(kernel: Kernel, *arguments: Any, dtype: str = "float64") -> list[np.ndarray]:
+    """Return the outputs of a kernel for arrays with any leading shape."""
+    inputs, _ = kernel.arity
+    arrays = [np.asarray(a, dtype=dtype) for a in arguments]
+    leads, extent = [], 0
+    for a, given in zip(kernel.arguments[:inputs], arrays, strict=True):
+        leads.append(given.shape[: given.ndim - len(a.shape)])
+        if "t" in a.shape:
+            extent = given.shape[len(leads[-1]) + a.shape.index("t")]
+    lead = np.broadcast_shapes(*leads)
+    samples = {}
+    for a, given in zip(kernel.arguments[:inputs], arrays, strict=True):
+        core = given.shape[given.ndim - len(a.shape) :]
+        samples[a.name] = np.broadcast_to(given, lead + core).reshape(-1, *core)
+    shapes = {a.name: tuple(extent if d == "t" else int(d) for d in a.shape) for a in kernel.arguments[inputs:]}
+    samples |= {name: np.full((prod(lead), *shape), np.nan, dtype) for name, shape in shapes.items()}
+    with np.errstate(all="ignore"):
+        _Machine(kernel, samples, prod(lead), extent, np.dtype(dtype)).run(kernel.body)
+    return [samples[name].reshape(lead + shape) for name, shape in shapes.items()]
+
+
+class _Machine:
+    """The state of one interpretation: values by number, memory by name, and the lane inside `EachLane`."""
+
+    def __init__(self, kernel: Kernel, samples: dict, lanes: int, extent: int, dtype: np.dtype) -> None:
+        self.samples, self.lanes, self.extent, self.dtype = samples, lanes, extent, dtype
+        self.integers = np.dtype(f"i{dtype.itemsize}")
+        self.programs = dict(kernel.programs)
+        self.uniform = {m.name: m.kind.uniform for m in kernel.memory}
+        self.memory = {
+            m.name: np.zeros(m.size if m.kind.uniform else (m.size, lanes), TYPES.get(m.kind, dtype))
+            for m in kernel.memory
+        }
+        self.values: dict[int, Any] = {}
+        self.lane: int | None = None
+        self.steps: dict[type, Callable[[Any], None]] = {
+            Let: self.let, Store: self.store, Put: self.put, Call: self.call, Loop: self.loop, Repeat: self.repeat,
+            While: self.while_, When: self.when, EachLane: self.each_lane,
+        }  # fmt: skip
+
+    def run(self, body: tuple[Statement, ...]) -> None:
+        for statement in body:
+            self.steps[type(statement)](statement)
+
+    def read(self, x: Operand) -> Any:
+        if isinstance(x, Constant):
+            return self.dtype.type(x.value) if x.kind in (Kind.LANE, Kind.SCALAR) else x.value
+        value = self.values[x]
+        return value[self.lane] if self.lane is not None and np.ndim(value) else value
+
+    def let(self, s: Let) -> None:
+        if s.op in PLAIN:
+            self.values[s.to] = PLAIN[s.op](*map(self.read, s.args))  # type: ignore[arg-type]
+            return
+        special: dict[str, Callable[..., Any]] = {
+            "number": self.dtype.type,
+            "whole": int,
+            "bits": lambda x: self.dtype.type(1) * np.asarray(x, self.dtype).view(self.integers).astype(self.dtype),
+            "unbits": lambda x: np.asarray(x, self.dtype).astype(self.integers).view(self.dtype),
+            "extent": lambda: self.extent,
+        }
+        if s.op in special:
+            self.values[s.to] = special[s.op](*map(self.read, s.args))  # type: ignore[arg-type]
+            return
+        name, *indices = s.args
+        places = tuple(int(self.read(x)) for x in indices)  # type: ignore[arg-type]
+        if s.op == "load":
+            self.values[s.to] = self.memory[str(name)][(*places, *self._mine(str(name)))].copy()
+        else:
+            self.values[s.to] = self.samples[name][(0 if s.op == "shared" else self.lane, *places)]
+
+    def _mine(self, memory: str) -> tuple[int, ...]:
+        return () if self.lane is None or self.uniform[memory] else (self.lane,)
+
+    def store(self, s: Store) -> None:
+        self.memory[s.memory][(int(self.read(s.index)), *self._mine(s.memory))] = self.read(s.value)
+
+    def put(self, s: Put) -> None:
+        places = tuple(int(self.read(x)) for x in s.indices)
+        self.samples[s.argument][(self.lane, *places)] = self.read(s.value)
+
+    def call(self, s: Call) -> None:
+        program, block, at = self.programs[s.program], self.memory[s.source], 0
+        inputs = []
+        for a in program.inputs:
+            inputs.append(np.moveaxis(block[at : at + a.size], 0, -1).reshape(self.lanes, *a.shape))
+            at += a.size
+        outputs = [x.reshape(self.lanes, -1).T for x in program.interpret(*inputs)]
+        total = np.concatenate(outputs)
+        self.memory[s.target][s.first : s.first + len(total)] = total
+
+    def loop(self, s: Loop) -> None:
+        for k in range(self.read(s.stop)):
+            self.values[s.counter] = k
+            self.run(s.body)
+
+    def repeat(self, s: Repeat) -> None:
+        self.run(s.body)
+        while self.read(s.again):
+            self.run(s.body)
+
+    def while_(self, s: While) -> None:
+        self.run(s.test)
+        while self.read(s.condition):
+            self.run(s.body)
+            self.run(s.test)
+
+    def when(self, s: When) -> None:
+        if self.read(s.condition):
+            self.run(s.body)
+
+    def each_lane(self, s: EachLane) -> None:
+        for self.lane in range(self.lanes):
+            self.run(s.body)
+        self.lane = None

@@ -1,0 +1,99 @@
+"""LLVM assembly of a kernel of the lane language: NumPy's inner loop over samples, one lane of a vector per sample.
+
+A kernel runs for blocks of 8 (16) samples; idle lanes of the last block repeat its last sample, so that the bits of a
+sample do not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+from ...lanes.form import Kernel
+from . import vector_math
+from .arithmetic import LANES, Writer, attributes
+from .called import called
+from .lane_statements import Statements
+from .writer import Text
+
+STACK = 32 * 1024
+"""Bytes of local memory that a kernel takes from the stack; threads may have few hundred KiB. Larger memory is
+allocated once per call."""
+
+
+def emit_lanes(kernel: Kernel, dtype: str) -> str:
+    """Return the module's assembly; its function `kernel` is NumPy's inner loop for the kernel's signature."""
+    lanes = LANES[dtype]
+    w = Writer(lanes)
+    parts = [line for name, program in kernel.programs for line in called(program, w, name)]
+    t = Text()
+    _Frame(kernel, t, Statements(kernel, t, lanes)).write()
+    parts += [t.text(), vector_math.exact_functions(lanes, w), *sorted(w.used | t.used), attributes()]
+    return "\n".join(parts)
+
+
+class _Frame:
+    """What surrounds the statements of a kernel: its arguments, its memory, and the loop over blocks of samples."""
+
+    def __init__(self, kernel: Kernel, t: Text, statements: Statements) -> None:
+        self.kernel, self.t, self.statements = kernel, t, statements
+
+    def write(self) -> None:
+        t, lanes = self.t, self.statements.lanes
+        t.put("define void @kernel(ptr %args, ptr %dims, ptr %steps, ptr %bad) #0 {", "entry:")
+        workspace = self._memory()
+        t.put("  %n = load i64, ptr %dims", "  %last = sub i64 %n, 1")
+        if "t" in self.kernel.dimensions:
+            at = 1 + self.kernel.dimensions.index("t")
+            t.put(f"  %count = load i64, ptr {t.new(f'getelementptr i64, ptr %dims, i64 {at}')}")
+        self._arguments()
+        t.put(
+            "  br label %head",
+            "head:",
+            f"  %i = phi i64 [ 0, %{'ready' if workspace else 'entry'} ], [ %next, %after ]",
+            "  %more = icmp slt i64 %i, %n",
+            "  br i1 %more, label %start, label %done",
+            "start:",
+        )
+        self.statements.write(self.kernel.body)
+        t.put("  br label %after", "after:", f"  %next = add i64 %i, {lanes.count}", "  br label %head", "done:")
+        if workspace:
+            t.put("  call void @kt_free(ptr %workspace)")
+        t.put("  ret void", "}")
+
+    def _memory(self) -> bool:
+        """Write where the kernel's memory is; return whether it is allocated."""
+        t, sizes = self.t, {}
+        for m in self.kernel.memory:
+            width = self.statements.width(m.kind) * m.size
+            sizes[m.name] = -(-width // 64) * 64
+        total = sum(sizes.values())
+        if total <= STACK:
+            for name, size in sizes.items():
+                t.put(f"  %m_{name} = alloca i8, i64 {size}, align 64")
+            return False
+        t.used |= {"declare ptr @kt_malloc(i64)", "declare void @kt_free(ptr)"}
+        t.put(
+            f"  %workspace = call ptr @kt_malloc(i64 {total + 64})",
+            "  %none = icmp eq ptr %workspace, null",
+            "  br i1 %none, label %lacking, label %ready",
+            "lacking:",  # the stack may still have room
+            f"  %stack = alloca i8, i64 {total + 64}, align 64",
+            "  br label %ready",
+            "ready:",
+            "  %given = phi ptr [ %workspace, %entry ], [ %stack, %lacking ]",
+        )
+        place = t.new(f"add i64 {t.new('ptrtoint ptr %given to i64')}, 63")
+        base = t.new(f"inttoptr i64 {t.new(f'and i64 {place}, -64')} to ptr")
+        at = 0
+        for name, size in sizes.items():
+            t.put(f"  %m_{name} = getelementptr i8, ptr {base}, i64 {at}")
+            at += size
+        return True
+
+    def _arguments(self) -> None:
+        """Write the loads of pointers and strides: from sample to sample first, then those of the core dimensions."""
+        t, at = self.t, len(self.kernel.arguments)
+        for k, a in enumerate(self.kernel.arguments):
+            t.put(f"  %p_{a.name} = load ptr, ptr {t.new(f'getelementptr ptr, ptr %args, i64 {k}')}")
+            t.put(f"  %s_{a.name} = load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {k}')}")
+            for d in range(len(a.shape)):
+                t.put(f"  %c_{a.name}_{d} = load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {at}')}")
+                at += 1

@@ -1,0 +1,264 @@
+"""The statements of the lane language as LLVM assembly, on vectors, and inside `EachLane` on the scalars of one lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...lanes.form import (
+    Call,
+    Constant,
+    EachLane,
+    Kernel,
+    Kind,
+    Let,
+    Loop,
+    Operand,
+    Put,
+    Repeat,
+    Statement,
+    Store,
+    When,
+    While,
+)
+from .arithmetic import Lanes
+from .writer import Text
+
+FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+"""Without flags: no product is fused with a sum."""
+
+COMPARISONS = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq"}
+"""Of integers; numbers are compared by the ordered predicates."""
+
+REAL = (Kind.LANE, Kind.SCALAR)
+
+
+class Statements:
+    """The writer of a kernel's statements; `lane` is the name of the lane inside `EachLane`."""
+
+    def __init__(self, kernel: Kernel, t: Text, lanes: Lanes) -> None:
+        """Belong to a kernel; memory, arguments and the sample %i of the first lane are known to the assembly."""
+        self.t, self.lanes = t, lanes
+        self.kinds = {m.name: m.kind for m in kernel.memory}
+        self.values: dict[int, tuple[str, Kind, bool]] = {}  # text, kind, whether it is a vector
+        self.lane: str | None = None
+        self.rows: dict[str, str] = {}
+        self._steps: dict[type, Callable[[Any], None]] = {
+            Let: self.let, Store: self.store, Put: self.put, Call: self.call, Loop: self.loop, Repeat: self.repeat,
+            While: self.while_, When: self.when, EachLane: self.each_lane,
+        }  # fmt: skip
+
+    def write(self, body: Iterable[Statement]) -> None:
+        """Write statements in order."""
+        for statement in body:
+            self._steps[type(statement)](statement)
+
+    def element(self, kind: Kind) -> str:
+        """Return the type of one lane's value, or of a uniform one."""
+        if kind in REAL:
+            return self.lanes.scalar
+        return "i64" if kind in (Kind.INDEX, Kind.COUNT) else "i1"
+
+    def wide(self, kind: Kind) -> bool:
+        """Return whether values of a kind are vectors here."""
+        return self.lane is None and not kind.uniform
+
+    def type(self, kind: Kind) -> str:
+        """Return the type of a value here."""
+        element = self.element(kind)
+        return f"<{self.lanes.count} x {element}>" if self.wide(kind) else element
+
+    def width(self, kind: Kind) -> int:
+        """Return the bytes of an entry of the memory; truths take one per lane."""
+        size = {Kind.MASK: 1, Kind.FLAG: 1}.get(kind, self.lanes.bits // 8 if kind in REAL else 8)
+        return size if kind.uniform else size * self.lanes.count
+
+    def text(self, x: Operand) -> str:
+        """Return an operand as it is written here."""
+        if isinstance(x, Constant):
+            if x.kind in REAL:
+                return self.lanes.constant(x.value) if self.wide(x.kind) else self.lanes.number(x.value)
+            plain = str(x.value).lower()
+            return f"splat ({self.element(x.kind)} {plain})" if self.wide(x.kind) else plain
+        text, kind, is_vector = self.values[x]
+        if is_vector and self.lane is not None:
+            return self.t.new(f"extractelement <{self.lanes.count} x {self.element(kind)}> {text}, i64 {self.lane}")
+        return text
+
+    def kind(self, x: Operand) -> Kind:
+        """Return the kind of an operand."""
+        return x.kind if isinstance(x, Constant) else self.values[x][1]
+
+    def let(self, s: Let) -> None:
+        """Write an operation."""
+        self.values[s.to] = (self._operation(s), s.kind, self.wide(s.kind))
+
+    def _operation(self, s: Let) -> str:
+        if s.op == "load":
+            return self._load(s)
+        if s.op in ("own", "shared"):
+            return self.t.new(f"load {self.lanes.scalar}, ptr {self._place(str(s.args[0]), s.args[1:], s.op)}")
+        if s.op == "extent":
+            return "%count"
+        return self._arithmetic(s, s.args)  # type: ignore[arg-type]
+
+    def _arithmetic(self, s: Let, args: tuple[Operand, ...]) -> str:
+        t, T, x = self.t, self.type(s.kind), [self.text(a) for a in args]
+        of = self.kind(args[0])
+        if s.op in FLOATS:
+            return t.new(f"{FLOATS[s.op] if s.kind in REAL else s.op} {T} {x[0]}, {x[1]}")
+        if s.op in COMPARISONS:
+            how = f"fcmp o{s.op}" if of in REAL else f"icmp {COMPARISONS[s.op]}"
+            return t.new(f"{how} {self.type(of)} {x[0]}, {x[1]}")
+        if s.op in ("and", "or"):
+            return t.new(f"{s.op} {T} {x[0]}, {x[1]}")
+        if s.op == "not":
+            return t.new(f"xor {T} {x[0]}, {'splat (i1 true)' if self.wide(s.kind) else 'true'}")
+        if s.op == "select":
+            return t.new(f"select {self.type(of)} {x[0]}, {T} {x[1]}, {T} {x[2]}")
+        if s.op in ("abs", "sqrt"):
+            return self._intrinsic({"abs": "fabs"}.get(s.op, s.op), x[0], s.kind)
+        if s.op == "number":
+            return t.new(f"sitofp i64 {x[0]} to {T}")
+        if s.op == "whole":
+            return t.new(f"fptosi {self.lanes.scalar} {x[0]} to i64")
+        if s.op in ("bits", "unbits"):
+            return self._pattern(s.op, x[0], T, s.kind)
+        if s.op == "any":
+            return self._any(x[0])
+        assert s.op == "splat", s.op
+        return self._splat(x[0], self.element(s.kind)) if self.wide(s.kind) else x[0]
+
+    def _intrinsic(self, name: str, x: str, kind: Kind) -> str:
+        many = f"v{self.lanes.count}" if self.wide(kind) else ""
+        full, T = f"llvm.{name}.{many}f{self.lanes.bits}", self.type(kind)
+        self.t.used.add(f"declare {T} @{full}({T})")
+        return self.t.new(f"call {T} @{full}({T} {x})")
+
+    def _pattern(self, op: str, x: str, T: str, kind: Kind) -> str:
+        integers = self.lanes.integers if self.wide(kind) else f"i{self.lanes.bits}"
+        if op == "bits":
+            return self.t.new(f"sitofp {integers} {self.t.new(f'bitcast {T} {x} to {integers}')} to {T}")
+        return self.t.new(f"bitcast {integers} {self.t.new(f'fptosi {T} {x} to {integers}')} to {T}")
+
+    def _any(self, x: str) -> str:
+        if self.lane is not None:
+            return x
+        L = self.lanes.count
+        return self.t.new(f"icmp ne i{L} {self.t.new(f'bitcast {self.lanes.mask} {x} to i{L}')}, 0")
+
+    def _splat(self, x: str, element: str) -> str:
+        V = f"<{self.lanes.count} x {element}>"
+        one = self.t.new(f"insertelement {V} poison, {element} {x}, i32 0")
+        return self.t.new(f"shufflevector {V} {one}, {V} poison, <{self.lanes.count} x i32> zeroinitializer")
+
+    def _entry(self, memory: str, index: Operand) -> tuple[Kind, str, str, int]:
+        """Write the address of an entry; return its kind, the type in memory, the address and its alignment."""
+        kind = self.kinds[memory]
+        element = "i8" if self.element(kind) == "i1" else self.element(kind)
+        whole = element if kind.uniform else f"<{self.lanes.count} x {element}>"
+        place = self.t.new(f"getelementptr {whole}, ptr %m_{memory}, i64 {self.text(index)}")
+        if kind.uniform or self.lane is None:
+            return kind, whole, place, self.width(kind)
+        place = self.t.new(f"getelementptr {element}, ptr {place}, i64 {self.lane}")
+        return kind, element, place, self.width(kind) // self.lanes.count
+
+    def _load(self, s: Let) -> str:
+        kind, T, place, align = self._entry(str(s.args[0]), s.args[1])  # type: ignore[arg-type]
+        x = self.t.new(f"load {T}, ptr {place}, align {min(align, 64)}")
+        return self.t.new(f"icmp ne {T} {x}, zeroinitializer") if self.element(kind) == "i1" else x
+
+    def store(self, s: Store) -> None:
+        """Write a store into the memory."""
+        kind, T, place, align = self._entry(s.memory, s.index)
+        x = self.text(s.value)
+        if self.element(kind) == "i1":
+            x = self.t.new(f"zext {self.type(kind)} {x} to {T}")
+        self.t.put(f"  store {T} {x}, ptr {place}, align {min(align, 64)}")
+
+    def _place(self, argument: str, indices: Iterable[Any], how: str) -> str:
+        """Write the address of an entry of an argument, of the lane's own sample or of the first one."""
+        place = f"%p_{argument}" if how == "shared" else self.rows[argument]
+        for d, index in enumerate(indices):
+            offset = self.t.new(f"mul i64 %c_{argument}_{d}, {self.text(index)}")
+            place = self.t.new(f"getelementptr i8, ptr {place}, i64 {offset}")
+        return place
+
+    def put(self, s: Put) -> None:
+        """Write a store into an output."""
+        place = self._place(s.argument, s.indices, "own")
+        self.t.put(f"  store {self.lanes.scalar} {self.text(s.value)}, ptr {place}")
+
+    def call(self, s: Call) -> None:
+        """Write the call of a Program."""
+        target = self.t.new(f"getelementptr {self.lanes.vector}, ptr %m_{s.target}, i64 {s.first}")
+        self.t.put(f"  call void @{s.program}(ptr %m_{s.source}, ptr {target}, ptr %bad)")
+
+    def loop(self, s: Loop) -> None:
+        """Write a loop over a counter."""
+
+        def body(counter: str) -> None:
+            self.values[s.counter] = (counter, Kind.COUNT, False)
+            self.write(s.body)
+
+        stop = self.text(s.stop)
+        if isinstance(s.stop, Constant):
+            if s.stop.value > 0:
+                self.t.loop(stop, 1, body)
+        else:  # the loops of assembly run once at least
+            self.t.if_(self.t.new(f"icmp sgt i64 {stop}, 0"), lambda: self.t.loop(stop, 1, body))
+
+    def repeat(self, s: Repeat) -> None:
+        """Write a loop that runs once at least."""
+
+        def body() -> str:
+            self.write(s.body)
+            return self.text(s.again)
+
+        self.t.repeat(body)
+
+    def while_(self, s: While) -> None:
+        """Write a loop that tests first."""
+
+        def test() -> str:
+            self.write(s.test)
+            return self.text(s.condition)
+
+        self.t.while_(test, lambda: self.write(s.body))
+
+    def when(self, s: When) -> None:
+        """Write statements under a condition."""
+        self.t.if_(self.text(s.condition), lambda: self.write(s.body))
+
+    def each_lane(self, s: EachLane) -> None:
+        """Write a loop over the lanes."""
+
+        def body(lane: str) -> None:
+            self.lane = lane
+            self.rows = {name: self._row(name, lane) for name in sorted(arguments_of(s.body))}
+            self.write(s.body)
+            self.lane, self.rows = None, {}
+
+        self.t.loop(self.lanes.count, 1, body)
+
+    def _row(self, name: str, lane: str) -> str:
+        """Write the address of a lane's own sample; idle lanes share the last one."""
+        t = self.t
+        index = t.new(f"add i64 %i, {lane}")
+        inside = t.new(f"select i1 {t.new(f'icmp slt i64 {index}, %n')}, i64 {index}, i64 %last")
+        return t.new(f"getelementptr i8, ptr %p_{name}, i64 {t.new(f'mul i64 {inside}, %s_{name}')}")
+
+
+def arguments_of(body: Iterable[Statement]) -> set[str]:
+    """Return the arguments whose own samples statements read or write."""
+    names: set[str] = set()
+    for s in body:
+        if isinstance(s, Put):
+            names.add(s.argument)
+        elif isinstance(s, Let) and s.op == "own":
+            names.add(str(s.args[0]))
+        elif isinstance(s, While):
+            names |= arguments_of(s.test) | arguments_of(s.body)
+        elif isinstance(s, Loop | Repeat | When):
+            names |= arguments_of(s.body)
+    return names

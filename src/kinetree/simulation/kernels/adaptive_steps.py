@@ -1,0 +1,241 @@
+"""Embedded Runge-Kutta pairs with step control and dense output; every lane has its own time and step.
+
+Lanes that are done, or that failed, continue with steps of length zero until the last one of their block is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...compiler.ir.program import Program
+from ...compiler.lanes.builder import Value
+from ...compiler.lanes.form import Kernel, Kind
+from ..tableaus import Pair
+from .runs_of_lanes import RunsOfLanes
+
+SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
+"""A step is multiplied by SAFETY err^(-1/q), kept between LEAST and MOST (1 after a failure)."""
+
+TOO_SHORT, TOO_MANY = 1.0, 2.0
+"""Status of a run whose step fell below rounding, or whose steps were used up; 0 is well."""
+
+SETTINGS, OWN = ("rtol", "atol"), ("first", "most", "begin")
+"""Relative and absolute tolerance, which all runs share; and of each run its first step [s], the most attempts at
+steps in this call, and the time [s] of its state: the first of the times, or later where a call goes on."""
+
+REPORT = ("evaluations", "accepted", "rejected", "status", "time", "step")
+"""What the kernel reports of each run: evaluations of the rates (one at the beginning of every call), attempts by
+their outcome, the status, the time of q_end and qd_end [s] and the step to try next [s].
+
+A call that goes on takes the same times, q_end and qd_end, `time` as `begin` and `step` as `first`. Its states at
+times up to `begin` are NaN: an earlier call gave them.
+"""
+
+LIMITS = {"float64": (16 * 2.0**-52, 1e-300, 1e300), "float32": (16 * 2.0**-23, 1e-37, 1e30)}
+"""The shortest step as a part of the time, 16 roundings, and at time zero [s]; the largest error of which a power is
+taken."""
+
+ONE = {"float64": float(1023 << 52), "float32": float(127 << 23)}
+"""The bit pattern of the number 1."""
+
+
+def adaptive_kernel(
+    program: Program, pair: Pair, quaternions: Sequence[int], closing: Program | None = None, *, dtype: str
+) -> Kernel:
+    """Return (q0, qd0[, parameters], times, rtol, atol, first, most, begin) -> (q, qd, q_end, qd_end, report).
+
+    The rates at the end of a step are the last regular stage, and the first one of the next step.
+    """
+    stages = len(pair.b) + 1 + len(pair.a_extra)
+    runs = RunsOfLanes(pair.name, program, stages, quaternions, closing, shared=SETTINGS, own=OWN, report=REPORT)
+    return _Adaptive(runs, pair, dtype).kernel()
+
+
+class _Adaptive:
+    """The writer of one kernel; `v` has the quantities that a lane keeps."""
+
+    def __init__(self, runs: RunsOfLanes, pair: Pair, dtype: str) -> None:
+        k = runs.k
+        self.runs, self.k, self.pair, self.dtype, self.regular = runs, k, pair, dtype, len(pair.b)
+        self.v = {name: k.block(name) for name in (*REPORT, "old", "tried", "most")}
+        self.z, self.sums, self.theta = k.block("z", runs.n), k.block("sum", 2), k.block("theta", len(pair.p))
+        self.index, self.good = k.block("index", kind=Kind.INDEX), k.block("good", kind=Kind.MASK)
+        self.due, self.tries = k.block("due", kind=Kind.MASK), k.block("tries", kind=Kind.COUNT)
+
+    def kernel(self) -> Kernel:
+        runs, k, v = self.runs, self.k, self.v
+        self.rtol, self.atol = (k.cast(runs.shared[name][()], Kind.LANE) for name in SETTINGS)
+        self.end = k.cast(runs.times[k.extent() - 1], Kind.LANE)
+        runs.keep(0)
+        for x in v.values():
+            x.value = 0.0
+        with k.each_lane():
+            v["step"].value = runs.own["first"][()]
+            v["most"].value = runs.own["most"][()]
+            v["time"].value = runs.own["begin"][()]
+        v["evaluations"].value = 1.0
+        self.index.value, self.tries.value = 1, 0
+        with k.each_lane():  # times that an earlier call gave the states of
+            self.blanks(lambda: v["time"].value >= runs.times[self.next_time()])
+        runs.copy(runs.y, runs.inputs, shift=1)
+        runs.rates(v["time"].value, 0)
+        with k.repeat() as turn:
+            turn.again = self.attempt()
+        self.finish()
+        return runs.kernel()
+
+    def attempt(self) -> Value:
+        """Write one attempt at a step in all lanes; return whether a lane is still under way."""
+        runs, k, pair, v = self.runs, self.k, self.pair, self.v
+        now, h, status = v["time"].value, v["step"].value, v["status"].value
+        left = self.end - now
+        active = (left > 0.0) & status.equals(0.0)
+        tried = active.where((h < left).where(h, left), 0.0)
+        for s, (c, weights) in enumerate(zip(pair.c[1:], pair.a[1:], strict=True), 1):
+            runs.advance(weights, tried, runs.inputs, 1)
+            runs.rates(now + tried * c, s)
+        runs.advance(pair.b, tried, self.z, 0)
+        runs.normalize(self.z)
+        runs.close(self.z)
+        runs.copy(self.z, runs.inputs, shift=1)
+        reached = (tried >= left).where(self.end, now + tried)
+        runs.rates(reached, self.regular)
+        error = self.error(tried)
+        if runs.closing:  # a step that leads too far from closed loops is too long
+            error = runs.astray().where(1e3, error)
+        good = (error <= 1.0) & active
+        factor = self.factor(error, good)
+        v["old"].value, v["tried"].value = now, tried
+        bad = active & ~good
+        self.count(active, good, bad)
+        self.outputs(good, now, tried, reached)
+        with k.loop(runs.n) as j:
+            self.take(good, j)
+        v["time"].value = good.where(reached, now)
+        after = tried * factor
+        v["step"].value = active.where(after, h)
+        self.fail(bad, now, after)
+        return k.any((self.end - v["time"].value > 0.0) & v["status"].value.equals(0.0))
+
+    def error(self, h: Value) -> Value:
+        """Return the error of a step relative to atol + rtol |y|, root mean square over the entries."""
+        runs, k, sums = self.runs, self.k, self.sums
+        sums[0], sums[1] = 0.0, 0.0
+        with k.loop(runs.n) as j:
+            y, z = abs(runs.y[j]), abs(self.z[j])
+            scale = self.atol + self.rtol * (y > z).where(y, z)
+            for i, weights in enumerate((self.pair.e, self.pair.e3)):
+                if weights:
+                    total = runs.combine(weights, j)
+                    assert total is not None, "an error estimate has weights"
+                    x = total * h / scale
+                    sums[i] = sums[i] + x * x
+        five, three = sums[0], sums[1]
+        count = float(runs.n)
+        if not self.pair.e3:
+            return (five / count).sqrt()
+        # Hairer's estimate of an 8(5,3) pair: |e5|^2 / sqrt(|e5|^2 + 0.01 |e3|^2), zero where both are.
+        below = five + 0.01 * three
+        safe = below.equals(0.0).where(1.0, below)
+        return five / (safe * count).sqrt()
+
+    def factor(self, error: Value, good: Value) -> Value:
+        """Return SAFETY err^(-1/q) within its bounds; the power by the bits of the number, good to a few percent."""
+        k, power = self.k, -1.0 / self.pair.q
+        raised = k.unbits(k.bits(error) * power + ONE[self.dtype] * (1.0 - power)) * SAFETY
+        top = good.where(k.constant(MOST, Kind.LANE), 1.0)
+        bounded = (raised < top).where(raised, top)
+        bounded = (bounded > LEAST).where(bounded, LEAST)
+        return (error < LIMITS[self.dtype][2]).where(bounded, LEAST)
+
+    def count(self, active: Value, good: Value, bad: Value) -> None:
+        """Write the counts of evaluations, accepted and rejected steps."""
+        for name, mask, each in (
+            ("evaluations", active, float(self.regular)),
+            ("accepted", good, 1.0),
+            ("rejected", bad, 1.0),
+        ):
+            self.v[name].value = self.v[name].value + mask.where(self.k.constant(each, Kind.LANE), 0.0)
+
+    def outputs(self, good: Value, now: Value, tried: Value, reached: Value) -> None:
+        """Write the states at all requested times inside the steps that were accepted."""
+        runs, k, pair = self.runs, self.k, self.pair
+        self.v["time"].value = reached  # for the lanes that accept; restored by the caller
+        self.good.value = good
+        if pair.a_extra:
+            with k.each_lane():
+                self.due.value = self.is_due()
+            with k.when(k.any(self.due.value)):  # the stages of the dense output, for all lanes
+                for i, (c, weights) in enumerate(zip(pair.c_extra, pair.a_extra, strict=True)):
+                    runs.advance(weights, tried, runs.inputs, 1)
+                    runs.rates(now + tried * c, self.regular + 1 + i)
+        with k.each_lane(), k.whilst(self.is_due):
+            self.dense()
+            self.index.value = self.index.value + 1
+
+    def next_time(self) -> Value:
+        """Return the index of a lane's next time, 0 behind the last one."""
+        index = self.index.value
+        return (index < self.k.extent()).where(index, 0)
+
+    def is_due(self) -> Value:
+        """Return whether a lane's accepted step reaches its next time."""
+        inside = self.index.value < self.k.extent()
+        passed = self.runs.times[self.next_time()] <= self.v["time"].value
+        return self.good.value & (inside & passed)
+
+    def dense(self) -> None:
+        """Write the state of one lane at its next time: y + h sum_s k_s p_s(theta)."""
+        runs, k, index = self.runs, self.k, self.index.value
+        h = self.v["tried"].value
+        theta = (runs.times[index] - self.v["old"].value) / h
+        for s, polynomial in enumerate(self.pair.p):
+            value: Any = polynomial[-1]
+            for c in reversed(polynomial[:-1]):
+                value = value * theta + c
+            self.theta[s] = value * theta * h
+        for array, size, first in runs.outputs():
+            with k.loop(size) as j:
+                place = j + first
+                value = runs.y[place]
+                for s in range(len(self.pair.p)):
+                    value = value + runs.stages[place + s * runs.n] * self.theta[s]
+                array[index, j] = value
+
+    def take(self, good: Value, j: Value) -> None:
+        """Write the step of accepted lanes into the state, and its last rates into the first stage."""
+        runs = self.runs
+        runs.y[j] = good.where(self.z[j], runs.y[j])
+        runs.stages[j] = good.where(runs.stages[j + self.regular * runs.n], runs.stages[j])
+
+    def fail(self, bad: Value, now: Value, h: Value) -> None:
+        """Write the status of lanes whose step is lost in rounding, or whose attempts are used up."""
+        k, v = self.k, self.v
+        tiny, least = LIMITS[self.dtype][:2]
+        short = bad & (h < abs(now) * tiny + least)
+        status = short.where(TOO_SHORT, v["status"].value)
+        tries = self.tries.value + 1
+        self.tries.value = tries
+        used_up = k.cast(k.number(tries), Kind.LANE) >= v["most"].value
+        unfinished = used_up & status.equals(0.0) & (self.end - v["time"].value > 0.0)
+        v["status"].value = unfinished.where(TOO_MANY, status)
+
+    def blanks(self, condition: Any = None) -> None:
+        """Write NaN at a lane's next times, all of them or while a condition holds."""
+        k = self.k
+
+        def more() -> Value:
+            inside = self.index.value < k.extent()
+            return inside & condition() if condition else inside
+
+        with k.whilst(more):
+            self.runs.blank(self.index.value)
+            self.index.value = self.index.value + 1
+
+    def finish(self) -> None:
+        """Write what remains of each lane: NaN at the times that were not reached, and its report."""
+        with self.k.each_lane():
+            self.blanks()
+            for i, name in enumerate(REPORT):
+                self.runs.report[i] = self.v[name].value

@@ -1,0 +1,121 @@
+"""Steps of one length: explicit Runge-Kutta methods, and maps that are a step by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...compiler.ir.program import Program
+from ...compiler.lanes.builder import Value
+from ...compiler.lanes.form import Kernel, Kind
+from ..tableaus import Tableau
+from .runs_of_lanes import RunsOfLanes
+
+ROUNDING = 1e-9
+"""A number of steps that is whole but for this part is taken as whole."""
+
+MANY = 2.0**62
+"""More steps between two times than this are not counted, since 64-bit integers end there."""
+
+SETTINGS = ("dt", "skip", "budget")
+"""What all runs share: the longest step [s], the steps of the first interval that are done already, and how many
+steps the call makes at most."""
+
+REPORT = ("steps", "reached", "skip", "interval")
+"""What a fixed-step kernel reports: steps made in this call; how many of the times have their states; and where the
+budget ended inside an interval, the steps made and needed there, both 0 otherwise.
+
+A call that goes on takes the times from the last one reached, q_end and qd_end, and this `skip`. Numbers are in the
+kernel's precision: whole numbers are exact up to 2^53 in float64, 2^24 in float32.
+"""
+
+Step = Callable[[Value, Value, Value], None]
+
+
+def fixed_runs(
+    name: str, program: Program, stages: int, quaternions: Sequence[int], closing: Program | None
+) -> RunsOfLanes:
+    """Return a kernel of fixed steps in the making."""
+    return RunsOfLanes(name, program, stages, quaternions, closing, shared=SETTINGS, report=REPORT)
+
+
+def explicit_kernel(
+    program: Program, tableau: Tableau, quaternions: Sequence[int], closing: Program | None = None
+) -> Kernel:
+    """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report)."""
+    runs = fixed_runs(tableau.name, program, len(tableau.b), quaternions, closing)
+    k = runs.k
+
+    def step(begin: Value, h: Value, m: Value) -> None:
+        wide, number = k.cast(h, Kind.LANE), k.number(m)
+        for s, (c, weights) in enumerate(zip(tableau.c, tableau.a, strict=True)):
+            elapsed = (number + c) * h
+            runs.advance(weights, wide, runs.inputs, 1)
+            runs.rates(begin + elapsed, s)
+        runs.advance(tableau.b, wide, runs.y, 0)
+        runs.normalize(runs.y)
+        runs.close_or_lose(runs.y)
+
+    return steps_between(runs, step)
+
+
+def map_kernel(program: Program, quaternions: Sequence[int], closing: Program | None = None) -> Kernel:
+    """Return the same for a program that makes a step by itself: its last input is the step's length."""
+    runs = fixed_runs(program.name, program, 1, quaternions, closing)
+    k = runs.k
+    place = sum(a.size for a in program.inputs) - 1
+
+    def step(begin: Value, h: Value, m: Value) -> None:
+        elapsed = k.number(m) * h
+        runs.copy(runs.y, runs.inputs, shift=1)
+        runs.inputs[place] = h
+        runs.rates(begin + elapsed, 0)
+        runs.copy(runs.stages, runs.y)
+        runs.close_or_lose(runs.y)
+
+    return steps_between(runs, step)
+
+
+def steps_between(runs: RunsOfLanes, step: Step) -> Kernel:
+    """Write the loops over times, of which there are at least two, and over steps between them.
+
+    Between two times as few equal steps are taken as are not longer than dt. `step` gets the time at the beginning of
+    the interval, the step's length and its number, and advances the state.
+    """
+    k, times = runs.k, runs.times
+    dt, skip, budget = (runs.shared[name][()] for name in SETTINGS)
+    done, reached = (k.block(name, kind=Kind.COUNT) for name in ("done", "reached"))
+    at, needed = (k.block(name, kind=Kind.COUNT) for name in ("at", "needed"))
+    skipped, most = _count(runs, skip), _count(runs, budget)
+    done.value, reached.value, at.value, needed.value = 0, 1, 0, 0
+    runs.keep(0)
+    with k.loop(k.extent() - 1) as j:
+        begin = times[j]
+        span = times[j + 1] - begin
+        steps = _count(runs, span / dt - ROUNDING) + 1
+        steps = (steps < 1).where(1, steps)
+        h = span / k.number(steps)
+        first = (j < 1).where(skipped, 0)
+        left, allowed = steps - first, most - done.value
+        now = (left < allowed).where(left, allowed)
+        with k.loop(now) as m:
+            step(begin, h, m + first)
+        done.value = done.value + now
+        finished = now >= left
+        with k.when(finished):
+            runs.keep(j + 1)
+            reached.value = j + 2
+        with k.when(~finished):
+            with k.each_lane():
+                runs.blank(j + 1)
+            with k.when((j + 1).equals(reached.value)):
+                at.value, needed.value = first + now, steps
+    values = [k.number(x.value) for x in (done, reached, at, needed)]
+    with k.each_lane():
+        for i, x in enumerate(values):
+            runs.report[i] = x
+    return runs.kernel()
+
+
+def _count(runs: RunsOfLanes, x: Value) -> Value:
+    """Return a number as a count, at most MANY; so is one that is not finite."""
+    return runs.k.whole((x < MANY).where(x, MANY))

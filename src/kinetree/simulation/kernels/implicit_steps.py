@@ -1,0 +1,97 @@
+"""Implicit Runge-Kutta methods with steps of one length, their stages found by fixed-point iteration.
+
+A lane iterates until its stages no longer come closer, which is at the last bit, and then waits: how often other lanes
+iterate has no effect on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...compiler.ir.program import Program
+from ...compiler.lanes.builder import Block, Value
+from ...compiler.lanes.form import Kernel, Kind
+from ..tableaus import Tableau
+from .fixed_steps import fixed_runs, steps_between
+from .runs_of_lanes import RunsOfLanes
+
+MOST = 60
+"""Iterations of one step; a step that needs more is too long for the method and makes the state NaN."""
+
+CLOSE = 1e-9
+"""Below this relative change of the stages, a change that does not shrink any more is rounding."""
+
+HUGE = {"float64": 1e300, "float32": 1e37}
+"""More than any change of the stages, in each precision."""
+
+
+def implicit_kernel(
+    program: Program, tableau: Tableau, quaternions: Sequence[int], closing: Program | None = None, *, dtype: str
+) -> Kernel:
+    """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report)."""
+    stages = len(tableau.b)
+    runs = fixed_runs(tableau.name, program, 2 * stages, quaternions, closing)
+    return steps_between(runs, _Implicit(runs, tableau, HUGE[dtype]).step)
+
+
+class _Implicit:
+    """The writer of one kernel; stages are iterated in the second half of the block and kept in the first."""
+
+    def __init__(self, runs: RunsOfLanes, tableau: Tableau, huge: float) -> None:
+        self.runs, self.k, self.tableau, self.stages, self.huge = runs, runs.k, tableau, len(tableau.b), huge
+        self.change, self.former, self.size = (self.k.block(name) for name in ("change", "former", "size"))
+        self.found, self.tries = self.k.block("found", kind=Kind.MASK), self.k.block("tries", kind=Kind.COUNT)
+
+    def step(self, begin: Value, h: Value, m: Value) -> None:
+        """Write one step: iterate the stages, then advance."""
+        runs, k = self.runs, self.k
+        wide, number = k.cast(h, Kind.LANE), k.number(m)
+        moments = [k.cast(begin + (number + c) * h, Kind.LANE) for c in self.tableau.c]
+        # The stages start as the rates at the beginning of the step.
+        runs.copy(runs.y, runs.inputs, shift=1)
+        runs.rates(begin + number * h, 0)
+        for s in range(1, self.stages):
+            runs.copy(runs.stages, runs.stages, shift=s * runs.n)
+        self.former.value, self.found.value, self.tries.value = self.huge, False, 0
+        with k.repeat() as turn:
+            turn.again = self.iterate(wide, moments)
+        runs.advance(self.tableau.b, wide, runs.y, 0)
+        runs.lose(~self.found.value, runs.y)
+        runs.normalize(runs.y)
+        runs.close_or_lose(runs.y)
+
+    def iterate(self, h: Value, moments: list[Value]) -> Value:
+        """Write one iteration of all stages; return whether a lane goes on."""
+        runs, k = self.runs, self.k
+        found = self.found.value
+        self.change.value, self.size.value = 0.0, 0.0
+        for s, weights in enumerate(self.tableau.a):
+            runs.advance(weights, h, runs.inputs, 1)
+            runs.rates(moments[s], self.stages + s)
+        for s in range(self.stages):
+            with k.loop(runs.n) as j:
+                self.renew(found, j, s)
+        change, former = self.change.value, self.former.value
+        close = change <= self.size.value * CLOSE
+        finished = (close & (change >= former)) | change.equals(0.0)
+        now_found = found | finished
+        self.found.value = now_found
+        self.former.value = found.where(former, change)
+        tries = self.tries.value + 1
+        self.tries.value = tries
+        return k.any(~now_found) & (tries < MOST)
+
+    def renew(self, found: Value, j: Value, s: int) -> None:
+        """Write the new value of one entry of a stage, and its part in the change."""
+        runs = self.runs
+        place = j + s * runs.n
+        old = runs.stages[place]
+        new = found.where(old, runs.stages[j + (self.stages + s) * runs.n])
+        runs.stages[place] = new
+        self.enlarge(self.change, new - old)
+        self.enlarge(self.size, new)
+
+    def enlarge(self, block: Block, x: Value) -> None:
+        """Write the larger of a size and |x|; NaN stays."""
+        known, size = block.value, abs(x)
+        block.value = (size <= known).where(known, size)
