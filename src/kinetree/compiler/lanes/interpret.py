@@ -147,6 +147,7 @@ class _Machine:
             self.run(s.body)
 
     def each_lane(self, s: EachLane) -> None:
-        for self.lane in range(self.lanes):
+        for lane in range(self.lanes):
+            self.lane = lane
             self.run(s.body)
         self.lane = None

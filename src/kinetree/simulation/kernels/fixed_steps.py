@@ -21,8 +21,8 @@ SETTINGS = ("dt", "skip", "budget")
 steps the call makes at most."""
 
 REPORT = ("steps", "reached", "skip", "interval")
-"""What a fixed-step kernel reports: steps made in this call; how many of the times have their states; and where the
-budget ended inside an interval, the steps made and needed there, both 0 otherwise.
+"""What a fixed-step kernel reports: steps made in this call; how many of the times have their states; and of the
+interval in which the budget ended, the steps made and needed, both 0 where all times were reached.
 
 A call that goes on takes the times from the last one reached, q_end and qd_end, and this `skip`. Numbers are in the
 kernel's precision: whole numbers are exact up to 2^53 in float64, 2^24 in float32.

@@ -1,4 +1,4 @@
-"""The statements of the lane language as LLVM assembly, on vectors, and inside `EachLane` on the scalars of one lane."""
+"""The statements of the lane language as LLVM assembly: on vectors, inside `EachLane` on the scalars of one lane."""
 
 from __future__ import annotations
 

@@ -1,0 +1,110 @@
+"""Kernels of the lane language: what the builder refuses, and the interpreter against native code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kinetree.compiler.lanes.builder import Builder
+from kinetree.compiler.lanes.form import OPERATIONS, Kernel, Kind, Let
+from kinetree.compiler.lanes.interpret import interpret
+from kinetree.compiler.runtime.native import native_kernel
+from native import traced
+
+
+def exercise() -> Kernel:
+    """Return a kernel with every operation and every statement: lanes halve x until it is small, each at its pace."""
+    k = Builder("exercise", {"f": traced(lambda x, y: [x * y - 0.3, x + 2.5 * y], 2)})
+    x, times, scale = k.array("x", 2), k.array("times", "t", shared=True), k.array("scale", shared=True)
+    out, rounds = k.array("out", "t", 3, output=True), k.array("rounds", 4, output=True)
+    state, result, big = k.block("state", 2), k.block("result", 3), k.block("big", 700)
+    index, turns = k.block("index", kind=Kind.INDEX), k.block("turns", kind=Kind.COUNT)
+    small, own_turns = k.block("small", kind=Kind.MASK), k.block("own_turns")
+    with k.each_lane(), k.loop(2) as j:
+        state[j] = x[j]
+    index.value, turns.value, small.value, own_turns.value = 0, 0, False, 0.0
+    s = scale[()]
+    with k.repeat() as turn:
+        before = small.value
+        smaller = before.where(state[0], state[0] / 2.0 - 0.01 * s)
+        state[0] = smaller
+        small.value = before | (abs(smaller) < s) | ~(smaller <= 1e3)
+        turns.value = turns.value + 1
+        own_turns.value = before.where(own_turns.value, own_turns.value + 1.0)
+        turn.again = k.any(~small.value) & (turns.value < 40)
+    k.call("f", state, result, 1)
+    result[0] = k.unbits(k.bits(abs(state[1]) + 1.0) * 1.0).sqrt()
+    with k.loop(700) as j:
+        big[j] = state[0] * k.number(j)
+    with k.when(k.extent() > 1), k.each_lane(), k.whilst(lambda: index.value < k.extent()):
+        at = index.value
+        with k.loop(3) as j:
+            out[at, j] = result[j] * times[at] + k.number(k.whole(times[0] * 3.0)) - big[699]
+        index.value = at + 1
+    last = (k.extent() >= 2).where(k.extent(), 0)
+    lane_value = state[1]
+    with k.each_lane():
+        rounds[0], rounds[1] = k.number(last), lane_value
+        with k.when(lane_value > 0.0):
+            rounds[1] = 2.0 * lane_value
+        odd = (last * 2 - 1).equals(5)
+        rounds[2] = odd.where(own_turns.value, 0.0)
+        rounds[3] = (index.value >= 2).where(s, 0.0)
+    return k.kernel()
+
+
+def operations_of(body) -> set[str]:
+    """Return the operations in nested statements."""
+    out = set()
+    for statement in body:
+        out |= {statement.op} if isinstance(statement, Let) else set()
+        for name in ("body", "test"):
+            out |= operations_of(getattr(statement, name, ()))
+    return out
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("float64", 11), ("float32", 21), ("float64", 1)])
+def test_native_code_equals_the_interpreter(dtype, count):
+    """Run a kernel with every operation both ways, with idle lanes, for the same bits."""
+    kernel = exercise()
+    assert operations_of(kernel.body) == set(OPERATIONS)
+    x = (np.random.default_rng(8).normal(size=(count, 2)) * [30.0, 1.0]).astype(dtype)
+    times = np.array([0.7, 1.1, 1.9], dtype)
+    arguments = (x, times, np.asarray(0.31, dtype))
+    native = native_kernel(kernel, dtype)(*arguments)
+    plain = interpret(kernel, *arguments, dtype=dtype)
+    for a, b in zip(native, plain, strict=True):
+        if dtype == "float64":
+            np.testing.assert_array_equal(a, b)
+        else:  # Programs are interpreted in float64
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_kernels_have_a_hash_and_a_signature():
+    """Read what the cache and NumPy ask of a kernel, and tell two kernels apart."""
+    kernel = exercise()
+    assert kernel.signature == "(2),(t),()->(t,3),(4)"
+    assert kernel.dimensions == (2, "t", 3, 4)
+    assert kernel.arity == (3, 2)
+    assert kernel.hash == exercise().hash
+    other = Builder("exercise", {})
+    assert other.kernel().hash != kernel.hash
+
+
+def test_what_makes_no_sense_is_refused():
+    """Mix kinds, read own samples for all lanes at once, branch on a mask, ask Python for a truth."""
+    k = Builder("wrong", {})
+    x, y, m = k.array("x", 2), k.block("y"), k.block("m", kind=Kind.MASK)
+    with pytest.raises(TypeError, match="x is read and written inside each_lane only"):
+        x[0]
+    with pytest.raises(TypeError, match="x has 1 axes; 2 indices came"):
+        x[0, 1]
+    with pytest.raises(TypeError, match="a mask as condition; outside each_lane it is a flag, such as any"):
+        with k.when(m.value):
+            pass
+    with pytest.raises(TypeError, match="a lane where a mask is expected"):
+        m.value = y.value
+    with pytest.raises(TypeError, match="a lane where a count is expected"):
+        y[y.value]
+    with pytest.raises(TypeError, match="no truth in Python; use `where`, `when` or `whilst`"):
+        bool(m.value)

@@ -1,0 +1,131 @@
+"""The loops over time steps: interpreted against native, stopped and taken up again, on small stacks."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.compiler.lanes.interpret import interpret
+from kinetree.simulation.integrators import METHODS, stepper
+from kinetree.simulation.kernels import adaptive_steps, fixed_steps
+from tolerance import assert_close
+
+FIXED = [name for name, m in METHODS.items() if m.scheme and not m.adaptive]
+PAIRS = [name for name, m in METHODS.items() if m.scheme and m.adaptive]
+FRESH = (0.0, np.inf)
+
+
+def states(name: str, count: int = 3):
+    """Return a library mechanism with states, of closed ones closed."""
+    arm = kt.load(name)
+    q, qd = arm.random_state(5, count)
+    if arm.closures:
+        q = np.tile(arm.assemble(), (count, 1))
+        qd = arm.closing_speed(q, qd)
+    return arm, q, qd
+
+
+def native(arm, method: str):
+    """Return the stepper of a mechanism without forces of its own."""
+    return stepper(arm.mechanism, METHODS[method])
+
+
+@pytest.mark.parametrize("method", [*FIXED, *PAIRS])
+@pytest.mark.parametrize("name", ["planar_2r", "spatial_pendulum", "four_bar"])
+def test_interpreted_kernels_equal_native_ones(name, method):
+    """Run every method statement by statement in NumPy and as native code."""
+    arm, q, qd = states(name, 2)
+    made = native(arm, method)
+    times = np.array([0.13, 0.151, 0.162])
+    settings = (0.0061, *FRESH) if method in FIXED else (1e-7, 1e-9, np.array([1e-3, 4e-3]), 500.0, times[0])
+    arguments = (q, qd, times, *settings)
+    fast, plain = made.gufunc(*arguments), interpret(made.kernel, *arguments)
+    for label, a, b in zip(("q", "qd", "q_end", "qd_end", "report"), fast, plain, strict=True):
+        # A controlled step amplifies rounding: its length follows from an error estimate that is all differences.
+        loose = 1e-9 if method in PAIRS else 1e-12
+        assert_close(a, b, loose * max(1.0, np.abs(b).max()), f"{label} of {method}")
+
+
+@pytest.mark.parametrize("method", FIXED)
+@pytest.mark.parametrize("name", ["spatial_pendulum", "four_bar"])
+def test_fixed_steps_are_taken_up_again_to_the_same_bits(name, method):
+    """Stop after every few steps, inside intervals and between them, and go on from there."""
+    arm, q, qd = states(name)
+    gufunc = native(arm, method).gufunc
+    times = np.array([0.0, 0.011, 0.02, 0.031])
+    whole = gufunc(q, qd, times, 1e-3, *FRESH)
+    np.testing.assert_array_equal(whole[4][0], [31, 4, 0, 0])
+    at_q, at_qd, start, skip, total = q, qd, 0, 0.0, 0
+    kept = np.full_like(whole[0], np.nan)
+    while start < 3:
+        part = gufunc(at_q, at_qd, times[start:], 1e-3, skip, 4)
+        steps, reached, skip, interval = part[4][0]
+        kept[:, start + 1 : start + int(reached)] = part[0][:, 1 : int(reached)]
+        assert np.isnan(part[0][:, int(reached) :]).all()
+        assert (interval > skip) == (reached < len(times) - start)
+        at_q, at_qd, start, total = part[2], part[3], start + int(reached) - 1, total + steps
+    assert total == 31
+    np.testing.assert_array_equal(kept[:, 1:], whole[0][:, 1:])
+    np.testing.assert_array_equal(at_qd, whole[1][:, -1])
+
+
+@pytest.mark.parametrize("method", PAIRS)
+@pytest.mark.parametrize("name", ["spatial_pendulum", "four_bar"])
+def test_adaptive_steps_are_taken_up_again_to_the_same_bits(name, method):
+    """Stop after every two attempts, each run at its own time, and go on from there."""
+    arm, q, qd = states(name)
+    gufunc = native(arm, method).gufunc
+    times = np.linspace(0.2, 0.5, 7)
+    whole = gufunc(q, qd, times, 1e-9, 1e-11, 1e-4, 1e5, times[0])
+    expected = dict(zip(adaptive_steps.REPORT, whole[4].T, strict=True))
+    at_q, at_qd, first, begin = q, qd, np.full(3, 1e-4), np.full(3, times[0])
+    kept, attempts, calls = np.full_like(whole[0], np.nan), np.zeros(3), 0
+    while (begin < times[-1]).any():
+        part = gufunc(at_q, at_qd, times, 1e-9, 1e-11, first, 2.0, begin)
+        report = dict(zip(adaptive_steps.REPORT, part[4].T, strict=True))
+        new = (times > begin[:, None]) & (times <= report["time"][:, None])
+        np.copyto(kept, part[0], where=new[..., None])
+        assert np.isnan(part[0][:, 1:][~new[:, 1:]]).all()
+        np.testing.assert_array_equal(report["status"], np.where(report["time"] < times[-1], 2.0, 0.0))
+        at_q, at_qd, first, begin, calls = part[2], part[3], report["step"], report["time"], calls + 1
+        attempts += report["accepted"] + report["rejected"]
+    assert calls > 5
+    np.testing.assert_array_equal(kept[:, 1:], whole[0][:, 1:])
+    np.testing.assert_array_equal(at_qd, whole[3])
+    np.testing.assert_array_equal(attempts, expected["accepted"] + expected["rejected"])
+
+
+@pytest.mark.parametrize("dt", [1e-25, 1e-300, 0.0, np.nan])
+def test_more_steps_than_integers_count_do_not_overflow(dt):
+    """Ask for a step so short that the interval has more steps than 64 bits count."""
+    arm, q, qd = states("planar_2r")
+    with np.errstate(all="ignore"):
+        out = native(arm, "rk4").gufunc(q, qd, np.array([0.0, 0.5]), dt, 0, 3)
+    report = dict(zip(fixed_steps.REPORT, out[4][0], strict=True))
+    assert report == {"steps": 3, "reached": 1, "skip": 3, "interval": 2.0**62 + 1}
+    assert np.isnan(out[0][:, 1]).all()
+    assert np.isfinite(out[2]).all()
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_memory_of_long_mechanisms_is_not_taken_from_the_stack(method):
+    """Run a chain of 60 bodies in a thread with a stack of 512 KiB."""
+    arm = kt.chain(60)
+    q, qd = arm.random_state(2, 9)
+    results = []
+
+    def work() -> None:
+        results.append(kt.simulate(arm, q, qd * 0.1, times=[0.0, 0.001, 0.002], method=method, **numbers))
+
+    numbers = {"dt": 1e-3} if method == "rk4" else {"rtol": 1e-4, "atol": 1e-4}
+    before = threading.stack_size(512 * 1024)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert results[0].status == "finished"
