@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 
 from kinetree import Body, InputError, Joint, ModelError, Parameter, System, UnknownNameError, assemble, load
+from kinetree.analysis.loops.assembly import assemble as closed
+from kinetree.analysis.loops.independence import independent
+from kinetree.compiled import CompiledMechanism
 from kinetree.dynamics import ALGORITHMS
 from kinetree.model import parse
 from strategies import State, one_of_each, random_mechanism
@@ -221,3 +227,34 @@ def test_a_tip_without_mass_is_refused_by_name():
     with pytest.raises(ModelError, match="nothing that has inertia resists joint 'k'"):
         system.forward_dynamics(system.neutral(), np.zeros(4), np.zeros(4))
     assert system.inverse_dynamics(system.neutral(), np.zeros(4), np.ones(4)).shape == (4,)
+
+
+def test_analyses_take_a_compiled_mechanism():
+    """Give analyses the compiled functions alone, without the methods of System."""
+    ring = CompiledMechanism(load("four_bar").mechanism)
+    q = closed(ring)
+    assert np.abs(ring.closure_residual(q)).max() < 1e-12
+    assert independent(ring, q).mobility == 1
+    assert not hasattr(ring, "assemble")
+
+
+def test_a_subclass_stays_one():
+    """Derive a class from System and keep it in copies, trees, fixed parameters, text and pickles."""
+    arm = OwnSystem(load("four_bar").mechanism)
+    assert repr(arm).startswith("<OwnSystem 'four_bar': ")
+    for made in (arm.tree, pickle.loads(pickle.dumps(arm)), copy.copy(arm)):
+        assert type(made) is OwnSystem
+    assert np.array_equal(arm.assemble(), load("four_bar").assemble())
+
+
+def test_methods_of_analyses_document_themselves():
+    """Read the docstring and the names of arguments of every analysis on the class."""
+    for name in ("verify", "ledger", "doctor", "assemble", "loads", "actuation", "cost", "equations", "denoc"):
+        method = getattr(System, name)
+        assert method.__doc__.splitlines()[0].endswith(".") or ":" in method.__doc__, name
+        assert "self" in inspect.signature(method).parameters, name
+    assert "actuated" in inspect.signature(System.inverse_dynamics).parameters
+
+
+class OwnSystem(System):
+    """A class of a user's own."""

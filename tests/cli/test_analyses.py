@@ -9,8 +9,9 @@ from rich.console import Console
 
 import kinetree as kt
 from kinetree import cli
+from kinetree.analysis.verify.answers import NotRun
 from kinetree.analysis.verify.referee import verify
-from kinetree.analysis.verify.routes import ROUTES, NotRun, Route
+from kinetree.analysis.verify.routes import ROUTES, Route
 from kinetree.cli.verifying import print_verification
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..compiled import CompiledMechanism
 from ..errors import InputError, unknown_name
 from ..formulations.kinematics import gravity
 from ..joints import kind
@@ -95,7 +95,9 @@ class Ledger:
         return self.table()
 
 
-def ledger(system: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None) -> Ledger:
+def ledger(
+    system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None
+) -> Ledger:
     """Return where the torques of a motion come from; all arrays may have leading shapes."""
     options = {} if wrenches is None else {"wrenches": wrenches}
     torque = np.asarray(system.inverse_dynamics(q, qd, qdd, **options), dtype=float)

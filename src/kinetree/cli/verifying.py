@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..analysis.verify.referee import FACTOR, QUANTITIES, Comparison, Verification
+from ..analysis.verify.comparisons import FACTOR, QUANTITIES, Comparison, Verification
 from .console import clean, counted, heading, make_table, print_table
 
 if TYPE_CHECKING:

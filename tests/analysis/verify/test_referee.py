@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,17 +11,19 @@ import pytest
 import kinetree as kt
 import strategies
 from kinetree import library
-from kinetree.analysis.verify import routes as module
-from kinetree.analysis.verify.referee import EPS, FACTOR, Comparison, verify
-from kinetree.analysis.verify.routes import ROUTES, Answers, NotRun, Route, formulation
+from kinetree.analysis.verify.answers import Answers, NotRun
+from kinetree.analysis.verify.comparisons import FACTOR, Comparison
+from kinetree.analysis.verify.referee import EPS, verify
+from kinetree.analysis.verify.routes import ROUTES, Route, formulation
 from kinetree.errors import InputError, ModelError, UnknownNameError
+from kinetree.formulations import denoc
 
 OWN = ("denoc", "centre", "modules", "operators", "points", "lagrange")
 
 
 def planted(change) -> Route:
     """Return a route by DeNOC matrices that sees another mechanism."""
-    honest = formulation("denoc")
+    honest = formulation(denoc)
     return Route("planted", "an error of ours", lambda mechanism: honest(change(mechanism)))
 
 
@@ -98,7 +101,7 @@ def test_an_error_in_external_wrenches_is_red():
     """Let a route forget a part in a billion of the wrenches and see it differ in torques, not in I."""
 
     def prepare(mechanism):
-        honest = formulation("denoc")(mechanism)
+        honest = formulation(denoc)(mechanism)
         return lambda s: honest(replace(s, wrenches=s.wrenches * (1 + 1e-9)))
 
     row = verify(kt.load("puma560"), 1, routes=[Route("forgets", "", prepare)]).rows[0]
@@ -171,11 +174,8 @@ def test_pinocchio_says_which_inertia_it_refuses():
 
 def test_a_missing_package_is_a_reason(monkeypatch):
     """Take a peer away and read that it is not installed, in the row and in the table."""
-
-    def without(name, package=None):
-        raise ModuleNotFoundError("No module named 'mujoco'", name="mujoco")
-
-    monkeypatch.setattr(module, "import_module", without)
+    monkeypatch.delitem(sys.modules, "kinetree.analysis.verify.peers.mujoco", raising=False)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
     found = verify(kt.load("planar_2r"), 1, routes=["mujoco"])
     assert not found
     assert found.row("mujoco").reason == "mujoco is not installed"
@@ -184,12 +184,8 @@ def test_a_missing_package_is_a_reason(monkeypatch):
 
 def test_a_missing_module_of_ours_is_a_failure(monkeypatch):
     """See a module of Kinetree that is not there as a failure, not as a package to install."""
-
-    def without(name, package=None):
-        raise ModuleNotFoundError("No module named 'kinetree.x'", name="kinetree.x")
-
-    monkeypatch.setattr(module, "import_module", without)
-    assert verify(kt.load("planar_2r"), 1, routes=["denoc"]).row("denoc").verdict == "FAILED"
+    monkeypatch.setitem(sys.modules, "kinetree.analysis.verify.peers.mujoco", None)
+    assert verify(kt.load("planar_2r"), 1, routes=["mujoco"]).row("mujoco").verdict == "FAILED"
 
 
 def test_a_route_that_raises_is_red():

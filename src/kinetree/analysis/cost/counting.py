@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ...algebra.rotations import from_rpy
 from ...algebra.vectors import to_moments
+from ...compiled import CompiledMechanism
 from ...compiler.lower.build import Request, build
 from ...compiler.rolled.weightless import refuse_singular
 from ...errors import InputError
@@ -50,9 +50,11 @@ class Cost:
         return f"{self.M}M {self.A}A"
 
 
-def cost(system: Any, function: str, *, frame: str | None = None, wrenches: bool = False) -> Cost:
+def cost(
+    system: CompiledMechanism | Mechanism, function: str, *, frame: str | None = None, wrenches: bool = False
+) -> Cost:
     """Return the cost of a function of a System, or of a Mechanism."""
-    mechanism = getattr(system, "mechanism", system)
+    mechanism = system if isinstance(system, Mechanism) else system.mechanism
     request = Request(function, frame, None, wrenches).checked(mechanism)
     refuse_singular(mechanism, request)
     return Cost(function, **build(mechanism, request).cost())

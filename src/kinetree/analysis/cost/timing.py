@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 import numpy as np
 
+from ...compiled import CompiledMechanism
 from ...dynamics import ALGORITHMS
 from ...errors import unknown_name
 
@@ -27,7 +27,7 @@ class Timing:
     sample: float
 
 
-def timings(system: Any, functions: tuple[str, ...] = DEFAULT, batch: int = 4096) -> list[Timing]:
+def timings(system: CompiledMechanism, functions: tuple[str, ...] = DEFAULT, batch: int = 4096) -> list[Timing]:
     """Time functions without a frame on random states, one thread; `ready` is compiling, or reading the cache."""
     rng = np.random.default_rng(0)
     q, qd = system.random_state(rng, batch)

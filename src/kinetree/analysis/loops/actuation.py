@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import RANK
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
@@ -88,7 +88,7 @@ class Actuation:
 
 
 def actuation(
-    system: Any,
+    system: CompiledMechanism,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -140,7 +140,7 @@ def actuation(
 
 
 def actuated_torques(
-    system: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], **options
+    system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], **options
 ) -> Numbers:
     """Return the torques [..., nv] of actuated joints for a motion, or raise InputError where they cannot make it."""
     found = actuation(system, q, qd, qdd, actuated, **options)
@@ -157,7 +157,7 @@ def actuated_torques(
 
 
 def carried(
-    system: Any,
+    system: CompiledMechanism,
     T: Numbers,
     q: ArrayLike,
     qd: ArrayLike,
@@ -177,7 +177,9 @@ def dofs(mechanism: Mechanism, names: str | Iterable[str]) -> list[int]:
     return sorted({k for name in listed(names) for k in entries(mechanism, name, 1)})
 
 
-def _needed(system: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None) -> Numbers:
+def _needed(
+    system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None
+) -> Numbers:
     options = {} if wrenches is None else {"wrenches": wrenches}
     return np.asarray(system.tree.inverse_dynamics(q, qd, qdd, **options), dtype=float)
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import random_coordinates
 from ...errors import InputError
 from ...joints import kind
 from ..joint_entries import held as held_masks
 from ..joint_entries import listed, numbers
 from .kinematics import CLOSED, LoopKinematics, Mask, Numbers
+from .leaders import leading
+from .misfits import misfit
+from .starts import starts
 
 Hold = str | Iterable[str] | Mapping[str, Any]
 
-NUDGES, RANDOM = 8, 16
-"""Restarts from guesses that are perturbed more and more, then from random positions."""
 STRIDE = 0.05
 """How far held joints move at once from the guess to where they are wanted [rad, or lengths of the mechanism]."""
 SAME = 1e-5
@@ -27,7 +29,7 @@ SAME = 1e-5
 
 
 def assemble(
-    system: Any,
+    system: CompiledMechanism,
     q_guess: ArrayLike | None = None,
     hold: Hold = (),
     *,
@@ -40,8 +42,6 @@ def assemble(
     the mechanism is moved there from the guess, which keeps the way in which it is assembled. The guess is the
     mechanism's own where none is given. Limits of joints are not looked at. AssemblyError where loops do not close.
     """
-    from .misfits import misfit
-
     loops = LoopKinematics(system, parameters)
     q, at, degrees = held_start(loops, q_guess, hold)
     if not tolerance > 0:
@@ -56,7 +56,7 @@ def assemble(
 
 
 def assembly_modes(
-    system: Any,
+    system: CompiledMechanism,
     q_guess: ArrayLike | None = None,
     hold: Hold | None = None,
     *,
@@ -71,12 +71,10 @@ def assembly_modes(
     random starts, the same in every run: what `tries` do not find is not listed. So many joints must be held that
     nothing can move; where none are named, independent ones are.
     """
-    from .independence import independent
-
     loops = LoopKinematics(system, parameters)
     if hold is None:
         first = assemble(system, q_guess, tolerance=tolerance, parameters=parameters)
-        names = independent(system, first, parameters=parameters).names
+        names = leading(loops, first).names
         q_guess, hold = first, tuple(dict.fromkeys(_holdable(loops, name) for name in names))
     first = assemble(system, q_guess, hold, tolerance=tolerance, parameters=parameters)
     q, at, degrees = held_start(loops, first, listed(hold))
@@ -84,7 +82,7 @@ def assembly_modes(
     if free:
         raise InputError(
             f"with {', '.join(listed(hold)) or 'nothing'} held, {free} degrees of freedom can still move, and closed "
-            f"positions are without number; hold more joints, such as {', '.join(independent(system, q).names)}"
+            f"positions are without number; hold more joints, such as {', '.join(leading(loops, q).names)}"
         )
     rng = np.random.default_rng(rng)
     modes = [first]
@@ -111,17 +109,6 @@ def held_start(loops: LoopKinematics, q_guess: ArrayLike | None, hold: Hold) -> 
                 raise InputError(f"hold: {loops.labels[k]!r} is given shape {value.shape}; expected one number")
             q[k] = value
     return q, *held_masks(loops.mechanism, hold)
-
-
-def starts(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask) -> Iterator[Numbers]:
-    """Yield the guess, guesses perturbed more and more, and random positions, all with the held joints in place."""
-    rng = np.random.default_rng(0)
-    yield q
-    for k in range(NUDGES):
-        nudge = 0.05 * 1.6**k * rng.normal(size=len(degrees))
-        yield np.where(at, q, loops.move(q, np.where(degrees, 0.0, nudge)))
-    for _ in range(RANDOM):
-        yield np.where(at, q, random_coordinates(loops.mechanism, rng))
 
 
 def _followed(loops: LoopKinematics, base: Numbers, q: Numbers, at: Mask, degrees: Mask) -> list[Numbers]:

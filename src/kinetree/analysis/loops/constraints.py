@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import DEPENDENT, RANK
 from ...errors import InputError
 from ...model.mechanism import Mechanism, resolved
@@ -54,7 +54,7 @@ class Split:
         return self.rows * _times(self.V[..., :count], part)
 
 
-def split(system: Any, q: Numbers) -> Split:
+def split(system: CompiledMechanism, q: Numbers) -> Split:
     """Return J at states q [..., nq] with its singular values."""
     mechanism = system.mechanism
     J = np.asarray(system.closure_jacobian(q), dtype=float)
@@ -70,7 +70,9 @@ def split(system: Any, q: Numbers) -> Split:
     return Split(J, length, rows, columns, V, sizes, np.swapaxes(Ut, -1, -2), rank)
 
 
-def require_closed(system: Any, at: Split, q: Numbers, qd: Numbers, qdd: Numbers | None, tol: float) -> None:
+def require_closed(
+    system: CompiledMechanism, at: Split, q: Numbers, qd: Numbers, qdd: Numbers | None, tol: float
+) -> None:
     """Raise InputError unless loops are closed, stay closed under qd and, where it is given, under qdd."""
     if not system.closures:
         return
@@ -131,7 +133,9 @@ def standing(mechanism: Mechanism, poses: Numbers, body: str, placement: Placeme
     return poses[..., [b.name for b in mechanism.bodies].index(body), :, :] @ own
 
 
-def _require(system: Any, found: Numbers, scale: Numbers, rows: Numbers, tol: float, what: str, remedy: str) -> None:
+def _require(
+    system: CompiledMechanism, found: Numbers, scale: Numbers, rows: Numbers, tol: float, what: str, remedy: str
+) -> None:
     """Raise InputError for the worst entry [..., nc] beyond tol times the largest scale of its state."""
     excess = np.abs(found) - tol * scale.max(axis=-1, keepdims=True)
     if not excess.size or (excess <= 0).all():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...compiled import CompiledMechanism
 from ...errors import AssemblyError, InputError
 from ..joint_entries import entries, listed
 from . import findings as say
@@ -20,7 +20,11 @@ from .redundancy import redundancy
 
 
 def doctor(
-    system: Any, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives: str | Iterable[str] = ()
+    system: CompiledMechanism,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    *,
+    drives: str | Iterable[str] = (),
 ) -> Diagnosis:
     """Return the diagnosis of the loops at a position (default: the mechanism's guess), and of speeds where given.
 

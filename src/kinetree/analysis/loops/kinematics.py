@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import loops as loop_kinds
+from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import RANK, guess, newton
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
@@ -66,7 +67,7 @@ class Motions:
 class LoopKinematics:
     """Residual, Jacobian and closing of a System, with metres in parts of `length`."""
 
-    system: Any
+    system: CompiledMechanism
     parameters: Any = None
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...compiled import CompiledMechanism
 from ...errors import InputError, unknown_name
 from ...model.mechanism import resolved
 from ...model.parts import Placement
@@ -109,7 +110,7 @@ class Loads:
 
 
 def loads(
-    system: Any,
+    system: CompiledMechanism,
     q: ArrayLike,
     qd: ArrayLike,
     *,
@@ -126,7 +127,7 @@ def loads(
     torques `actuation` finds. External `wrenches` [..., nb, 6] are in body axes; `share` has compliances by joint or
     loop.
     """
-    options = {} if wrenches is None else {"wrenches": wrenches}
+    options: dict[str, Any] = {} if wrenches is None else {"wrenches": wrenches}
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
     if qdd is not None:
         if tau is not None:
@@ -158,7 +159,9 @@ def loads(
     )
 
 
-def _loads(system: Any, at: Split, T: Numbers, poses: Numbers, wrenches: Numbers, multipliers, qdd, tau) -> Loads:
+def _loads(
+    system: CompiledMechanism, at: Split, T: Numbers, poses: Numbers, wrenches: Numbers, multipliers, qdd, tau
+) -> Loads:
     nb = len(system.bodies)
     unique = _settled(at, T)
     joints = [((j.parent, Placement()), (j.child, Placement())) for j in system.joints]

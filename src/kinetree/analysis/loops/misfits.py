@@ -10,8 +10,9 @@ import numpy as np
 from ...errors import AssemblyError
 from ...model.mechanism import resolved
 from ..joint_entries import spoken
-from .independence import independent
 from .kinematics import CLOSED, LoopKinematics, Mask, Numbers
+from .leaders import leading
+from .starts import starts
 
 MANY = 24
 """Of more loops, none is left out to see whether the others close."""
@@ -63,7 +64,7 @@ def _held_is_the_cause(
 def _fewer(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Numbers) -> str:
     """Return which of the held joints to hold, and where the others are then."""
     wanted = [loops.labels[k] for k in np.flatnonzero(degrees)]
-    names = independent(loops.system, free, parameters=loops.parameters, prefer=wanted).names
+    names = leading(loops, free, wanted).names
     text = f"hold only {', '.join(names)}"
     kept = np.isin(loops.labels, names) & degrees
     found, gap = loops.close(q, kept)
@@ -115,8 +116,6 @@ def _open(loops: LoopKinematics, q: Numbers) -> str:
 
 def _closed_somehow(loops: LoopKinematics, tried: list[Numbers]) -> Numbers | None:
     """Return a closed position with nothing held, from the first start that leads to one."""
-    from .assembly import starts
-
     nothing = np.zeros(loops.mechanism.nv, dtype=bool), np.zeros(loops.mechanism.nq, dtype=bool)
     for q in (*tried, *starts(loops, tried[0], nothing[1], nothing[0])):
         found, gap = loops.close(q, nothing[0])

@@ -13,7 +13,7 @@ PARALLEL = 1e-9
 def planar(loops: LoopKinematics) -> bool:
     """Tell whether every joint turns about one direction, or shifts across it, at any position."""
     mechanism = loops.mechanism
-    q, _ = loops.system.random_state(5)
+    q = np.asarray(loops.system.random_state(5)[0], dtype=float)
     normals: list[Numbers] = []
     shifts: list[Numbers] = []
     for joint, pose in zip(resolved(mechanism.joints, mechanism.values()), loops.call("poses", q), strict=True):

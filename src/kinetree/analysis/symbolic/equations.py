@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ...compiled import CompiledMechanism
 from ...compiler.ir.program import Program
 from ...compiler.ir.trace import Op
 from ...compiler.lower.build import Request, build
@@ -100,7 +101,11 @@ class SymbolicFunction:
 
 
 def equations(
-    system: Any, function: str = "inertia_matrix", *, symbols: str = "declared", frame: str | None = None
+    system: CompiledMechanism | Mechanism,
+    function: str = "inertia_matrix",
+    *,
+    symbols: str = "declared",
+    frame: str | None = None,
 ) -> SymbolicFunction:
     """Return a function of a small System (or Mechanism) in symbols, every cancellation done.
 
@@ -110,7 +115,7 @@ def equations(
     sympy = import_sympy()
     if symbols not in SYMBOLS:
         raise InputError(f"symbols is {symbols!r}; expected one of {', '.join(SYMBOLS)}")
-    mechanism = getattr(system, "mechanism", system)
+    mechanism = system if isinstance(system, Mechanism) else system.mechanism
     request = Request(function, frame).checked(mechanism)
     _refuse(mechanism, request)
     freed, kept = freed_numbers(mechanism, symbols)

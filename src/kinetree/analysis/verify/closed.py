@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...compiled import CompiledMechanism
 from ...errors import AssemblyError, ModelError
 from ...formulations.closed_system import ClosedEquations, closed_equations
 from ...model.mechanism import Mechanism
-from .referee import Comparison, Row
-from .routes import NotRun, Numbers
+from ..loops.assembly import assemble
+from .answers import NotRun, Numbers, installed
+from .comparisons import Comparison, Row
 
 Solve = Callable[[Numbers, Numbers, Numbers], Numbers]
 
 
-def closed_rows(system: Any, states: int, tol: float, rng: np.random.Generator) -> tuple[Row, ...]:
+def closed_rows(system: CompiledMechanism, states: int, tol: float, rng: np.random.Generator) -> tuple[Row, ...]:
     """Compare forward dynamics on closed states with what knows loops: a row each, qdd its only quantity.
 
     The bound is tol times the condition of the inertia matrix and the squared one of J, both scaled by the masses.
@@ -34,11 +35,11 @@ def closed_rows(system: Any, states: int, tol: float, rng: np.random.Generator) 
     return tuple(_row(mechanism, name, what, prepare, samples, tol) for name, what, prepare in routes)
 
 
-def _sample(system: Any, rng: np.random.Generator) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def _sample(system: CompiledMechanism, rng: np.random.Generator) -> tuple[NDArray[np.floating], ...]:
     """Return a closed state away from the guess, torques, and the accelerations that the compiled page gives it."""
-    start = system.assemble()
+    start = assemble(system)
     away = system.closing_speed(start, rng.normal(size=system.nv))
-    q = system.assemble(system.integrate(start, 0.2 * away / max(1.0, float(np.abs(away).max()))))
+    q = assemble(system, system.integrate(start, 0.2 * away / max(1.0, float(np.abs(away).max()))))
     qd, tau = system.closing_speed(q, rng.normal(size=system.nv)), rng.normal(size=system.nv)
     return q, qd, tau, system.forward_dynamics(q, qd, tau)
 
@@ -76,8 +77,6 @@ def _dense(mechanism: Mechanism) -> Solve:
 def _pinocchio(mechanism: Mechanism) -> Solve:
     if mechanism.couplings:
         raise NotRun("Pinocchio's constraints have no couplings")
-    try:
-        peer = import_module(".peers.pinocchio_loops", __package__)
-    except ModuleNotFoundError as error:
-        raise NotRun(f"{error.name} is not installed") from None
-    return peer.closed_dynamics(mechanism)
+    with installed():
+        from .peers.pinocchio_loops import closed_dynamics
+    return closed_dynamics(mechanism)

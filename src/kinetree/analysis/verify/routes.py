@@ -4,49 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...errors import KinetreeError, unknown_name
+from ...errors import unknown_name
+from ...formulations import denoc, lagrange, module_recursion, points_dynamics, spatial_operators
 from ...model.mechanism import Mechanism
-
-Numbers = NDArray[np.float64]
-
-
-class NotRun(KinetreeError):
-    """A route that cannot take a mechanism, or is not installed; the message says why."""
-
-
-@dataclass(frozen=True)
-class State:
-    """One state: q [nq], qd, qdd and tau [nv], external wrenches [nb, 6], and whether I can be inverted."""
-
-    q: Numbers
-    qd: Numbers
-    qdd: Numbers
-    tau: Numbers
-    wrenches: Numbers
-    invertible: bool
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What a route says of a state: torques of qdd, inertia matrix, gravity and bias torques, accelerations of tau.
-
-    Torques, bias and accelerations are under the external wrenches, gravity is alone; qdd is None where I is singular.
-    """
-
-    tau: Numbers
-    I: Numbers  # noqa: E741 - the papers' letter
-    gravity: Numbers
-    bias: Numbers
-    qdd: Numbers | None
-
-
-Solver = Callable[[State], Answers]
+from .answers import Answers, Solver, State, installed
 
 
 @dataclass(frozen=True)
@@ -58,14 +21,13 @@ class Route:
     prepare: Callable[[Mechanism], Solver]
 
 
-def formulation(module: str, **options: Any) -> Callable[[Mechanism], Solver]:
-    """Return `prepare` of a formulation, whose Equations hold I, C qd, g and N^T w_ext.
+def formulation(made: Any, **options: Any) -> Callable[[Mechanism], Solver]:
+    """Return `prepare` of a formulation (its module), whose Equations hold I, C qd, g and N^T w_ext.
 
     A formulation with recursions of its own answers for tau and qdd by these, the others by the matrices.
     """
 
     def prepare(mechanism: Mechanism) -> Solver:
-        made = _imported(f"...formulations.{module}")
         inverse, forward = (getattr(made, name, None) for name in ("inverse_dynamics", "forward_dynamics"))
 
         def solve(s: State) -> Answers:
@@ -81,32 +43,29 @@ def formulation(module: str, **options: Any) -> Callable[[Mechanism], Solver]:
     return prepare
 
 
-def peer(module: str) -> Callable[[Mechanism], Solver]:
-    """Return `prepare` of another library, which is imported when asked for."""
-    return lambda mechanism: _imported(f".peers.{module}").prepare(mechanism)
+def _pinocchio(mechanism: Mechanism) -> Solver:
+    with installed():
+        from .peers.pinocchio import prepare
+    return prepare(mechanism)
 
 
-def _imported(module: str) -> Any:
-    """Return a module; a package that is missing outside Kinetree is a reason, not an error."""
-    try:
-        return import_module(module, __package__)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("kinetree"):
-            raise
-        raise NotRun(f"{error.name} is not installed") from None
+def _mujoco(mechanism: Mechanism) -> Solver:
+    with installed():
+        from .peers.mujoco import prepare
+    return prepare(mechanism)
 
 
 ROUTES: dict[str, Route] = {
     name: Route(name, what, prepare)
     for name, what, prepare in (
-        ("denoc", "DeNOC matrices about the joints [Saha2013]", formulation("denoc")),
-        ("centre", "DeNOC matrices about the mass centres [Saha1999]", formulation("denoc", about="centre")),
-        ("modules", "kinematic modules [Saha2013]", formulation("module_recursion")),
-        ("operators", "spatial operators [Wolinski2015]", formulation("spatial_operators")),
-        ("points", "seven equimomental points [Gupta2013]", formulation("points_dynamics")),
-        ("lagrange", "Lagrange's equations by differentiation", formulation("lagrange")),
-        ("pinocchio", "Pinocchio", peer("pinocchio")),
-        ("mujoco", "MuJoCo", peer("mujoco")),
+        ("denoc", "DeNOC matrices about the joints [Saha2013]", formulation(denoc)),
+        ("centre", "DeNOC matrices about the mass centres [Saha1999]", formulation(denoc, about="centre")),
+        ("modules", "kinematic modules [Saha2013]", formulation(module_recursion)),
+        ("operators", "spatial operators [Wolinski2015]", formulation(spatial_operators)),
+        ("points", "seven equimomental points [Gupta2013]", formulation(points_dynamics)),
+        ("lagrange", "Lagrange's equations by differentiation", formulation(lagrange)),
+        ("pinocchio", "Pinocchio", _pinocchio),
+        ("mujoco", "MuJoCo", _mujoco),
     )
 }
 """Every route but the recursive one, which all are compared with."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.analysis.verify.answers import NotRun
 from kinetree.analysis.verify.peers.pinocchio_loops import closed_dynamics
-from kinetree.analysis.verify.routes import NotRun
 from tolerance import assert_close
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ....algebra.vectors import from_moments
 from ....model.mechanism import Mechanism, resolved
 from ....model.parts import Joint, Placement
-from ..routes import Answers, NotRun, Solver, State
+from ..answers import Answers, NotRun, Solver, State
 from ._axes import TURN, steps
 
 mujoco: Any = import_module("mujoco")

@@ -11,7 +11,7 @@ from ....algebra.vectors import from_moments
 from ....joints import kind
 from ....model.mechanism import Mechanism, resolved
 from ....model.parts import Body, Joint, Placement
-from ..routes import Answers, NotRun, Solver, State
+from ..answers import Answers, NotRun, Solver, State
 from ._axes import TURN, steps
 
 pin: Any = import_module("pinocchio")

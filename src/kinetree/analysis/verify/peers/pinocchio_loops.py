@@ -10,7 +10,7 @@ import numpy as np
 from .... import loops
 from ....model.mechanism import Mechanism, resolved
 from ....model.parts import GROUND, Placement
-from ..routes import NotRun
+from ..answers import NotRun
 from .pinocchio import build, pin, se3
 
 Points = tuple[tuple[float, float, float], ...]

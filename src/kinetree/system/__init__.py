@@ -1,19 +1,46 @@
-"""The analyses of a System as its methods; each is imported when it is first asked for."""
+"""System: a mechanism with its compiled functions and its analyses, which is what users hold.
+
+The functions are those of CompiledMechanism. Each analysis takes a CompiledMechanism as its argument; the methods here
+call it, and import it when they are first called.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..compiled import CompiledMechanism
 
-class Analyses:
-    """What a System tells of its mechanism beyond the compiled functions."""
 
-    mechanism: Any
-    fixed: Any
+class System(CompiledMechanism):
+    """A mechanism that computes: its compiled functions, and its analyses, as methods.
+
+    Every compiled function takes arrays with any leading shape and is one native call: q has shape [..., nq]; qd, qdd
+    and tau have [..., nv]. CompiledMechanism lists the options that all of them take.
+    """
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        actuated: str | Iterable[str] | None = None,
+        **options,
+    ) -> NDArray[np.floating]:
+        """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
+
+        In a closed mechanism these are the torques with every joint driven, so that the loops carry nothing; with
+        `actuated`, those of the joints named, as `actuation` finds them with its options: the loops move the others.
+        """
+        if actuated is None:
+            return super().inverse_dynamics(q, qd, qdd, **options)
+        from ..analysis.loops.actuation import actuated_torques
+
+        return actuated_torques(self._at(options.pop("parameters", None)), q, qd, qdd, actuated, **options)
 
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
         """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""
@@ -23,13 +50,13 @@ class Analyses:
 
     def verify(self, states: int = 5, *, tol: float | None = None, rng=0, routes=None):
         """Compare every formulation, and the peers that are installed, with the compiled recursion."""
-        from .verify.referee import verify
+        from ..analysis.verify.referee import verify
 
         return verify(self, states, tol=tol, rng=rng, routes=routes)
 
     def ledger(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None):
         """Return where the torques of a motion come from: by cause and by body."""
-        from .ledger import ledger
+        from ..analysis.ledger import ledger
 
         return ledger(self, q, qd, qdd, wrenches)
 
@@ -41,7 +68,7 @@ class Analyses:
         Options: `weights` of torques that can be chosen and `share` of multipliers that can, by joint; `wrenches`; one
         set of `parameters` [np].
         """
-        from .loops.actuation import actuation
+        from ..analysis.loops.actuation import actuation
 
         return actuation(self._at(parameters), q, qd, qdd, actuated, **options)
 
@@ -51,19 +78,19 @@ class Analyses:
         Further options: `share`, compliances by joint or loop where motion does not settle a reaction; `wrenches`; one
         set of `parameters` [np].
         """
-        from .loops.loads import loads
+        from ..analysis.loops.loads import loads
 
         return loads(self._at(parameters), q, qd, **options)
 
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
         """Return the operations of a function, counted as the papers count them."""
-        from .cost.counting import cost
+        from ..analysis.cost.counting import cost
 
         return cost(self, function, frame=frame, wrenches=wrenches)
 
     def equations(self, function: str = "inertia_matrix", *, symbols: str = "declared", frame: str | None = None):
         """Return a function in symbols, as a textbook prints it: SymPy, LaTeX or Python. Needs SymPy."""
-        from .symbolic.equations import equations
+        from ..analysis.symbolic.equations import equations
 
         return equations(self, function, symbols=symbols, frame=frame)
 
@@ -74,7 +101,7 @@ class Analyses:
 
         `hold` has names of joints, or says where they are: {"crank": 0.5}. AssemblyError where the loops do not close.
         """
-        from .loops.assembly import assemble
+        from ..analysis.loops.assembly import assemble
 
         return assemble(self, q_guess, hold, tolerance=tolerance, parameters=parameters)
 
@@ -82,19 +109,19 @@ class Analyses:
         self, q_guess: ArrayLike | None = None, hold=None, *, tries: int = 64, rng=0, parameters=None
     ) -> list[NDArray[np.float64]]:
         """Return the ways found, from random starts, in which the loops close with the joints of `hold` in place."""
-        from .loops.assembly import assembly_modes
+        from ..analysis.loops.assembly import assembly_modes
 
         return assembly_modes(self, q_guess, hold, tries=tries, rng=rng, parameters=parameters)
 
     def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
         """Return which degrees of freedom lead at a closed position, and G with qd = G qd_independent."""
-        from .loops.independence import independent
+        from ..analysis.loops.independence import independent
 
         return independent(self, q, prefer=prefer, parameters=parameters)
 
     def consistent_speeds(self, q: ArrayLike, speeds, *, parameters=None) -> NDArray[np.floating]:
         """Return qd with J qd = 0 and the given speeds, {"crank": 2.0}; of several, that of least kinetic energy."""
-        from .loops.independence import consistent_speeds
+        from ..analysis.loops.independence import consistent_speeds
 
         return consistent_speeds(self, q, speeds, parameters=parameters)
 
@@ -102,15 +129,15 @@ class Analyses:
         self, q: ArrayLike, qd: ArrayLike, accelerations, *, parameters=None
     ) -> NDArray[np.floating]:
         """Return qdd with J qdd + dJ/dt qd = 0 and the given accelerations, {"crank": 0.0}."""
-        from .loops.independence import consistent_accelerations
+        from ..analysis.loops.independence import consistent_accelerations
 
         return consistent_accelerations(self, q, qd, accelerations, parameters=parameters)
 
     def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=(), parameters=None):
         """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice."""
-        from .loops.doctor import doctor
+        from ..analysis.loops.doctor import doctor
 
         return doctor(self._at(parameters), q, qd, drives=drives)
 
-    def _at(self, parameters: ArrayLike | None) -> Any:
+    def _at(self, parameters: ArrayLike | None) -> Self:
         return self if parameters is None else self.fixed(parameters)

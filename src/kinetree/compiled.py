@@ -1,4 +1,4 @@
-"""System: a Mechanism with its compiled functions, which is what users hold."""
+"""CompiledMechanism: a Mechanism with its compiled functions, which every analysis takes as its argument."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import joints as joint_kinds
-from .analysis.methods import Analyses
 from .compiler.lower.build import Request
 from .compiler.runtime.function import Function
 from .errors import InputError
@@ -22,7 +22,7 @@ from .model.parts import Body, Joint
 Numbers = NDArray[np.floating]
 
 
-class System(Analyses):
+class CompiledMechanism:
     """A mechanism that computes: every method takes arrays with any leading shape and is one native call.
 
     q has shape [..., nq]; qd, qdd and tau have [..., nv]. Options of every method, by keyword: `wrenches` [..., nb, 6],
@@ -54,16 +54,16 @@ class System(Analyses):
         return self.mechanism.closures
 
     @cached_property
-    def tree(self) -> System:
+    def tree(self) -> Self:
         """The same mechanism with its loops and couplings left out: every cut joint open."""
-        return System(replace(self.mechanism, loops=(), couplings=()), self.report) if self.closures else self
+        return type(self)(replace(self.mechanism, loops=(), couplings=()), self.report) if self.closures else self
 
-    def fixed(self, parameters: ArrayLike) -> System:
+    def fixed(self, parameters: ArrayLike) -> Self:
         """Return the same mechanism with its free parameters at these values [np], no longer inputs: for analyses."""
         values, count = np.asarray(parameters, dtype=float), len(self.mechanism.free_parameters)
         if values.shape != (count,):
             raise InputError(f"parameters have shape {values.shape}; expected [{count}]")
-        return System(self.mechanism.fixed(values), self.report)
+        return type(self)(self.mechanism.fixed(values), self.report)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
@@ -78,11 +78,11 @@ class System(Analyses):
     def __repr__(self) -> str:
         """Return the name and the sizes."""
         m = self.mechanism
-        return f"<System {m.name!r}: {len(m.bodies)} bodies, nq = {m.nq}, nv = {m.nv}{m.closed_by}>"
+        return f"<{type(self).__name__} {m.name!r}: {len(m.bodies)} bodies, nq = {m.nq}, nv = {m.nv}{m.closed_by}>"
 
     def __reduce__(self):
         """Pickle the mechanism; functions are compiled, or found in the cache, on the other side."""
-        return (System, (self.mechanism, self.report))
+        return (type(self), (self.mechanism, self.report))
 
     def function(
         self,
@@ -105,24 +105,11 @@ class System(Analyses):
             function = self._functions[request] = Function(self.mechanism, request)
         return function
 
-    def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        *,
-        actuated: str | Iterable[str] | None = None,
-        **options,
-    ) -> Numbers:
+    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options) -> Numbers:
         """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
 
-        In a closed mechanism these are the torques with every joint driven, so that the loops carry nothing; with
-        `actuated`, those of the joints named, as `actuation` finds them with its options: the loops move the others.
+        In a closed mechanism these are the torques with every joint driven, so that the loops carry nothing.
         """
-        if actuated is not None:
-            from .analysis.loops.actuation import actuated_torques
-
-            return actuated_torques(self._at(options.pop("parameters", None)), q, qd, qdd, actuated, **options)
         return (self._with("inverse_dynamics", **options) if options else self._plain["inverse_dynamics"])(q, qd, qdd)
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options) -> Numbers:
@@ -326,16 +313,17 @@ def _dtype_name(dtype: str | type) -> str:
 class _Ready(dict):
     """Functions without options by name, each compiled when it is first asked for.
 
-    From then on the System has it in the place of the method, which saves a single call a tenth of its time.
+    From then on the object has it in the place of the method, which saves a single call a tenth of its time.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: CompiledMechanism) -> None:
         super().__init__()
         self._system = system
 
     def __missing__(self, name: str):
         system = self._system
         constant = () if system._nominal is None else (system._nominal,)
-        quick = system.function(name).quick(constant, getattr(System, name).__get__(system))
-        self[name] = system.__dict__[name] = functools.update_wrapper(quick, getattr(System, name))
+        method = getattr(type(system), name)
+        quick = system.function(name).quick(constant, method.__get__(system))
+        self[name] = system.__dict__[name] = functools.update_wrapper(quick, method)
         return quick

@@ -1,0 +1,123 @@
+"""What a verification found: routes and quantities side by side, with the differences and their bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+FACTOR = 20.0
+"""Every route agrees with the recursion to FACTOR * eps * condition; the conditions are in `_limits`."""
+QUANTITIES = ("tau", "I", "gravity", "bias", "qdd")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A route beside the recursion in one quantity: the largest relative difference, its bound, and their ratio.
+
+    Over several states, difference and bound are those of the state where their ratio is largest.
+    """
+
+    difference: float
+    bound: float
+
+    @property
+    def ratio(self) -> float:
+        """The difference in parts of its bound; not a number counts as infinite."""
+        if self.difference == 0:
+            return 0.0
+        ratio = self.difference / self.bound if self.bound > 0 else np.inf
+        return ratio if np.isfinite(ratio) else np.inf
+
+
+@dataclass(frozen=True)
+class Row:
+    """One route: its comparisons by quantity, or why it did not run, or how it failed."""
+
+    name: str
+    what: str
+    comparisons: dict[str, Comparison]
+    reason: str = ""
+    failure: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the route agrees; one that did not run does not speak against the others."""
+        return not self.failure and all(c.ratio <= 1.0 for c in self.comparisons.values())
+
+    @property
+    def verdict(self) -> str:
+        """One of "agrees", "DIFFERS", "FAILED" and "not run"."""
+        if self.failure:
+            return "FAILED"
+        if self.reason:
+            return "not run"
+        return "agrees" if self.holds else "DIFFERS"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `arm.verify()` found: true where every route that ran agrees with the recursion, and at least one ran.
+
+    `condition` is the largest condition number of the inertia matrix; infinite where no state can be solved for qdd.
+    """
+
+    mechanism: str
+    states: int
+    condition: float
+    rows: tuple[Row, ...]
+    nothing_moves: bool = False
+
+    def __bool__(self) -> bool:
+        """Tell whether all is well."""
+        return self.nothing_moves or (all(row.holds for row in self.rows) and any(row.comparisons for row in self.rows))
+
+    def row(self, name: str) -> Row:
+        """Return a route's row by name."""
+        return next(row for row in self.rows if row.name == name)
+
+    @property
+    def worst(self) -> Comparison | None:
+        """The comparison nearest to its bound, or farthest beyond it."""
+        all_of_them = [c for row in self.rows for c in row.comparisons.values()]
+        return max(all_of_them, key=lambda c: c.ratio, default=None)
+
+    def summary(self) -> str:
+        """Return the verdict in a sentence."""
+        if self.nothing_moves:
+            return f"{self.mechanism} has no degrees of freedom: there is nothing to compare."
+        ran = [row for row in self.rows if not row.reason]
+        if not ran:
+            return f"NO ROUTE RAN on {self.mechanism}: nothing was compared."
+        bad = [row.name for row in ran if not row.holds]
+        if bad:
+            return f"{len(bad)} OF {len(ran)} ROUTES DO NOT AGREE with the recursion: {', '.join(bad)}."
+        return f"All {len(ran)} routes that ran agree with the recursion, within {FACTOR:g} eps times the condition."
+
+    def table(self) -> str:
+        """Return the differences as text, routes down and quantities across, with reasons and the verdict."""
+        lines = [f"{'route':<12}" + "".join(f"{name:>10}" for name in QUANTITIES) + "  verdict"]
+        for row in self.rows:
+            cells = (_cell(row.comparisons.get(name)) for name in QUANTITIES)
+            note = row.reason or row.failure
+            lines.append(f"{row.name:<12}" + "".join(f"{c:>10}" for c in cells) + f"  {row.verdict}" + _colon(note))
+        lines.append(f"{'bound':<12}" + "".join(f"{_cell(self.bound(name)):>10}" for name in QUANTITIES))
+        lines.append(f"{self.states} states; condition of I: {self.condition:.2g}. {self.summary()}")
+        return "\n".join(lines)
+
+    def bound(self, quantity: str) -> Comparison | None:
+        """Return the tightest bound that a quantity was held to, as a comparison of it with itself."""
+        bounds = [row.comparisons[quantity].bound for row in self.rows if quantity in row.comparisons]
+        return Comparison(min(bounds), min(bounds)) if bounds else None
+
+    def __str__(self) -> str:
+        """Return the table."""
+        return self.table()
+
+
+def _cell(c: Comparison | None) -> str:
+    return "" if c is None else f"{c.difference:.1e}"
+
+
+def _colon(text: str) -> str:
+    return f": {text}" if text else ""
