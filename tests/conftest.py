@@ -1,4 +1,4 @@
-"""What every test gets: a cache of its own session, hypothesis without deadlines, and residuals on request."""
+"""What every test gets: a cache of its own session, the same random examples in every run, residuals on request."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ import hypothesis
 import pytest
 
 import tolerance
+from strategies import examples
 
-hypothesis.settings.register_profile(
-    "kinetree",
-    deadline=None,  # the first example of a mechanism compiles
-    derandomize=bool(os.environ.get("CI")),
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-)
+hypothesis.settings.register_profile("kinetree", examples(100))
 hypothesis.settings.load_profile("kinetree")
 
 CACHE = pytest.StashKey[str]()

@@ -26,12 +26,23 @@ def convective_scale(mechanism: Mechanism, q, qd) -> float:
 
 def torque_scale(mechanism: Mechanism, q, qd, qdd=None, wrenches=None) -> float:
     """Return the largest sum of absolute terms of a torque: of inertia, motion, gravity and external wrenches."""
+    return float(torque_scales(mechanism, q, qd, qdd, wrenches).max(initial=0.0))
+
+
+def torque_scales(mechanism: Mechanism, q, qd, qdd=None, wrenches=None) -> np.ndarray:
+    """Return the sums of absolute terms of all torques, [nv]."""
     s = spatial_operators(mechanism, q, qd, wrenches)
     V, dV = _velocities(s)
     speeds = np.abs(qd)
     rates = dV @ speeds + (V @ np.abs(qdd) if qdd is not None else 0.0)
     terms = np.abs(s.M) @ rates + np.abs(s.Omega) @ (V @ speeds) + np.abs(s.F_G) + np.abs(s.F_Q)
-    return float((V.T @ terms).max(initial=0.0))
+    return V.T @ terms
+
+
+def per_sample(scale, mechanism: Mechanism, *states) -> np.ndarray:
+    """Return one of these scales for each sample of a batch, [n]; 1 where every term is zero."""
+    values = np.array([scale(mechanism, *sample) for sample in zip(*states, strict=True)])
+    return np.where(values > 0, values, 1.0)
 
 
 def _velocities(s) -> tuple[np.ndarray, np.ndarray]:

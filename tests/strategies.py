@@ -9,6 +9,7 @@ parallel axes, right angles, zero offsets: what the compiler folds), or "mixed",
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 
 import hypothesis
@@ -29,9 +30,21 @@ FLAT = tuple(k for k in ALL if kind(k).NQ == kind(k).NV)
 MOVING = tuple(k for k in ALL if kind(k).NV)
 
 
-def examples(count: int) -> hypothesis.settings:
-    """Return settings for a number of examples that are the same in every run."""
-    return hypothesis.settings(max_examples=count, derandomize=True, deadline=None, database=None)
+SOAK = int(os.environ.get("KINETREE_SOAK", "0"))
+"""How many times as many examples as usual are drawn, anew in every run; 0 means the same ones in every run."""
+
+
+def examples(count: int, **options) -> hypothesis.settings:
+    """Return settings for a number of examples: the same in every run, or in a soak more of them and always new."""
+    return hypothesis.settings(
+        max_examples=count * max(SOAK, 1),
+        derandomize=not SOAK,
+        deadline=None,  # the first example of a mechanism compiles
+        database=None,
+        print_blob=bool(SOAK),
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        **options,
+    )
 
 
 def rotation(rng: np.random.Generator) -> tuple:

@@ -115,6 +115,13 @@ def test_dev_refuses_an_unknown_verb():
     assert "no verb 'tset'; did you mean 'test'? available: demo, test, lint, format, bench" in done.stderr
 
 
+def test_a_soak_takes_minutes():
+    """Refuse a soak without a number of minutes, and show one with it."""
+    dev = load_dev()
+    with pytest.raises(dev.Failure, match=r"--soak takes a number of minutes, not 'long': \./dev test --soak 60"):
+        dev.soak("long")
+
+
 def test_dev_installs_only_what_is_missing():
     """Install nothing when the stamp covers the extras, and all extras of before when it does not."""
     dev = load_dev()

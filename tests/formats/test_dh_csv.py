@@ -6,13 +6,14 @@ import math
 import string
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kinetree.errors import ModelError
 from kinetree.formats.dh import mechanism_from_dh
 from kinetree.formats.dh_csv import read_dh_csv, read_dh_csv_text
 from kinetree.model import Mechanism
+from strategies import examples
 
 ARM = """\
 # A small tree.
@@ -116,7 +117,7 @@ def test_files_that_cannot_be_read(tmp_path):
 NASTY = ["nan", "1e400", "1_000", "\u0661", '"', ",,,,", "\0", "#", "9" * 5000, "-", "x" * 200_000, "\n", "0"]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.data())
 @example(None)
 def test_mutations_give_a_mechanism_or_an_error(data):

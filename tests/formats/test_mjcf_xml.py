@@ -6,8 +6,10 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from strategies import examples
 
 pytest.importorskip("mujoco")
 
@@ -209,7 +211,7 @@ AWKWARD += ["true", "mesh", "../../etc/passwd", "\u0661", "&lt;", "a" * 2000, "9
 
 
 @pytest.mark.parametrize("good", GOOD, ids=["scene", "arm"])
-@settings(max_examples=300)
+@examples(300)
 @given(data=st.data())
 def test_mutations_give_a_mechanism_or_an_error(good, data, tmp_path_factory):
     """Replace values, cut and repeat pieces of a good file: nothing but a Mechanism or a ModelError comes out."""

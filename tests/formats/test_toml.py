@@ -6,7 +6,7 @@ import math
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetree import library
@@ -27,6 +27,7 @@ from kinetree.model import (
     Placement,
     parse,
 )
+from strategies import examples
 from tolerance import assert_close
 
 EVERYTHING = """\
@@ -468,7 +469,7 @@ NASTY += ["\0", "\n", "#", "=", ".", '"ground"', "[]", "{}", "0", "-1", "1e308",
 
 
 @pytest.mark.parametrize("good", GOOD, ids=["everything", "puma560", "spatial_pendulum", "biped"])
-@settings(max_examples=400)
+@examples(400)
 @given(data=st.data())
 def test_mutations_give_a_mechanism_or_an_error(good, data):
     """Cut, double and replace pieces of a good file: nothing but a Mechanism or a ModelError comes out."""
@@ -482,7 +483,7 @@ def test_mutations_give_a_mechanism_or_an_error(good, data):
 
 
 @pytest.mark.parametrize("good", GOOD, ids=["everything", "puma560", "spatial_pendulum", "biped"])
-@settings(max_examples=400)
+@examples(400)
 @given(data=st.data())
 def test_swapped_values_give_a_mechanism_or_an_error(good, data):
     """Replace whole values by others of the wrong type or size: a Mechanism or a ModelError comes out."""

@@ -8,7 +8,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetree.algebra.rotations import from_quaternion
@@ -34,6 +34,7 @@ from kinetree.model import (
     assemble,
     parse,
 )
+from strategies import examples
 
 PLAIN = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 5e-324, 1e-300, 0.1 + 0.2, 1 / 3, 1e22, 3])
 FORMULA = st.sampled_from(
@@ -166,7 +167,7 @@ def mechanisms(draw):
     )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(mechanisms())
 def test_what_is_written_is_read(mechanism):
     """Write any mechanism and read it again: same hash, same parts, same texts."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetree.errors import ModelError
 from kinetree.formats.urdf import read_urdf_text
 from kinetree.model import Mechanism
+from strategies import examples
 
 GOOD = {
     "pendulum": """<robot name="pendulum"><link name="base"/>
@@ -167,7 +168,7 @@ def test_the_good_ones_are_good(name):
 
 
 @pytest.mark.parametrize("name", GOOD)
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(400)
 @given(steps=STEPS, base=st.sampled_from(["fixed", "free"]), fixed=st.sampled_from(["merge", "keep"]))
 def test_mutations_give_a_mechanism_or_a_model_error(name, steps, base, fixed):
     """Answer each mutation with a Mechanism or a ModelError only."""

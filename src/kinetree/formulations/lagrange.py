@@ -88,7 +88,7 @@ def _moved(mechanism: Mechanism, q: Any, delta: Any) -> list[list[Any]]:
     out, at_q, at_v = [], 0, 0
     for joint in resolved(mechanism.joints, mechanism.values()):
         kind = joint_kinds.kind(joint.kind)
-        mine, step = q[at_q : at_q + kind.NQ], delta[at_v : at_v + kind.NV]
+        mine, step = q[at_q : at_q + kind.NQ, 0], delta[at_v : at_v + kind.NV, 0]  # columns, empty ones too
         r = ca.vertcat(*kind.rate(joint, ca.vertsplit(mine), ca.vertsplit(step))) if kind.NV else ca.SX(0, 1)
         moved = mine + r + _rate(r, q, _embedded(r, at_q, mechanism.nq)) / 2
         out.append([moved[k] for k in range(kind.NQ)])

@@ -17,7 +17,7 @@ from tolerance import assert_close
 
 
 @hypothesis.given(strategies.moving_mechanisms(), strategies.st.integers(0, 1000))
-@hypothesis.settings(max_examples=30)
+@strategies.examples(30)
 def test_no_torque_exceeds_its_scale(mechanism, seed):
     """Bound the torques of random motions, of gravity and of wrenches, on random trees."""
     s = strategies.State(mechanism, seed, 1)
