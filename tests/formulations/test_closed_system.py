@@ -11,7 +11,7 @@ from closed_mechanisms import KINDS, closed, closed_mechanisms, motion
 from evaluation import compute
 from kinetree.formulations.closed_system import closed_equations
 from kinetree.model import GROUND
-from magnitudes import EPS
+from magnitudes import EPS, torque_scales
 from strategies import examples, random_mechanism
 from tolerance import assert_close
 
@@ -34,9 +34,12 @@ def compare(mechanism, q, seed=0):
     sizes = np.linalg.svd(e.J * scale, compute_uv=False)
     real = sizes[sizes > 1e-7 * sizes.max(initial=0.0)]
     cond = np.linalg.cond(scale[:, None] * e.I * scale) * (real.max(initial=1.0) / real.min(initial=1.0)) ** 2
-    size = max(1.0, np.abs(wanted).max(), np.abs(np.linalg.solve(e.I, tau - e.h)).max())
-    assert_close(found, wanted, 20 * EPS * cond * size, "qdd")
-    terms = np.abs(e.I) @ np.abs(wanted) + np.abs(e.h) + np.abs(tau) + np.abs(e.J.T) @ np.abs(multipliers)
+    # Rounding is that of the terms which the torques are sums of, and passes through I^-1.
+    held = np.abs(tau) + np.abs(e.J.T) @ np.abs(multipliers)
+    terms = torque_scales(mechanism, q, qd, wrenches=w) + held
+    size = max(np.abs(wanted).max(), (np.abs(np.linalg.inv(e.I)) @ terms).max())
+    assert_close(found, wanted, 20 * EPS * cond * size, "qdd")  # a fifth of it
+    terms = np.abs(e.I) @ np.abs(wanted) + np.abs(e.h) + held
     left = e.I @ wanted + e.h - tau - e.J.T @ multipliers
     assert_close(left, np.zeros(len(tau)), 1e-12 * terms.max(), "balance")
 

@@ -115,6 +115,14 @@ def test_every_joint_kind_agrees_by_every_route():
     assert found, f"\n{found}"
 
 
+@pytest.mark.parametrize("kinds", [("fixed", "revolute"), ("prismatic", "fixed"), ("fixed", "fixed", "helical")])
+def test_one_coordinate_beside_fixed_joints_agrees(kinds):
+    """Compare all routes where only one of several joints moves."""
+    mechanism = strategies.random_mechanism(kinds, range(-1, len(kinds) - 1), 3)
+    found = verify(kt.System(mechanism), 2, routes=OWN)
+    assert found, f"\n{found}"
+
+
 @pytest.mark.peers
 def test_every_joint_kind_agrees_with_pinocchio():
     """Compare with Pinocchio on every kind of joint, composite ones too, with armatures."""
