@@ -36,8 +36,10 @@ from .simulation.references import Cosine, Cycloid, Hold, Polynomial, Table, Tra
 from .simulation.stabilization import Baumgarte, Minimal, Projection
 from .simulator import simulate
 from .system import System
+from .version import VERSION as __version__
+from .view.provided import provide_pictures as _provide_pictures
 
-__version__ = "0.1.0"
+_provide_pictures()
 
 __all__ = [
     "GROUND",

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 from .compiler.lower.build import Request, is_long
 from .compiler.rolled.weightless import refuse_singular
 from .compiler.runtime.cache import digest
-from .compiler.runtime.native import native
 from .errors import InputError
 from .results.trajectory import Trajectory
+from .simulation.acting import Acting
+from .simulation.control.following import followed
 from .simulation.control.sampled import Law, PythonControl, Sampled, run_held
 from .simulation.engines.held_torques import held_loads
 from .simulation.engines.marching import STEPS, March
@@ -27,7 +28,7 @@ from .simulation.events import Event, EventHit, Onward, Watch, as_options, of_ru
 from .simulation.forces.joint_forces import JointSpring
 from .simulation.forces.point_forces import forces_of
 from .simulation.integrators import Method, choose, stepper
-from .simulation.rates import Controller, Force, loads, rates
+from .simulation.rates import Controller, Force, loads_and_drives, rates
 from .simulation.stabilization import Baumgarte, Loops, Minimal, closed_run, closed_start, settled
 from .system import System
 
@@ -103,8 +104,8 @@ def simulate(
             )  # fmt: skip
         hits = watch.locate(moved.run, moved.onward) if watch else []
         moved = moved.cut_to(watch.cut(moved.run, hits), times)
-        acted = held_loads(system.mechanism, acting, values, moved)
-        return _trajectory(system, moved.run, chosen, settings, acted, values, hits)
+        acted = held_loads(system.mechanism, acting, moved)
+        return _trajectory(system, moved.run, chosen, settings, acted, values, hits, control)
     if marched:
         _no_checkpoint(checkpoint, "this run")
         return _marched(system, chosen, acting, law, start, times, settings, values, loops, watch, progress)
@@ -133,10 +134,8 @@ def simulate(
             )  # fmt: skip
     hits = watch.locate(done, _onward(done, again, values)) if watch else []
     done = watch.cut(done, hits)
-    more = () if values is None else (values[..., None, :],)
-    with np.errstate(all="ignore"):  # runs that failed are NaN from then on, and say so
-        acted = native(loads(system.mechanism, acting, control))(done.t[:, None], done.q, done.qd, *more)
-    return _trajectory(system, done, chosen, settings, acted, values, hits)
+    acted = Acting(*loads_and_drives(system.mechanism, acting, control)).fields()
+    return _trajectory(system, done, chosen, settings, acted, values, hits, control)
 
 
 def _marched(
@@ -157,7 +156,8 @@ def _marched(
         done = made.run(start[0], start[1], times, settings, values, progress=show)
     hits = watch.locate(done, _onward(done, again, values)) if watch else []
     done = watch.cut(done, hits)
-    return _trajectory(system, done, method, settings, made.acting(done.t, done.q, done.qd, values), values, hits)
+    acted = made.acting(done.t, done.q, done.qd, values)
+    return _trajectory(system, done, method, settings, acted, values, hits, control)
 
 
 def _onward(done: Run, again: Callable[..., Run], parameters: np.ndarray | None) -> Onward:
@@ -177,21 +177,28 @@ def _no_checkpoint(checkpoint: str | Path | None, who: str) -> None:
 
 
 def _trajectory(
-    system: System, done: Run, method: Method, settings: Settings, acted, values, hits: Sequence[EventHit]
+    system: System,
+    done: Run,
+    method: Method,
+    settings: Settings,
+    acted: dict[str, Any],
+    values,
+    hits: Sequence[EventHit],
+    control: Any,
 ) -> Trajectory:
     """Return the run as a Trajectory, a single one cut after its last good state."""
     t, q, qd = done.t, done.q, done.qd
-    torque, accelerations, wrenches = acted
     if q.ndim == 2:
         good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
         end = len(t) if good.all() else int(np.argmin(good))
-        t, q, qd, torque, accelerations, wrenches = (x[:end] for x in (t, q, qd, torque, accelerations, wrenches))
+        t, q, qd = t[:end], q[:end], qd[:end]
+        acted = {name: x if callable(x) else x[:end] for name, x in acted.items()}
     options = {"dt": settings.dt}
     if method.adaptive:
         options = {"rtol": settings.rtol, "atol": settings.atol, "max_steps": settings.most}
     return Trajectory(
         system, t, q, qd,
-        parameters=values, torque=torque, accelerations=accelerations, wrenches=wrenches, method=method.name,
+        **acted, parameters=values, reference=followed(system.mechanism, control, t), method=method.name,
         options=options | ({"events": as_options(hits)} if hits else {}), status=done.status,
         evaluations=int(done.evaluations.sum()),
     )  # fmt: skip

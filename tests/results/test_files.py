@@ -17,6 +17,7 @@ from kinetree.results import Trajectory, read_trajectory
 from kinetree.results.files import FORMATS
 from kinetree.results.files import zarr as zarr_files
 from runs import PENDULUM, batch, swinging
+from tolerance import assert_close
 
 PACKAGES = {".parquet": "pyarrow", ".zarr": "zarr"}
 ENDINGS = [
@@ -34,7 +35,7 @@ every_format = pytest.mark.parametrize("ending", ENDINGS)
 
 def same(a: Trajectory, b: Trajectory) -> bool:
     """Tell whether two runs have the same bits and words."""
-    arrays = ("t", "q", "qd", "torque", "accelerations", "wrenches", "parameters")
+    arrays = ("t", "q", "qd", "torque", "control", "accelerations", "wrenches", "reference", "parameters")
     for name in arrays:
         x, y = getattr(a, name), getattr(b, name)
         if (x is None) != (y is None) or (x is not None and not np.array_equal(x, y, equal_nan=True)):
@@ -50,7 +51,9 @@ def test_a_run_comes_back_to_the_last_bit(ending, tmp_path):
     run = swinging(
         "biped",
         torque=rng.normal(size=(41, 12)) * 10.0 ** rng.integers(-300, 300, size=(41, 12)),
+        control=rng.normal(size=(41, 12)),
         accelerations=rng.normal(size=(41, 12)),
+        reference=np.where(rng.random((41, 13)) < 0.3, np.nan, rng.normal(size=(41, 13))),
         wrenches=rng.normal(size=(41, 7, 6)),
         options={"dt": 0.1, "names": ["a", "b"], "limit": float("inf")},
         status="stopped: a reason with \"quotes\", a comma\nand a line",
@@ -71,8 +74,51 @@ def test_a_batch_comes_back(ending, tmp_path):
     q = np.random.default_rng(5).normal(size=(2, 4, 3, 1))
     q[1, 2, 1:] = np.nan
     for parameters in (np.linspace(0.1, 1.0, 8).reshape(2, 4, 1), np.array([0.25])):
-        runs = Trajectory(pendulum, t, q, -q, parameters=parameters)
+        runs = Trajectory(pendulum, t, q, -q, parameters=parameters, control=2.0 * q, reference=t[:, None])
         assert same(read_trajectory(runs.save(tmp_path / f"run{ending}")), runs)
+
+
+@every_format
+def test_what_a_simulation_knows_is_in_the_file(ending, tmp_path):
+    """Save a run of which no column was read yet, and find control, reference, torques and wrenches in the file."""
+    arm = kt.load("planar_2r")
+    control = kt.Saturated(kt.PD(3.0, 0.5, kt.Hold([0.4, -0.3])), 0.7)
+    run = kt.simulate(
+        arm, [[0.1, 0.2], [0.3, 0.1]], duration=0.1, control=control, forces=[kt.JointDamper("joint1", 0.3)]
+    )
+    path = run.save(tmp_path / f"run{ending}")
+    again = read_trajectory(path)
+    assert same(again, run)
+    assert again["control"].shape == again["tau"].shape == (2, 1001, 2)
+    assert_close(again["tau"] - again["control"], -0.3 * run.qd * [1.0, 0.0], 1e-15, "damping")
+    assert_close(again["tracking_error"], [0.4, -0.3] - run.q, 0.0, "tracking error")
+    assert again["wrenches"].shape == (2, 1001, 2, 6) and not again["wrenches"].any()
+
+
+def test_zeros_are_named_and_not_written(tmp_path):
+    """Save a run without wrenches and find no array of zeros, unless that column was asked for."""
+    run = kt.simulate(kt.load("planar_2r"), [0.1, 0.2], duration=0.1)
+    with np.load(run.save(tmp_path / "run.npz")) as file:
+        assert set(file) == {"about", "t", "q", "qd", "qdd"}
+        assert json.loads(file["about"].tobytes())["zero"] == ["tau", "control", "wrenches"]
+    with np.load(run.save(tmp_path / "run.npz", columns=["wrenches"])) as file:
+        assert file["wrenches"].shape == (1001, 2, 6)
+    assert same(read_trajectory(tmp_path / "run.npz"), run)
+
+
+def test_files_of_before_are_read(tmp_path):
+    """Read a file that knows neither control nor zeros, and find no such column."""
+    from kinetree.results.files import content, npz
+
+    packed = content.pack(swinging(torque=np.ones((41, 6)), wrenches=np.zeros((41, 6, 6))))
+    about = {key: value for key, value in packed.about.items() if key != "zero"}
+    about["digest"] = content._digest(about, packed.arrays)
+    npz.write(content.Content(about, packed.arrays), tmp_path / "run.npz")
+    again = read_trajectory(tmp_path / "run.npz")
+    assert again.control is None and again.reference is None
+    assert again["wrenches"].shape == (41, 6, 6)
+    with pytest.raises(kt.UnknownNameError, match="no column 'control'; .*available: t, q, qd, qdd, tau"):
+        again["control"]
 
 
 @every_format

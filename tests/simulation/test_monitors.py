@@ -110,6 +110,44 @@ def test_limits_that_are_passed_are_named():
     assert str(calm) == "all limits are kept"
 
 
+def test_efforts_are_those_of_control_alone():
+    """Find an effort that friction hides, and none where stops push without any control."""
+    system = pendulum((-0.3,), (0.2,), (), (6.0,))
+    push = kt.Function(lambda t, q, qd: [10.0])
+    weak = kt.Function(lambda t, q, qd: [-5.0])
+    hidden = kt.simulate(system, [0.0], [0.1], duration=0.01, control=push, forces=[kt.JointFriction("pivot", 5.0)])
+    assert np.abs(hidden["tau"]).max() < 6.0
+    assert_close(hidden["control"], np.full((len(hidden), 1), 10.0), 0.0, "control")
+    report = limit_violations(hidden)
+    assert [v.what for v in report.violations if v.what == "effort"] == ["effort"]
+    assert_close(report.violations[0].excess, 4.0, 1e-12, "excess")
+    assert report.summary().startswith("1 limit is passed; the most by pivot: effort limit 6 passed by 4 at t = 0 s")
+    stopped = kt.simulate(system, [0.0], [3.0], duration=0.5, forces=[kt.JointStops("pivot", stiffness=1e5)])
+    assert np.abs(stopped["tau"]).max() > 6.0
+    assert not [v for v in limit_violations(stopped).violations if v.what == "effort"]
+    kept = kt.simulate(system, [0.0], duration=0.01, control=weak)
+    assert str(limit_violations(kept)) == "all limits are kept"
+    assert limit_violations(kept).summary() == ""
+
+
+def test_limits_are_kept_within_rounding():
+    """Take an effort of the limit and a rounding for kept, one of a hundred-thousandth more for passed."""
+    for share, passed in ((1.0 + 1e-9, False), (1.0 + 1e-5, True)):
+        run = kt.simulate(
+            pendulum((), (), (), (0.7,)), [0.1], duration=0.01, control=kt.Function(lambda t, q, qd, s=share: [0.7 * s])
+        )
+        assert bool(limit_violations(run)) is passed
+
+
+def test_a_run_that_knows_no_control_says_so():
+    """Compare the efforts of a run of before with all torques, and say that."""
+    system = pendulum((), (), (), (1.0,))
+    run = kt.Trajectory(system, [0.0, 0.1], [[0.1], [0.2]], [[0.0], [0.1]], torque=[[0.5], [1.5]])
+    report = limit_violations(run)
+    assert [v.what for v in report.violations] == ["effort"]
+    assert str(report).endswith("friction and stops included: the run does not tell control apart.")
+
+
 def test_monitors_take_runs_that_stopped():
     """Balance the finite part of a run of a batch that ended early."""
     control = kt.PD(0.0, 0.5, kt.Hold([0.0]))

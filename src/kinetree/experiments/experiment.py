@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..results.trajectory import Trajectory
-from ..simulation.control.controllers import Saturated, Sum
-from ..simulation.references import sampled
+from ..simulation.control.following import followed
 from ..simulator import simulate
 from ..system import System
 from .paths import made_folder
@@ -60,17 +59,8 @@ class Experiment:
 
         None without a reference.
         """
-        followed = next((c for c in _parts(self.control) if hasattr(c, "reference")), None)
-        if followed is None:
-            return None
-        wanted = sampled(followed.reference, run.t)[0]
-        joints, error = getattr(followed, "joints", None), np.full(run.q.shape, np.nan)
-        if joints is None:
-            return wanted - run.q
-        column = next(c for c in run.columns if c.name == "q")
-        places = [k for joint in joints for k in np.atleast_1d(np.arange(run.system.nq)[column.parts[joint]])]
-        error[:, places] = wanted - run.q[:, places]
-        return error
+        wanted = followed(self.system.mechanism, self.control, run.t)
+        return None if wanted is None else wanted - run.q
 
     def write(self, run: Trajectory, folder: str | Path) -> list[Path]:
         """Write what the outputs ask for into a folder, and return the files."""
@@ -101,10 +91,3 @@ def write_run(run: Trajectory, folder: Path, outputs: Outputs, figure: str, head
 def _ready(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def _parts(control: Any) -> list[Any]:
-    """Return the controllers inside sums and limits."""
-    if isinstance(control, Sum):
-        return [part for c in control.controllers for part in _parts(c)]
-    return _parts(control.controller) if isinstance(control, Saturated) else [control]

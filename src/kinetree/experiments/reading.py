@@ -22,7 +22,7 @@ from ..formats.toml import parsed_toml as parsed
 from ..formats.toml_lines import Places
 from ..loading import load
 from ..model.checks import MAX_NAME
-from ..results.columns import columns, find
+from ..results.columns import GIVEN, columns, find
 from ..results.files import FORMATS
 from ..simulation.control.controllers import Sum
 from ..simulation.engines.runs import check_times
@@ -218,7 +218,7 @@ def _parameters(table: Any, where: str, system: System) -> np.ndarray | None:
 
 
 def _outputs(table: Mapping[str, Any], system: System) -> Outputs:
-    known = columns(system.mechanism, wrenches=True)
+    known = columns(system.mechanism, given=GIVEN)
     save = _texts(table, "save")
     for file in save:
         plain(file, "output, save", "the folder of the results")

@@ -1,7 +1,7 @@
 """What a simulation leaves: named columns with units, and files of them without pickle."""
 
 from .columns import Column
-from .files import read_trajectory
+from .reading import read_trajectory
 from .trajectory import Trajectory
 
 __all__ = ["Column", "Trajectory", "read_trajectory"]

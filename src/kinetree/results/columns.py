@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import unknown_name
@@ -12,6 +13,8 @@ Index = tuple[int | slice, ...]
 
 WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
 WRENCH_UNITS = ("N m", "N m", "N m", "N", "N", "N")
+EFFORTS = {"rad": "N m", "m": "N"}
+"""Units of torques and forces by the unit of the coordinate."""
 POSE_UNITS = ("1", "1", "1", "m") * 3 + ("1",) * 4
 
 
@@ -38,15 +41,19 @@ class Column:
         return f"{self.name} [{self.unit}] {self.shape}"
 
 
-def columns(mechanism: Mechanism, *, wrenches: bool = False) -> dict[str, Column]:
-    """Return every column of the runs of a mechanism by name."""
+GIVEN = ("control", "reference", "wrenches")
+"""What not every run knows, and the columns of that name."""
+
+
+def columns(mechanism: Mechanism, *, given: Sequence[str] = ()) -> dict[str, Column]:
+    """Return the columns of the runs of a mechanism by name, with those of what is `given`."""
     bodies = [b.name for b in mechanism.bodies]
     listed = [
         _scalar("t", "s"),
         _of_joints(mechanism, "q", 0, lambda unit: unit),
         _of_joints(mechanism, "qd", 1, lambda unit: f"{unit}/s"),
         _of_joints(mechanism, "qdd", 1, lambda unit: f"{unit}/s^2"),
-        _of_joints(mechanism, "tau", 2, lambda unit: {"rad": "N m", "m": "N"}[unit]),
+        _of_joints(mechanism, "tau", 2, lambda unit: EFFORTS[unit]),
         _scalar("energy", "J"),
         _scalar("kinetic_energy", "J"),
         _scalar("potential_energy", "J"),
@@ -65,8 +72,12 @@ def columns(mechanism: Mechanism, *, wrenches: bool = False) -> dict[str, Column
         listed.append(_gap(mechanism))
     if mechanism.loops:
         listed.append(_wrenches("loop_reactions", [loop.name for loop in mechanism.loops]))
-    if wrenches:
+    if "wrenches" in given:
         listed.append(_wrenches("wrenches", bodies))
+    if "control" in given:
+        listed.append(_of_joints(mechanism, "control", 2, lambda unit: EFFORTS[unit]))
+    if "reference" in given:
+        listed += [_of_joints(mechanism, name, 0, lambda unit: unit) for name in ("reference", "tracking_error")]
     return {column.name: column for column in listed}
 
 

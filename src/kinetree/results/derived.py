@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .recorded import is_zeros
+
 if TYPE_CHECKING:
     from .trajectory import Trajectory
 
@@ -15,8 +17,10 @@ Numbers = NDArray[np.floating]
 
 def derive(run: Trajectory, name: str) -> Numbers:
     """Return a column of a run by its whole name; samples that are NaN stay NaN."""
-    if name in ("t", "q", "qd", "wrenches"):
+    if name in ("t", "q", "qd", "control", "reference", "wrenches"):
         return getattr(run, name)
+    if name == "tracking_error":
+        return run["reference"] - run.q
     if name == "tau":
         return np.zeros(run.qd.shape) if run.torque is None else run.torque
     if name == "energy":
@@ -43,10 +47,16 @@ def _loads(run: Trajectory) -> dict[str, Numbers]:
             name: np.stack([p[name] for p in parts]).reshape(*run.shape, *parts[0][name].shape) for name in parts[0]
         }
     system = run.system if run.parameters is None else run.system.fixed(run.parameters)
-    # A simulation without wrenches gives zeros, and long mechanisms take none.
-    acted = run.wrenches if run.wrenches is not None and np.nan_to_num(run.wrenches).any() else None
-    found = system.loads(run.q, run.qd, tau=run["tau"], wrenches=acted)
+    found = system.loads(run.q, run.qd, tau=run["tau"], wrenches=acting_wrenches(run))
     return {"reactions": found.joints, "loop_reactions": found.cuts}
+
+
+def acting_wrenches(run: Trajectory) -> Numbers | None:
+    """Return the wrenches on the bodies, None where they are all zero: long mechanisms take none."""
+    wrenches = run.wrenches
+    if wrenches is None or is_zeros(wrenches) or not np.nan_to_num(wrenches).any():
+        return None
+    return wrenches
 
 
 def call_options(run: Trajectory, *, wrenches: bool = False) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..algebra.vectors import transpose
 from ..model.axes import QUATERNION, axis_names
 from ..model.mechanism import Mechanism
 from .derived import call_options
+from .recorded import is_zeros
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory
@@ -27,10 +28,10 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
 
     q is the cubic that has the coordinates and their rates at both samples around a time, with an error of the fourth
     power of the step. qd is the same from accelerations that the run has, else the rate of the cubic, of the third
-    power. Torques, accelerations and wrenches are linear between samples.
+    power. Torques, accelerations, wrenches and the reference are linear between samples.
     """
     if len(run) == 1:
-        return {name: getattr(run, name) for name in run._given()}
+        return {name: getattr(run, name) for name in [*run._given(), *_shared(run)]}
     k = np.clip(np.searchsorted(run.t, times, side="right") - 1, 0, len(run) - 2)
     h = (run.t[k + 1] - run.t[k])[:, None]
     s = ((times - run.t[k])[:, None]) / h
@@ -50,13 +51,21 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
     for at in quaternions(mechanism):
         q[..., at] /= np.linalg.norm(q[..., at], axis=-1, keepdims=True)
     out = {"q": q, "qd": qd}
-    for name in set(run._given()) - set(out):
+    for name in {*run._given(), *_shared(run)} - set(out):
         values = getattr(run, name)
+        if is_zeros(values):
+            out[name] = np.broadcast_to(values.flat[0], (*run.shape, len(times), *values.shape[len(run.shape) + 1 :]))
+            continue
         axis = 1 if name != "wrenches" else 2
         share = s[:, 0].reshape(-1, *(1,) * axis)
         before, after = (np.take(values, i, axis=-1 - axis) for i in (k, k + 1))
         out[name] = (1.0 - share) * before + share * after
     return out
+
+
+def _shared(run: Trajectory) -> list[str]:
+    """Return what the runs of a batch have in common at each sample."""
+    return [] if run.reference is None else ["reference"]
 
 
 def quaternions(mechanism: Mechanism) -> list[slice]:

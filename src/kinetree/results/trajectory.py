@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -14,25 +13,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, unknown_name
+from ..pictures import picture
 from ..system import System
-from .columns import Column, columns, find
+from .columns import GIVEN, Column, columns, find
 from .derived import call_options, derive, energy_error
+from .files import save
+from .recorded import Recorded, array
 from .resampling import resample
 
 Numbers = NDArray[np.floating]
 
-SAMPLED = {"q": 1, "qd": 1, "torque": 1, "accelerations": 1, "wrenches": 2}
-"""The arrays with a row for each sample, and how many axes they have after that of time."""
+SAMPLED = {"q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2}
+"""The arrays with a row for each sample of each run, and how many axes they have after that of time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """Times t [nt] and states q [..., nt, nq], qd [..., nt, nv] of a System; leading axes are runs of a batch.
 
-    `torque` [..., nt, nv] are the joint torques that acted, None for none; `parameters` [np] or [..., np] the values of
-    the free parameters; `accelerations` [..., nt, nv] and `wrenches` [..., nt, nb, 6] are what the simulation knows of
-    other forces: without them, "qdd" and "reactions" are those of the torques alone. `status` is "finished" or
-    "stopped: reason"; samples after a stop in a batch are NaN.
+    `torque` [..., nt, nv] are the joint torques that acted, None for none; `control` [..., nt, nv] the share of them
+    that drives gave, None where it is not known; `parameters` [np] or [..., np] the values of the free parameters;
+    `accelerations` [..., nt, nv] and `wrenches` [..., nt, nb, 6] are what the simulation knows of other forces: without
+    them, "qdd" and "reactions" are those of the torques alone. These four may be functions (field, run) -> array that
+    are called when they are first read. `reference` [nt, nq] is the motion that control follows, NaN where a joint is
+    not driven. `status` is "finished" or "stopped: reason"; samples after a stop in a batch are NaN.
 
     run["tau"] is a column by name, run["q.joint2"] a part of it, run[10:20] the samples 10 to 19.
     """
@@ -43,9 +47,11 @@ class Trajectory:
     qd: Numbers
     _: KW_ONLY
     parameters: Numbers | None = None
-    torque: Numbers | None = None
-    accelerations: Numbers | None = None
-    wrenches: Numbers | None = None
+    torque: Recorded = Recorded()
+    control: Recorded = Recorded()
+    accelerations: Recorded = Recorded()
+    wrenches: Recorded = Recorded()
+    reference: Numbers | None = None
     method: str = "rk4"
     options: Mapping[str, Any] = field(default_factory=dict)
     status: str = "finished"
@@ -53,16 +59,18 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         """Check every array once, and keep views that cannot be written to."""
-        t = _array("t", self.t)
+        t = array("t", self.t)
         if t.ndim != 1 or not len(t) or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
             raise InputError(f"t has shape {t.shape}; expected one or more finite times [nt] that increase")
         object.__setattr__(self, "t", t)
         sizes = {"q": (self.system.nq,), "wrenches": (len(self.system.bodies), 6)}
         lead = np.shape(self.q)[:-2]
-        for name in SAMPLED:
-            if getattr(self, name) is not None:
+        for name, value in self._given().items():
+            if not callable(value):
                 core = (len(t), *sizes.get(name, (self.system.nv,)))
-                object.__setattr__(self, name, _array(name, getattr(self, name), (*lead, *core)))
+                object.__setattr__(self, name, array(name, value, (*lead, *core)))
+        if self.reference is not None:
+            object.__setattr__(self, "reference", array("reference", self.reference, (len(t), self.system.nq)))
         if self.parameters is not None:
             object.__setattr__(self, "parameters", self._checked_parameters(lead))
         try:
@@ -72,7 +80,7 @@ class Trajectory:
         object.__setattr__(self, "options", plain)
 
     def _checked_parameters(self, lead: tuple[int, ...]) -> Numbers:
-        values = _array("parameters", self.parameters)
+        values = array("parameters", self.parameters)
         count = len(self.system.mechanism.free_parameters)
         if values.shape not in ((count,), (*lead, count)) or count == 0:
             expected = f"[{count}]" + (f" or {[*lead, count]}" if lead else "") if count else "none"
@@ -108,7 +116,7 @@ class Trajectory:
 
     @cached_property
     def _columns(self) -> dict[str, Column]:
-        return columns(self.system.mechanism, wrenches=self.wrenches is not None)
+        return columns(self.system.mechanism, given=[name for name in GIVEN if vars(self)[name] is not None])
 
     @cached_property
     def _derived(self) -> dict[str, Numbers]:
@@ -121,7 +129,7 @@ class Trajectory:
     def __getitem__(self, key):
         """Return a column, a part of one, or a slice of the samples."""
         if isinstance(key, slice):
-            return self._with_samples(self.t[key], lambda a, inner: a[(..., key, *(slice(None),) * inner)])
+            return self._sliced(key)
         if not isinstance(key, str):
             raise InputError(
                 f"a run has no item {key!r}; give a column's name or a slice of samples, and take a run of a batch "
@@ -158,7 +166,7 @@ class Trajectory:
 
     def at(self, times: ArrayLike) -> Trajectory:
         """Return the run at other times, which increase inside those of the run; see docs/results.md for the error."""
-        new = np.atleast_1d(_array("times", times))
+        new = np.atleast_1d(array("times", times))
         if not len(new) or not (self.t[0] <= new.min() and new.max() <= self.t[-1]):
             raise InputError(f"times must be inside {self.t[0]:g} to {self.t[-1]:g} s, the times of the run")
         return replace(self, t=new, **resample(self, new))
@@ -170,7 +178,7 @@ class Trajectory:
         for i, count in zip(index, self.shape, strict=True):
             if not -count <= i < count:
                 raise InputError(f"no run {i}; the batch has shape {self.shape}")
-        changed: dict[str, Any] = {name: getattr(self, name)[index] for name in self._given()}
+        changed = {name: value if callable(value) else value[index] for name, value in self._given().items()}
         if self.parameters is not None and self.parameters.ndim > 1:
             changed["parameters"] = self.parameters[index]
         return replace(self, **changed)
@@ -183,44 +191,35 @@ class Trajectory:
         for index in np.ndindex(self.shape):
             yield self.run(*index)
 
-    def _given(self) -> list[str]:
-        return [name for name in SAMPLED if getattr(self, name) is not None]
+    def _given(self) -> dict[str, Any]:
+        """Return the arrays that the run has by name; those that nobody has read yet as their source."""
+        return {name: value for name in SAMPLED if (value := vars(self)[name]) is not None}
 
-    def _with_samples(self, t: Numbers, select) -> Trajectory:
-        changed = {name: select(getattr(self, name), SAMPLED[name]) for name in self._given()}
-        return replace(self, t=t, **changed)
+    def _sliced(self, key: slice) -> Trajectory:
+        changed = {
+            name: value if callable(value) else value[(..., key, *(slice(None),) * SAMPLED[name])]
+            for name, value in self._given().items()
+        }
+        if self.reference is not None:
+            changed["reference"] = self.reference[key]
+        return replace(self, t=self.t[key], **changed)
 
     def save(self, path: str | Path, *, columns: Sequence[str] = ()) -> Path:
         """Write a .csv, .npz, .parquet or .zarr file, with further columns if any are named; return its path."""
-        from .files import save
-
         return save(self, path, columns=columns)
 
-    # What people look at is a layer above this one, so that it is looked up by name when it is asked for.
-
     def plot(self, columns: Sequence[str] | str | None = None, path: str | Path | None = None, **options):
-        """Draw columns over time, a panel a coordinate; see `kinetree.view.trajectory_plots.plot`."""
-        return importlib.import_module("kinetree.view.trajectory_plots").plot(self, columns, path, **options)
+        """Draw columns over time, one panel per coordinate; see `kinetree.view.trajectory_plots.plot`."""
+        return picture("plot")(self, columns, path, **options)
 
     def portraits(self, path: str | Path | None = None, **options):
         """Draw speeds over coordinates; see `kinetree.view.trajectory_plots.portraits`."""
-        return importlib.import_module("kinetree.view.trajectory_plots").portraits(self, path, **options)
+        return picture("portraits")(self, path, **options)
 
     def animate(self, path: str | Path = "run.gif", **options) -> Path:
         """Write a moving picture, .gif or .mp4; see `kinetree.view.animation.animate`."""
-        return importlib.import_module("kinetree.view.animation").animate(self, path, **options)
+        return picture("animate")(self, path, **options)
 
     def replay(self, path: str | Path = "run.html", **options) -> Path:
         """Write a web page that replays the run in 3D; see `kinetree.view.replay.replay`."""
-        return importlib.import_module("kinetree.view.replay").replay(self, path, **options)
-
-
-def _array(name: str, values: Any, shape: tuple[int, ...] | None = None) -> Numbers:
-    try:
-        array = np.asarray(values, dtype=np.float64).view()
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is not an array of real numbers") from None
-    if shape is not None and array.shape != shape:
-        raise InputError(f"{name} has shape {array.shape}; expected {shape}")
-    array.flags.writeable = False
-    return array
+        return picture("replay")(self, path, **options)

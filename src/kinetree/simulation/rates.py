@@ -44,6 +44,7 @@ class Instant:
         """Hold the state; nothing acts yet."""
         self.mechanism, self.t, self.q, self.qd = mechanism, t, list(q), list(qd)
         self.tau: list[Any] = [0.0] * mechanism.nv
+        self.control: list[Any] = [0.0] * mechanism.nv  # the share of control in tau
         self._parameters = parameters
         self._wrenches: dict[str, Wrench] = {}
 
@@ -144,12 +145,22 @@ def loads(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controlle
 
     tau are the joint torques of control and forces together, wrenches those on the bodies, [nb, 6] in their frames.
     """
+    return loads_and_drives(mechanism, forces, control)[0]
+
+
+def loads_and_drives(
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None
+) -> tuple[Program, Program | None]:
+    """Return the Program of `loads`, and that of the torques of control alone; None without control."""
     trace = Trace()
     inputs = _inputs(mechanism)
     now = _acted_on(mechanism, trace, inputs, forces, control)
     nv, nb = mechanism.nv, len(mechanism.bodies)
     outputs = (Array("tau", (nv,)), Array("qdd", (nv,)), Array("wrenches", (nb, 6)))
-    return Program.of_trace("loads", inputs, outputs, trace, [now.tau, now.accelerations(), now.wrenches()])
+    acting = Program.of_trace("loads", inputs, outputs, trace, [now.tau, now.accelerations(), now.wrenches()])
+    if control is None:
+        return acting, None
+    return acting, Program.of_trace("drives", inputs, (Array("control", (nv,)),), trace, [now.control])
 
 
 def _inputs(mechanism: Mechanism) -> list[Array]:
@@ -170,6 +181,7 @@ def _acted_on(mechanism, trace: Trace, inputs: list[Array], forces, control, loo
         torque = list(control.torque(now))
         if len(torque) != mechanism.nv:
             raise InputError(f"the controller gave {len(torque)} torques; expected {mechanism.nv}")
+        now.control = torque
         now.tau = [a + b for a, b in zip(now.tau, torque, strict=True)]
     for force in forces:
         force.apply(now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, KinetreeError
 from ...system import System
@@ -33,8 +33,8 @@ def save(run: Trajectory, path: str | Path, *, columns: Sequence[str] = ()) -> P
     return path
 
 
-def read_trajectory(path: str | Path, *, system: System | None = None) -> Trajectory:
-    """Read a run that `save` wrote, with the System of the mechanism inside, or with `system` where it is the same."""
+def read_fields(path: str | Path, system: System | None = None) -> dict[str, Any]:
+    """Return the fields of a run that `save` wrote, with a System; see `read_trajectory`."""
     path = Path(path)
     read = _format(path).read
     if not path.exists():
@@ -58,4 +58,4 @@ def _endings() -> str:
     return ", ".join(list(FORMATS)[:-1]) + f" or {list(FORMATS)[-1]}"
 
 
-__all__ = ["FORMATS", "read_trajectory", "save"]
+__all__ = ["FORMATS", "read_fields", "save"]

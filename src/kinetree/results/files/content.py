@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,10 @@ from numpy.typing import NDArray
 from ...errors import InputError, unknown_name
 from ...formats.toml import read_toml_text
 from ...formats.toml_writer import write_toml
+from ...simulation.acting import zeros
 from ...system import System
+from ...version import VERSION as PACKAGE_VERSION
+from ..recorded import is_zeros
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -26,7 +28,13 @@ Numbers = NDArray[np.floating]
 
 FORMAT = "kinetree trajectory"
 VERSION = 1
-STORED = {"torque": "tau", "accelerations": "qdd", "wrenches": "wrenches"}
+STORED = {
+    "torque": "tau",
+    "control": "control",
+    "accelerations": "qdd",
+    "wrenches": "wrenches",
+    "reference": "reference",
+}
 """Fields that may be absent, and the columns that they are stored as."""
 
 
@@ -41,7 +49,9 @@ class Content:
 def pack(run: Trajectory, extra: Sequence[str] = ()) -> Content:
     """Return what to write of a run: its states and what acted, further columns, and the mechanism itself."""
     known = {column.name: column for column in run.columns}
-    given = [column for field, column in STORED.items() if getattr(run, field) is not None]
+    held = {column: values for field, column in STORED.items() if (values := getattr(run, field)) is not None}
+    zero = [column for column, values in held.items() if is_zeros(values)]  # gigabytes of nothing, for large batches
+    given = [column for column in held if column not in zero]
     names = ["t", "q", "qd", *given]
     for name in extra:
         if name not in known:
@@ -63,6 +73,7 @@ def pack(run: Trajectory, extra: Sequence[str] = ()) -> Content:
         "mechanism": {"name": mechanism.name, "hash": mechanism.hash, "toml": write_toml(mechanism)},
         "batch": list(run.shape),
         "given": given,
+        "zero": zero,
         "method": run.method,
         "options": dict(run.options),
         "status": run.status,
@@ -75,14 +86,11 @@ def pack(run: Trajectory, extra: Sequence[str] = ()) -> Content:
 
 
 def _versions() -> dict[str, str]:
-    root = sys.modules[__name__.partition(".")[0]]  # imported by now; to import it here would lead up the layers
-    return {"kinetree": root.__version__, "numpy": np.__version__, "python": platform.python_version()}
+    return {"kinetree": PACKAGE_VERSION, "numpy": np.__version__, "python": platform.python_version()}
 
 
-def unpack(content: Content, path: Path, system: System | None) -> Trajectory:
-    """Return the run in a file's content, or raise InputError where it is not what was written."""
-    from ..trajectory import Trajectory
-
+def unpack(content: Content, path: Path, system: System | None) -> dict[str, Any]:
+    """Return the fields of the run in a file's content, or raise InputError where it is not what was written."""
     about, arrays = content.about, content.arrays
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise InputError(f"{path}: is no trajectory; give a file that a run's save(...) wrote")
@@ -92,17 +100,16 @@ def unpack(content: Content, path: Path, system: System | None) -> Trajectory:
         )
     if about.get("digest") != _digest(about, arrays):
         raise InputError(f"{path}: is damaged: its content does not have the digest that it was written with")
-    sampled = {name: arrays[name] for name in ("t", "q", "qd")}
-    sampled |= {field: arrays[column] for field, column in STORED.items() if column in about["given"]}
-    return Trajectory(
-        _system(about["mechanism"], path, system),
-        **sampled,
-        parameters=arrays.get("parameters"),
-        method=about["method"],
-        options=about["options"],
-        status=about["status"],
-        evaluations=about["evaluations"],
-    )
+    own = _system(about["mechanism"], path, system)
+    fields: dict[str, Any] = {name: arrays[name] for name in ("t", "q", "qd")}
+    fields |= {field: arrays[column] for field, column in STORED.items() if column in about["given"]}
+    sizes = {"wrenches": (len(own.bodies), 6), "reference": (own.nq,)}
+    for field, column in STORED.items():
+        if column in about.get("zero", ()):  # files of earlier versions have all zeros written out
+            lead = arrays["t"].shape if field == "reference" else arrays["q"].shape[:-1]
+            fields[field] = zeros((*lead, *sizes.get(field, (own.nv,))))
+    kept = ("method", "options", "status", "evaluations")
+    return fields | {"system": own, "parameters": arrays.get("parameters")} | {name: about[name] for name in kept}
 
 
 def _system(stored: dict[str, str], path: Path, system: System | None) -> System:

@@ -12,6 +12,10 @@ from .content import Content
 Numbers = NDArray[np.floating]
 
 
+SHARED = ("t", "reference")
+"""Arrays with a row for each sample that all runs of a batch share."""
+
+
 def headings(content: Content) -> list[str]:
     """Return the columns' names with their units; the number of the run comes first in a batch."""
     named = [
@@ -31,8 +35,8 @@ def to_table(content: Content) -> Numbers:
     for name, array in content.arrays.items():
         if name == "parameters":
             array = np.broadcast_to(np.expand_dims(array, -2), (*batch, nt, array.shape[-1]))
-        elif name == "t":
-            array = np.broadcast_to(array, (*batch, nt))
+        elif name in SHARED:
+            array = np.broadcast_to(array, (*batch, *array.shape))
         width = prod(array.shape[len(batch) + 1 :])
         blocks.append(array.reshape(rows[0] * nt, width))
     return np.concatenate(blocks, axis=1)
@@ -47,8 +51,8 @@ def from_table(about: dict, table: Numbers) -> Content:
         shape, width = tuple(entry["shape"]), len(entry["labels"])
         block = table[:, at : at + width]
         at += width
-        if entry["name"] == "t":
-            arrays["t"] = block[:nt, 0]
+        if entry["name"] in SHARED:
+            arrays[entry["name"]] = block[:nt].reshape(shape)
         elif entry["name"] == "parameters":
             arrays["parameters"] = block.reshape(*batch, nt, width)[..., 0, :][(0,) * (len(batch) + 1 - len(shape))]
         else:

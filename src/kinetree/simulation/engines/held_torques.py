@@ -10,8 +10,8 @@ import numpy as np
 
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Op
-from ...compiler.runtime.native import native
 from ...model.mechanism import Mechanism
+from ..acting import Acting
 from ..events import Onward
 from ..rates import Force, Instant, loads
 from .runs import Run
@@ -65,11 +65,9 @@ def held(make: Callable[..., Program], mechanism: Mechanism, forces: Sequence[Fo
     return replace(program, inputs=inputs, ops=tuple(map(moved, program.ops)))
 
 
-def held_loads(mechanism: Mechanism, forces: Sequence[Force], parameters: np.ndarray | None, done: HeldRun):
-    """Return tau, qdd and wrenches at the samples of a run with held torques."""
-    more = joined(None if parameters is None else parameters[..., None, :], done.torque)
-    with np.errstate(all="ignore"):
-        return native(held(loads, mechanism, forces))(done.run.t[:, None], done.run.q, done.run.qd, more)
+def held_loads(mechanism: Mechanism, forces: Sequence[Force], done: HeldRun) -> dict[str, Any]:
+    """Return what acted in a run with held torques: fields of its Trajectory."""
+    return Acting(held(loads, mechanism, forces), held=True).fields() | {"control": done.torque}
 
 
 def blank_run(start: tuple[np.ndarray, np.ndarray], times: np.ndarray) -> Run:

@@ -17,9 +17,10 @@ from ...compiler.runtime.function import Function
 from ...compiler.runtime.native import native
 from ...errors import InputError
 from ...model.mechanism import Mechanism
+from ..acting import zeros
 from ..control.sampled import Law
 from ..forces.joint_law import joint_law
-from ..rates import Controller, Force, loads
+from ..rates import Controller, Force, loads_and_drives
 from ..stabilization import Closer, Projection
 from .held_torques import blank_run
 from .runs import LOST, OPEN, Run, Settings
@@ -61,7 +62,10 @@ class March:
                 f"{who} cannot act on {mechanism.name!r}, which has {len(mechanism.bodies)} bodies: only "
                 "springs, dampers and friction of joints act, and control by a PythonControl without a rate"
             )
-        self._others = native(loads(mechanism, others, traced)) if others or traced is not None else None
+        self._others = self._drives = None
+        if others or traced is not None:
+            program, self._drives = loads_and_drives(mechanism, others, traced)
+            self._others = native(program)
         self._flat = mechanism.nq == mechanism.nv
         self._quaternions = np.array(quaternion_places(mechanism), dtype=int)[:, None] + np.arange(4)
         self._closer = Closer(mechanism, function) if mechanism.closures else None
@@ -114,20 +118,27 @@ class March:
             if not np.any(good):
                 break
 
-    def acting(self, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None) -> tuple[Numbers, ...]:
-        """Return tau, qdd and wrenches at the samples of a run, [..., nt, .]."""
+    def acting(self, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None) -> dict[str, Any]:
+        """Return what acted at the samples of a run, [..., nt, .]: fields of its Trajectory."""
         more = () if parameters is None else (parameters[..., None, :],)
         with np.errstate(all="ignore"):  # runs that failed are NaN from then on
             tau = joint_law(self.mechanism, self._forces, *more)[0].torque(q, qd)
+        control = zeros(qd.shape)
         if self._asked is not None:
+            control = np.full(qd.shape, np.nan)
             for k in np.flatnonzero(np.isfinite(q).all(axis=-1).reshape(-1, len(t)).any(axis=0)):
-                tau[..., k, :] += self._asked.ask(float(t[k]), q[..., k, :], qd[..., k, :])
+                control[..., k, :] = self._asked.ask(float(t[k]), q[..., k, :], qd[..., k, :])
+            tau = tau + control
         if self._others is None:
-            none = np.broadcast_to(0.0, (*q.shape[:-1], len(self.mechanism.bodies), 6))  # takes no memory
-            return tau, self._call("forward_dynamics", q, qd, tau, *more), none
-        extra, _, wrenches = self._others(t[:, None], q, qd, *more)
-        tau = tau + extra
-        return tau, self._call("forward_dynamics", q, qd, tau, wrenches, *more, wrenches=True), wrenches
+            wrenches = zeros((*q.shape[:-1], len(self.mechanism.bodies), 6))
+            qdd = self._call("forward_dynamics", q, qd, tau, *more)
+        else:
+            with np.errstate(all="ignore"):
+                extra, _, wrenches = self._others(t[:, None], q, qd, *more)
+                control = control if self._drives is None else native(self._drives)(t[:, None], q, qd, *more)
+            tau = tau + extra
+            qdd = self._call("forward_dynamics", q, qd, tau, wrenches, *more, wrenches=True)
+        return {"torque": tau, "control": control, "accelerations": qdd, "wrenches": wrenches}
 
     def _call(self, name: str, *arguments: Numbers, wrenches: bool = False) -> Numbers:
         key = name, wrenches

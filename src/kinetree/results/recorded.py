@@ -1,0 +1,59 @@
+"""Arrays of a run that are given, or computed from its states when they are first read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+
+Numbers = NDArray[np.floating]
+Source = Callable[[str, Any], Numbers]
+"""Returns the array of a field, by its name, for any part of the run that it was made for."""
+
+
+class Recorded:
+    """A field of a Trajectory that holds an array, None, or the Source of an array.
+
+    Batches of runs are large: what follows from the states takes no memory until it is read.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, run: None, owner: type) -> None: ...
+    @overload
+    def __get__(self, run: object, owner: type) -> Numbers | None: ...
+    def __get__(self, run, owner):
+        """Return the array, computed at the first reading; None, the default of the field, for the class."""
+        if run is None:
+            return None
+        value = vars(run)[self._name]
+        if callable(value):
+            value = vars(run)[self._name] = array(self._name, value(self._name, run))
+        return value
+
+    def __set__(self, run: object, value: ArrayLike | Source | None) -> None:
+        """Keep an array or a Source."""
+        vars(run)[self._name] = value
+
+
+def array(name: str, values: Any, shape: tuple[int, ...] | None = None) -> Numbers:
+    """Return real numbers as a view that cannot be written to, or raise InputError."""
+    try:
+        found = np.asarray(values, dtype=np.float64).view()
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not an array of real numbers") from None
+    if shape is not None and found.shape != shape:
+        raise InputError(f"{name} has shape {found.shape}; expected {shape}")
+    found.flags.writeable = False
+    return found
+
+
+def is_zeros(values: Numbers) -> bool:
+    """Tell whether an array is one zero repeated, without reading its entries."""
+    return values.size > 0 and not any(values.strides) and not values.flat[0]

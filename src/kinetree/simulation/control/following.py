@@ -1,0 +1,39 @@
+"""The reference that a controller follows, at given times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...model.axes import axis_names
+from ...model.mechanism import Mechanism
+from ..references import sampled
+from .controllers import Saturated, Sum
+from .sampled import Sampled
+
+
+def followed(mechanism: Mechanism, control: Any, times: np.ndarray) -> np.ndarray | None:
+    """Return the reference of a controller [nt, nq], NaN where a joint is not driven; None without a reference."""
+    leading = next((c for c in _parts(control) if hasattr(c, "reference")), None)
+    if leading is None:
+        return None
+    try:
+        wanted = sampled(leading.reference, times)[0]
+    except Exception:  # a function of a user that takes traced scalars only: the run is not worse for it
+        return None
+    joints = getattr(leading, "joints", None)
+    if joints is None:
+        return wanted if wanted.shape[-1] == mechanism.nq else None
+    names = [joint for joint, _, _ in axis_names(mechanism, 0)]
+    places = [k for joint in joints for k, name in enumerate(names) if name == joint]
+    out = np.full((len(times), mechanism.nq), np.nan)
+    out[:, places] = wanted
+    return out
+
+
+def _parts(control: Any) -> list[Any]:
+    """Return the controllers inside sums, limits and samplings."""
+    if isinstance(control, Sum):
+        return [part for c in control.controllers for part in _parts(c)]
+    return _parts(control.controller) if isinstance(control, Saturated | Sampled) else [control]

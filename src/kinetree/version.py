@@ -1,0 +1,3 @@
+"""The version of the package, for every layer to name."""
+
+VERSION = "0.1.0"

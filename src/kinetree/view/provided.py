@@ -1,0 +1,37 @@
+"""The pictures that runs have as methods; each module of the view layer is imported when its picture is first drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..pictures import provide
+
+
+def provide_pictures() -> None:
+    """Make the pictures of this layer available to the layers below it."""
+    provide(plot=_plot, portraits=_portraits, animate=_animate, replay=_replay)
+
+
+def _plot(*arguments: Any, **options: Any) -> Any:
+    from .trajectory_plots import plot
+
+    return plot(*arguments, **options)
+
+
+def _portraits(*arguments: Any, **options: Any) -> Any:
+    from .trajectory_plots import portraits
+
+    return portraits(*arguments, **options)
+
+
+def _animate(*arguments: Any, **options: Any) -> Path:
+    from .animation import animate
+
+    return animate(*arguments, **options)
+
+
+def _replay(*arguments: Any, **options: Any) -> Path:
+    from .replay import replay
+
+    return replay(*arguments, **options)
