@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 from ..algebra.definite import Definite
 from ..algebra.spatial import Wrench, power
 from . import forward
@@ -16,34 +18,62 @@ def forward_dynamics(tree, rate: float = 0.0):
     """
     if not tree.mechanism.closures:
         return forward.forward_dynamics(tree)
-    pulls = _dynamics(tree)
-    rates = [row.bias + 2.0 * rate * row.rate + rate * rate * row.residual for row in pulls.rows]
-    pulls.balance(rates)
-    return forward.accelerate(tree)
+    return accelerations(_dynamics(tree), rate)
 
 
 def multipliers(tree):
     """Return lambda of every equation, zero for those that the others imply.                    [Saha2013] (54)"""
-    pulls = _dynamics(tree)
-    return pulls.balance([row.bias for row in pulls.rows])
+    return forces(_dynamics(tree))
 
 
 def closing_step(tree, locked=frozenset()):
-    """Return the dq that closes the loops to first order, the least one as the masses weigh it.
+    """Return the step dq that closes the loops to first order, the smallest in the kinetic-energy norm.
 
     dq = -I^-1 J^T (J I^-1 J^T)^-1 residual: Newton's method. Degrees of freedom that are locked, by label, stay.
     """
-    pulls = at_rest(tree, locked)
-    pulls.balance([row.residual for row in pulls.rows])
-    return forward.accelerate(tree)
+    return step(at_rest(tree, locked))
 
 
 def closing_speed(tree, locked=frozenset()):
-    """Return the speeds with J qd = 0 nearest to qd in kinetic energy: those after an impact of the loops."""
-    pulls = at_rest(tree, locked)
+    """Return the velocities with J qd = 0 nearest to qd in kinetic energy: those after an impact of the loops."""
+    return velocities(at_rest(tree, locked), tree.joints("qd"))
+
+
+class Loaded(Protocol):
+    """A tree at one state with the multipliers of its loops, however these are found."""
+
+    rows: list[Row]
+
+    def balance(self, rates: list) -> Any:
+        """Return the multipliers with J qdd = -rates, and let them act."""
+        ...
+
+    def accelerate(self) -> Any:
+        """Return the accelerations under all that acts."""
+        ...
+
+
+def accelerations(pulls: Loaded, rate: float = 0.0):
+    """Return qdd with J qdd + dJ/dt qd + 2 a J qd + a^2 residual = 0, with Baumgarte's rate a.   [Saha2013] (53)"""
+    pulls.balance([row.bias + 2.0 * rate * row.rate + rate * rate * row.residual for row in pulls.rows])
+    return pulls.accelerate()
+
+
+def forces(pulls: Loaded):
+    """Return the multipliers that keep the loops closed."""
+    return pulls.balance([row.bias for row in pulls.rows])
+
+
+def step(pulls: Loaded):
+    """Return the step dq that closes the loops to first order, of a tree at rest."""
+    pulls.balance([row.residual for row in pulls.rows])
+    return pulls.accelerate()
+
+
+def velocities(pulls: Loaded, qd):
+    """Return the velocities with J qd = 0 nearest to qd in kinetic energy, of a tree at rest."""
     pulls.balance([row.rate for row in pulls.rows])
-    change = forward.accelerate(tree)
-    return [v + dv for v, dv in zip(tree.joints("qd"), change, strict=True)]
+    return [v + dv for v, dv in zip(qd, pulls.accelerate(), strict=True)]
 
 
 class Pulls:
@@ -97,6 +127,10 @@ class Pulls:
             self._apply(change)
             total = [x + change.get(k, 0.0) for k, x in enumerate(total)]
         return total
+
+    def accelerate(self) -> list:
+        """Return the accelerations of the tree."""
+        return forward.accelerate(self.tree)
 
     def _wanted(self, rates: list) -> list:
         """Return -(rates + J qdd) with the torques that the pivots have."""

@@ -26,17 +26,14 @@ class Row:
     torques: dict[int, Any] = field(default_factory=dict)
 
 
+End = tuple[Pose, Twist, TwistRate]
+"""Pose, twist and twist rate with qdd = 0 of a loop's frame, seen from a body that moves with neither end."""
+
+
 def rows(tree) -> list[Row]:
     """Return the equations of all loops, then those of the couplings."""
-    out = [row for loop in tree.loops for row in _of_loop(loop)]
-    for coupling in tree.couplings:
-        residual, rate = -coupling.offset, 0.0
-        torques: dict[int, Any] = {}
-        for i, ratio in coupling.terms:
-            residual, rate = residual + ratio * i.q[0], rate + ratio * i.qd[0]
-            torques[i.labels[0]] = torques.get(i.labels[0], 0.0) + ratio
-        out.append(Row(residual, rate, 0.0, torques=torques))
-    return out
+    out = [row for loop in tree.loops for row in of_loop(loop, _end(loop.chain_a, loop.a), _end(loop.chain_b, loop.b))]
+    return out + [of_coupling(coupling) for coupling in tree.couplings]
 
 
 def closure_residual(tree):
@@ -66,14 +63,14 @@ def closure_jacobian(tree):
     return out
 
 
-def _of_loop(loop) -> list[Row]:
-    """Return the equations of a loop.
+def of_loop(loop, end_a: End, end_b: End) -> list[Row]:
+    """Return the equations of a loop, on scalars of any kind.
 
     The two ends move as if the last body that both have in common stood still: only that enters their relative motion.
     With [w; v] the twist of frame b relative to frame a, in a's axes, at b's origin, the rate of an equation is
     n . w + f . v, and its bias that of the rates that are left with qdd = 0.
     """
-    (Ta, ta, da), (Tb, tb, db) = _end(loop.chain_a, loop.a), _end(loop.chain_b, loop.b)
+    (Ta, ta, da), (Tb, tb, db) = end_a, end_b
     back = transpose(Ta.R)
     r, R = times(back, sub(Tb.r, Ta.r)), matmul(back, Tb.R)
     w = sub(times(R, tb.w), ta.w)
@@ -92,11 +89,26 @@ def _of_loop(loop) -> list[Row]:
     return out
 
 
-def _end(chain: list, frame) -> tuple[Pose, Twist, TwistRate]:
-    """Return pose, twist and twist rate (with qdd = 0) of a frame in the body that the chain starts from."""
+def of_coupling(coupling) -> Row:
+    """Return the equation of a coupling: the sum of ratio q is the offset."""
+    residual, rate = -coupling.offset, 0.0
+    torques: dict[int, Any] = {}
+    for i, ratio in coupling.terms:
+        residual, rate = residual + ratio * i.q[0], rate + ratio * i.qd[0]
+        torques[i.labels[0]] = torques.get(i.labels[0], 0.0) + ratio
+    return Row(residual, rate, 0.0, torques=torques)
+
+
+def _end(chain: list, frame) -> End:
+    """Return the motion of a frame in the body that the chain starts from."""
     T, t, dt = Pose(), Twist(), TwistRate()
     for i in chain:
         T = T @ i.A
         t = i.A @ t + i.P @ i.qd
         dt = i.A @ dt + i.P.bias(t, i.qd)
+    return fixed_to(frame, T, t, dt)
+
+
+def fixed_to(frame, T: Pose, t: Twist, dt: TwistRate) -> End:
+    """Return the motion of a frame that is fixed to a body with pose T, twist t and twist rate dt."""
     return T.then(frame.R, frame.r), frame.A @ t, frame.A @ dt

@@ -149,6 +149,16 @@ class FrameRecord:
         self.A = Propagation(self.r, constant(self.R))
 
 
+def loop_frames(loop, record_a: Any, record_b: Any) -> tuple[FrameRecord, FrameRecord]:
+    """Return the frames of a loop, whose numbers are scalars already, with z along the loop's axis."""
+    axes = loop_kinds.frame(loop)
+    a, b = (
+        FrameRecord(Frame(loop.name, body, Placement(p.translation, matmul(p.rotation, axes))), record)
+        for body, p, record in ((loop.body_a, loop.placement_a, record_a), (loop.body_b, loop.placement_b, record_b))
+    )
+    return a, b
+
+
 class LoopRecord:
     """A loop: its two frames, and the bodies between each and the nearest body that carries both, outward."""
 
@@ -161,9 +171,11 @@ class LoopRecord:
 class CouplingRecord:
     """A coupling: (record, ratio) of each joint in sum of ratio q = offset."""
 
-    def __init__(self, coupling, terms: list) -> None:
-        """Hold the parts."""
-        self.name, self.offset, self.terms = coupling.name, coupling.offset, terms
+    def __init__(self, coupling, by_joint: Mapping[str, Any]) -> None:
+        """Find the records of the joints by name."""
+        self.name, self.offset = coupling.name, coupling.offset
+        ratios = ((coupling.joint, 1.0), *((name, -ratio) for name, ratio in coupling.terms))
+        self.terms = [(by_joint[name], ratio) for name, ratio in ratios]
 
 
 class Tree:
@@ -250,14 +262,7 @@ class Tree:
         out = []
         for loop in self.mechanism.loops:
             plain = resolved(loop, self._values)
-            axes = loop_kinds.frame(plain)
-            a, b = (
-                FrameRecord(Frame(loop.name, body, Placement(p.translation, matmul(p.rotation, axes))), record)
-                for body, p, record in (
-                    (loop.body_a, plain.placement_a, self._record(loop.body_a)),
-                    (loop.body_b, plain.placement_b, self._record(loop.body_b)),
-                )
-            )
+            a, b = loop_frames(plain, self._record(loop.body_a), self._record(loop.body_b))
             to_a, to_b = self.chain(a).records, self.chain(b).records
             shared = sum(x is y for x, y in zip(to_a, to_b, strict=False))
             out.append(LoopRecord(plain, a, b, to_a[shared:], to_b[shared:]))
@@ -270,8 +275,7 @@ class Tree:
         out = []
         for coupling in self.mechanism.couplings:
             plain = resolved(coupling, self._values)
-            terms = [(by_joint[plain.joint], 1.0), *((by_joint[name], -ratio) for name, ratio in plain.terms)]
-            out.append(CouplingRecord(plain, terms))
+            out.append(CouplingRecord(plain, by_joint))
         return out
 
     def joints(self, name: str) -> list:

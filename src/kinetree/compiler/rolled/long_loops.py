@@ -1,54 +1,71 @@
 """Loops of long mechanisms: the equations of a few loops around rolled sweeps, solved densely in NumPy.
 
-A row of J is what the joints feel of a unit multiplier's wrenches: inverse dynamics at rest without gravity. I^-1 J^T
-is forward dynamics under these rows. All rows are one batch: O(n) for each equation, and no code that grows with n.
+The equations are those of dynamics/closure.py and dynamics/closed.py, on the numbers of one state. Rolled sweeps give
+the motion of the bodies that carry the ends of loops. A row of J consists of the joint torques of a unit multiplier's
+wrenches: inverse dynamics at rest without gravity. I^-1 J^T is forward dynamics under these rows. All rows are one
+batch: O(n) for each equation, and no code that grows with n.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ... import joints as joint_kinds
-from ... import loops as loop_kinds
+from ...algebra.poses import Pose
+from ...algebra.rotations import ONE, Rotation
+from ...algebra.spatial import Twist, TwistRate
+from ...dynamics import closed
+from ...dynamics.closure import End, Row, fixed_to, of_coupling, of_loop
 from ...errors import InputError
 from ...model.mechanism import Mechanism, resolved
-from ...model.parts import GROUND, Placement
+from ...model.parts import GROUND
 from ..lower.loop_pattern import DEPENDENT
+from ..lower.sweeps import CouplingRecord, FrameRecord, LoopRecord, loop_frames
+from ..lower.working_frames import WorkingFrame
 from ..runtime.batches import spread
 
 Numbers = np.ndarray
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The equations at one state: residual, dJ/dt qd, and J [nc, nv]."""
+class BodyEnd:
+    """The body that carries an end of a loop, by its number (-1: the ground), in its own frame."""
 
-    residual: Numbers
-    bias: Numbers
-    J: Numbers
+    body: int
+    frame: WorkingFrame = WorkingFrame()  # noqa: RUF009 (frozen)
+    to_work: Rotation = ONE
 
 
 @dataclass(frozen=True)
-class End:
-    """A loop's frame on a body (-1: the ground): its place r and axes R there."""
+class JointEnd:
+    """The coordinate and velocity of a coupled joint, and the number of its degree of freedom."""
 
-    body: int
-    r: Numbers
-    R: Numbers
+    q: tuple[float]
+    qd: tuple[float]
+    labels: tuple[int]
 
-    def seen(self, poses: Numbers, twists: Numbers, rates: Numbers) -> tuple[Numbers, ...]:
-        """Return origin and axes in the ground's frame, with w, v, dw and dv of the origin in the ground's axes."""
-        if self.body < 0:
-            return self.r, self.R, *np.zeros((4, 3))
-        T, (w, v), (dw, dv) = poses[self.body], np.split(twists[self.body], 2), np.split(rates[self.body], 2)
-        whirl, turn = _skew(w), T[:3, :3]
-        moved = (w, v + whirl @ self.r, dw, dv + _skew(dw) @ self.r + whirl @ (whirl @ self.r))
-        return T[:3, 3] + turn @ self.r, turn @ self.R, *(turn @ x for x in moved)
+
+class DensePulls:
+    """The multipliers of one state: X = I^-1 J^T has a row for each equation, what it adds to the accelerations."""
+
+    def __init__(self, rows: list[Row], J: Numbers, X: Numbers, free: Numbers) -> None:
+        """Start with the accelerations `free` that the tree has without multipliers."""
+        self.rows, self.J, self.X, self.qdd = rows, J, X, free
+
+    def balance(self, rates: Sequence[float]) -> Numbers:
+        """Return the multipliers with J qdd = -rates, the smallest where equations depend on each other."""
+        found = -_solve(self.J @ self.X.T, self.J @ self.qdd + np.array(rates, dtype=float))
+        self.qdd = self.qdd + found @ self.X
+        return found
+
+    def accelerate(self) -> Numbers:
+        """Return the accelerations."""
+        return self.qdd
 
 
 class LongLoops:
@@ -60,18 +77,17 @@ class LongLoops:
     def __init__(self, mechanism: Mechanism, make: Callable[[Mechanism, str, bool], Callable]) -> None:
         """Compile the sweeps that the equations need."""
         self.mechanism = mechanism
-        self._loops = resolved(mechanism.loops, mechanism.values())
+        loops = resolved(mechanism.loops, mechanism.values())
         self._couplings = resolved(mechanism.couplings, mechanism.values())
         unknown = mechanism.values([math.nan] * len(mechanism.free_parameters))
-        if resolved((mechanism.loops, mechanism.couplings), unknown) != (self._loops, self._couplings):
+        if resolved((mechanism.loops, mechanism.couplings), unknown) != (loops, self._couplings):
             raise InputError(
                 f"loops of {mechanism.name!r} have free parameters, which rolled code takes as constants; "
                 "fix them with system.fixed(parameters), or use lowering='unrolled'"
             )
         index = {GROUND: -1} | {b.name: k for k, b in enumerate(mechanism.bodies)}
-        self._ends = [
-            tuple(_end(index[body], p, axes) for body, p in ((x.body_a, x.placement_a), (x.body_b, x.placement_b)))
-            for x, axes in ((x, np.array(loop_kinds.frame(x), dtype=float)) for x in self._loops)
+        self._loops = [
+            LoopRecord(x, *loop_frames(x, BodyEnd(index[x.body_a]), BodyEnd(index[x.body_b])), [], []) for x in loops
         ]
         tree = replace(mechanism, loops=(), couplings=())
         floating = replace(tree, gravity=(0.0, 0.0, 0.0))
@@ -83,120 +99,96 @@ class LongLoops:
             self._at[joint.name] = q, v
             q, v = q + joint_kinds.kind(joint.kind).NQ, v + joint_kinds.kind(joint.kind).NV
 
-    def rows(self, q: Numbers, qd: Numbers, more: tuple, *, jacobian: bool = True) -> Rows:
-        """Return the equations of all loops, then those of the couplings: dynamics/closure.py, in the ground's axes."""
-        poses, twists, rates = (f(*args, *more) for f, args in zip(self._kinematics, self._states(q, qd), strict=True))
-        residual, bias, pulls = [], [], []
-        for loop, (a, b) in zip(self._loops, self._ends, strict=True):
-            oa, Ra, wa, va, dwa, dva = a.seen(poses, twists, rates)
-            ob, Rb, wb, vb, dwb, dvb = b.seen(poses, twists, rates)
-            arm, whirl = ob - oa, _skew(wa)
-            w, v = wb - wa, vb - va - whirl @ arm
-            dw = dwb - dwa - whirl @ w
-            dv = dvb - dva - _skew(dwa) @ arm - whirl @ (whirl @ arm + 2 * v)
-            r, R = _plain(Ra.T @ arm), tuple(map(_plain, Ra.T @ Rb))
-            for e in loop_kinds.equations(loop, r, R, _plain(Ra.T @ w), _plain(Ra.T @ v)):
-                n, f, dn, df = (Ra @ np.array(x, dtype=float) for x in (e.n, e.f, e.dn, e.df))
-                residual.append(e.residual)
-                bias.append(n @ dw + f @ dv + dn @ w + df @ v)
-                pulls.append(((a.body, -n, -f), (b.body, n, f), ob))
-        J = self._pulled(q, poses, pulls, more) if jacobian else np.zeros((len(pulls), self.mechanism.nv))
-        geared = [self._coupled(c, q) for c in self._couplings]
-        return Rows(
-            np.array([*residual, *(gap for gap, _ in geared)], dtype=float),
-            np.array([*bias, *(0.0 for _ in geared)], dtype=float),
-            np.vstack([J, *(row for _, row in geared)]),
-        )
-
-    def _states(self, q: Numbers, qd: Numbers) -> tuple:
-        return (q,), (q, qd), (q, qd, np.zeros_like(qd))
-
-    def _pulled(self, q: Numbers, poses: Numbers, pulls: list, more: tuple) -> Numbers:
-        """Return J: what the joints feel of each equation's wrenches at a point, in the ground's axes."""
-        wrenches = np.zeros((len(pulls), len(self.mechanism.bodies), 6))
-        for row, (*sides, point) in zip(wrenches, pulls, strict=True):
-            for body, n, f in sides:
-                if body >= 0:
-                    T = poses[body]
-                    moment = n + _skew(point - T[:3, 3]) @ f
-                    row[body] += np.concatenate([T[:3, :3].T @ moment, T[:3, :3].T @ f])
-        return -self._moments(q, wrenches, *more)
-
-    def _coupled(self, coupling: Any, q: Numbers) -> tuple[float, Numbers]:
-        """Return residual and row of a coupling."""
-        row, gap = np.zeros(self.mechanism.nv), -float(coupling.offset)
-        for name, ratio in ((coupling.joint, 1.0), *((n, -r) for n, r in coupling.terms)):
-            at_q, at_v = self._at[name]
-            row[at_v] += ratio
-            gap += float(ratio * q[at_q])
-        return gap, row
-
-    def closure_residual(self, q: Numbers, *more: Numbers) -> Numbers:
+    def closure_residual(self, q: Numbers, *more: Numbers) -> list[float]:
         """Return the residual."""
-        return self.rows(q, np.zeros(self.mechanism.nv), more, jacobian=False).residual
+        return [row.residual for row in self.rows(q, np.zeros(self.mechanism.nv), more)]
 
     def closure_jacobian(self, q: Numbers, *more: Numbers) -> Numbers:
         """Return J."""
-        return self.rows(q, np.zeros(self.mechanism.nv), more).J
+        return self.jacobian(self.rows(q, np.zeros(self.mechanism.nv), more), q, more)
 
-    def closure_bias(self, q: Numbers, qd: Numbers, *more: Numbers) -> Numbers:
+    def closure_bias(self, q: Numbers, qd: Numbers, *more: Numbers) -> list[float]:
         """Return dJ/dt qd."""
-        return self.rows(q, qd, more, jacobian=False).bias
+        return [row.bias for row in self.rows(q, qd, more)]
 
     def forward_dynamics(self, q: Numbers, qd: Numbers, tau: Numbers, *more: Numbers) -> Numbers:
         """Return the accelerations."""
         return self.implicit_dynamics(q, qd, tau, np.zeros_like(tau), *more)
 
     def implicit_dynamics(self, q: Numbers, qd: Numbers, tau: Numbers, added: Numbers, *more: Numbers) -> Numbers:
-        """Return the accelerations with inertias added."""
-        return self._driven(q, qd, tau, added, more)[0]
+        """Return the accelerations with inertias added to those of the drives."""
+        return closed.accelerations(self._driven(q, qd, tau, added, more))
 
     def multipliers(self, q: Numbers, qd: Numbers, tau: Numbers, *more: Numbers) -> Numbers:
-        """Return the multipliers, the least ones where equations depend on each other."""
-        return self._driven(q, qd, tau, np.zeros_like(tau), more)[1]
+        """Return the multipliers, the smallest where equations depend on each other."""
+        return closed.forces(self._driven(q, qd, tau, np.zeros_like(tau), more))
 
     def closing_step(self, q: Numbers, *more: Numbers) -> Numbers:
-        """Return the dq that closes the loops to first order."""
-        rows = self.rows(q, np.zeros(self.mechanism.nv), more)
-        X = self._responses(q, rows.J, 0.0, more)
-        return -X.T @ _solve(rows.J @ X.T, rows.residual)
+        """Return the step dq that closes the loops to first order."""
+        return closed.step(self._at_rest(q, np.zeros(self.mechanism.nv), more))
 
     def closing_speed(self, q: Numbers, qd: Numbers, *more: Numbers) -> Numbers:
-        """Return the nearest speeds that keep the loops closed."""
-        rows = self.rows(q, qd, more)
-        X = self._responses(q, rows.J, 0.0, more)
-        return qd - X.T @ _solve(rows.J @ X.T, rows.J @ qd)
+        """Return the nearest velocities that keep the loops closed."""
+        return np.array(closed.velocities(self._at_rest(q, qd, more), qd))
 
-    def _driven(self, q: Numbers, qd: Numbers, tau: Numbers, added: Numbers, more: tuple) -> tuple[Numbers, Numbers]:
+    def rows(self, q: Numbers, qd: Numbers, more: tuple) -> list[Row]:
+        """Return the equations of all loops, then those of the couplings."""
+        states = ((q,), (q, qd), (q, qd, np.zeros_like(qd)))
+        moves = [f(*state, *more) for f, state in zip(self._kinematics, states, strict=True)]
+        rows = [row for x in self._loops for row in of_loop(x, _motion(x.a, moves), _motion(x.b, moves))]
+        joints = {name: JointEnd((float(q[a]),), (float(qd[b]),), (b,)) for name, (a, b) in self._coupled().items()}
+        return rows + [of_coupling(CouplingRecord(x, joints)) for x in self._couplings]
+
+    def _coupled(self) -> dict[str, tuple[int, int]]:
+        """Return the first coordinate and degree of freedom of each joint that is coupled."""
+        names = {name for x in self._couplings for name in (x.joint, *(n for n, _ in x.terms))}
+        return {name: self._at[name] for name in names}
+
+    def jacobian(self, rows: Sequence[Row], q: Numbers, more: tuple) -> Numbers:
+        """Return J: the torques of the joints for a unit multiplier of each equation."""
+        J = np.zeros((len(rows), self.mechanism.nv))
+        pulled = [k for k, row in enumerate(rows) if row.wrenches]
+        wrenches = np.zeros((len(pulled), len(self.mechanism.bodies), 6))
+        for place, k in zip(wrenches, pulled, strict=True):
+            for _, end, w in rows[k].wrenches:
+                if end.body >= 0:
+                    place[end.body] += (*w.n, *w.f)
+        if pulled:
+            J[pulled] = -self._moments(q, wrenches, *more)
+        for k, row in enumerate(rows):
+            for label, torque in row.torques.items():
+                J[k, label] += torque
+        return J
+
+    def _driven(self, q: Numbers, qd: Numbers, tau: Numbers, added: Numbers, more: tuple) -> DensePulls:
         rows = self.rows(q, qd, more)
+        J = self.jacobian(rows, q, more)
         free = self._dynamics(q, qd, tau, added, *more)
-        X = self._responses(q, rows.J, added, more)
-        found = -_solve(rows.J @ X.T, rows.J @ free + rows.bias)
-        return free + found @ X, found
+        return DensePulls(rows, J, self._responses(q, J, added, more), free)
 
-    def _responses(self, q: Numbers, J: Numbers, added: Any, more: tuple) -> Numbers:
+    def _at_rest(self, q: Numbers, qd: Numbers, more: tuple) -> DensePulls:
+        rows, rest = self.rows(q, qd, more), np.zeros(self.mechanism.nv)
+        J = self.jacobian(rows, q, more)
+        return DensePulls(rows, J, self._responses(q, J, rest, more), rest)
+
+    def _responses(self, q: Numbers, J: Numbers, added: Numbers, more: tuple) -> Numbers:
         """Return I^-1 J^T, a row for each equation: what its torques add to the accelerations at rest."""
-        rest = np.zeros(self.mechanism.nv)
-        return self._response(q, rest, J, np.broadcast_to(added, rest.shape), *more)
+        return self._response(q, np.zeros(self.mechanism.nv), J, added, *more)
 
 
-def _end(body: int, placement: Placement, axes: Numbers) -> End:
-    """Return a loop's frame, turned so that z is the loop's axis."""
-    return End(body, np.array(placement.translation, dtype=float), np.array(placement.rotation, dtype=float) @ axes)
-
-
-def _plain(x: Numbers) -> tuple[float, ...]:
-    return tuple(x.tolist())
-
-
-def _skew(a: Numbers) -> Numbers:
-    """Return the matrix of a x."""
-    x, y, z = a
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+def _motion(frame: FrameRecord, moves: Sequence[Numbers]) -> End:
+    """Return the motion of a loop's frame, seen from the ground, from poses, twists and twist rates of all bodies."""
+    end: Any = frame.record
+    if end.body < 0:
+        return fixed_to(frame, Pose(), Twist(), TwistRate())
+    T, t, dt = (tuple(x[end.body].tolist()) for x in moves)
+    w, v = t[:3], t[3:]
+    pose = Pose(tuple(tuple(row[:3]) for row in T[:3]), tuple(row[3] for row in T[:3]))  # type: ignore[arg-type]
+    return fixed_to(frame, pose, Twist(w, v), TwistRate(w, dt[:3], dt[3:]))
 
 
 def _solve(S: Numbers, b: Numbers) -> Numbers:
-    """Return the least x with S x = b, rows scaled alike; singular directions of S are left out. NaN stays NaN."""
+    """Return the smallest x with S x = b, rows scaled alike; singular directions of S are left out. NaN stays NaN."""
     if not (np.isfinite(S).all() and np.isfinite(b).all()):  # which LAPACK refuses
         return np.full_like(b, np.nan)
     scale = 1.0 / np.sqrt(np.maximum(np.diag(S), DEPENDENT * np.diag(S).max(initial=1e-300)))
@@ -204,7 +196,7 @@ def _solve(S: Numbers, b: Numbers) -> Numbers:
 
 
 class LongFunction:
-    """What stands for the gufunc of a long closed mechanism: it broadcasts, one state after the other.
+    """A function of a long closed mechanism in the place of a gufunc: it broadcasts, one state after the other.
 
     `bad` counts, in its second entry, the calls with numbers that are not finite, as kernels do.
     """
