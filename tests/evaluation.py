@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.compiler.ir.operations import apply
 from kinetree.compiler.ir.program import Program
-from kinetree.compiler.ir.trace import Op
 from kinetree.compiler.lower.build import Request, build
 from kinetree.model import Mechanism
 
@@ -30,26 +30,9 @@ def compute(
     return program(mechanism, name, frame, axes, wrenches is not None).interpret(*arguments, *more)[0]
 
 
-OPERATIONS = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.DIV: lambda a, b: a / b,
-    Op.NEG: lambda a: -a,
-    Op.SQRT: lambda a: _function("sqrt", a),
-    Op.SIN: lambda a: _function("sin", a),
-    Op.COS: lambda a: _function("cos", a),
-}
-
-
-def _function(name: str, x):
-    """Apply a function: NumPy's, or the scalar's own."""
-    return getattr(x, name)() if hasattr(x, name) else getattr(np, name)(x)
-
-
 def evaluate(p: Program, *inputs) -> list[Any]:
     """Return the flat entries of a Program's output for inputs given as sequences of any scalars."""
-    return p.replay(inputs, lambda op, *x: OPERATIONS[op](*x))[0]
+    return p.replay(inputs, apply)[0]
 
 
 def derivative(p: Program, inputs, directions) -> np.ndarray:

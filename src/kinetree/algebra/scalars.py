@@ -47,10 +47,25 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
 
 
 def where(condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
-    """Return `yes` where the condition is not zero, else `no`; both are computed."""
+    """Return `yes` where the condition holds, else `no`; both are computed."""
     if isinstance(condition, bool | int | float):
         return yes if condition else no
     return condition.where(yes, no)
+
+
+def logical_and(a: Scalar, b: Scalar) -> Scalar:
+    """Return whether two conditions hold, each a bool or the result of a comparison."""
+    return a & b
+
+
+def logical_or(a: Scalar, b: Scalar) -> Scalar:
+    """Return whether one of two conditions holds, or both do."""
+    return a | b
+
+
+def logical_not(a: Scalar) -> Scalar:
+    """Return whether a condition does not hold."""
+    return not a if isinstance(a, bool) else ~a
 
 
 def snap(x: Scalar) -> Scalar:

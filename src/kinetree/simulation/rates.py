@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -30,7 +30,10 @@ class Force(Protocol):
 
 
 class Controller(Protocol):
-    """Something that decides on joint torques."""
+    """Something that decides on joint torques.
+
+    One that needs further inputs of the compiled rates lists them as `inputs`, and reads them from `now.given`.
+    """
 
     def torque(self, now: Instant) -> Scalars:
         """Return the torques of all degrees of freedom as traced scalars."""
@@ -40,11 +43,15 @@ class Controller(Protocol):
 class Instant:
     """A mechanism at one time on traced scalars: what forces and controllers see and act on."""
 
-    def __init__(self, mechanism: Mechanism, t: Any, q: Scalars, qd: Scalars, parameters: Scalars | None) -> None:
-        """Hold the state; nothing acts yet."""
+    def __init__(
+        self, mechanism: Mechanism, t: Any, q: Scalars, qd: Scalars, parameters: Scalars | None,
+        given: Mapping[str, Scalars] | None = None,
+    ) -> None:  # fmt: skip
+        """Hold the state, and all inputs by name; nothing acts yet."""
         self.mechanism, self.t, self.q, self.qd = mechanism, t, list(q), list(qd)
         self.tau: list[Any] = [0.0] * mechanism.nv
         self.control: list[Any] = [0.0] * mechanism.nv  # the share of control in tau
+        self.given = {} if given is None else given
         self._parameters = parameters
         self._wrenches: dict[str, Wrench] = {}
 
@@ -134,7 +141,7 @@ def euler_step(
     inputs = [*_inputs(mechanism), Array("h", (1,))]
     now = _acted_on(mechanism, trace, inputs, forces, control, loops)
     rate = loops.rate if isinstance(loops, Baumgarte) else 0.0
-    h = trace.input(len(inputs) - 1, 0)
+    (h,) = now.given["h"]
     qd = [v + h * a for v, a in zip(now.qd, now.accelerations(rate), strict=True)]
     moved = states.integrate(Tree(mechanism, now.inputs(q=now.q, qd=[h * v for v in qd])))
     return _program("euler", mechanism, inputs, trace, moved, qd)
@@ -171,12 +178,13 @@ def _inputs(mechanism: Mechanism) -> list[Array]:
 
 
 def _acted_on(mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None) -> Instant:
-    """Return the mechanism with everything that acts on it."""
+    """Return the mechanism with everything that acts on it; the control's own inputs join the others."""
+    inputs.extend(getattr(control, "inputs", ()))
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     if locked := locked_by(loops):
         known = {name: x for name, x in given.items() if name in ("q", "qd", "parameters")}
         given["q"], given["qd"] = followed(mechanism, known, locked)
-    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"))
+    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given)
     if control is not None:
         torque = list(control.torque(now))
         if len(torque) != mechanism.nv:

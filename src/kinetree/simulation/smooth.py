@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra import scalars
+from ..algebra.scalars import is_number
+from ..algebra.scalars import where as scalars_where
+from ..compiler.ir.operations import Op, apply
 
 Scalar = Any
 
@@ -18,41 +20,38 @@ SMALL = 1e-5
 """Below this exp(x) - 1 and log(1 + x) are their series: the next term is smaller than the rounding."""
 
 
-def _function(name: str, array):
-    plain = getattr(scalars, name)
+def _function(op: Op):
+    def function(x: Scalar) -> Scalar:
+        return apply(op, x)
 
-    def apply(x: Scalar) -> Scalar:
-        return array(x) if isinstance(x, np.ndarray | np.generic) else plain(x)
-
-    apply.__name__ = name
-    apply.__doc__ = f"Return {name}(x)."
-    return apply
+    function.__name__ = op.name.lower()
+    function.__doc__ = f"Return {op.name.lower()}(x)."
+    return function
 
 
-sin = _function("sin", np.sin)
-cos = _function("cos", np.cos)
-tan = _function("tan", np.tan)
-sqrt = _function("sqrt", np.sqrt)
-asin = _function("asin", np.arcsin)
-acos = _function("acos", np.arccos)
-atan = _function("atan", np.arctan)
-exp = _function("exp", np.exp)
-log = _function("log", np.log)
+sin = _function(Op.SIN)
+cos = _function(Op.COS)
+tan = _function(Op.TAN)
+sqrt = _function(Op.SQRT)
+asin = _function(Op.ASIN)
+acos = _function(Op.ACOS)
+atan = _function(Op.ATAN)
+exp = _function(Op.EXP)
+log = _function(Op.LOG)
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     """Return the angle of the point (x, y) in (-pi, pi]."""
-    arrays = isinstance(y, np.ndarray | np.generic) or isinstance(x, np.ndarray | np.generic)
-    return np.arctan2(y, x) if arrays else scalars.atan2(y, x)
+    return apply(Op.ATAN2, y, x)
 
 
 def where(condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
-    """Return `yes` where the condition holds, else `no`."""
-    if scalars.is_number(yes) and scalars.is_number(no) and yes == no:
+    """Return `yes` where the condition holds, else `no`; conditions combine by & (and), | (or) and ~ (not)."""
+    if is_number(yes) and is_number(no) and yes == no:
         return yes
     if isinstance(condition, np.ndarray | np.generic):
         return np.where(condition, yes, no)
-    return scalars.where(condition, yes, no)
+    return scalars_where(condition, yes, no)
 
 
 def absolute(x: Scalar) -> Scalar:

@@ -10,6 +10,7 @@ import pytest
 from evaluation import program
 from kinetree.algebra import scalars
 from kinetree.compiler.ir.program import Array, Program
+from kinetree.compiler.ir.trace import Trace
 from kinetree.dynamics import ALGORITHMS
 from native import traced
 from strategies import State, one_of_each
@@ -49,8 +50,18 @@ def test_other_versions_are_refused():
     """Refuse the text of a later version."""
     data = json.loads(traced(lambda x: [x]).dumps())
     data["kinetree"] = 99
-    with pytest.raises(ValueError, match="a Program of version 99, this reads version 1"):
+    with pytest.raises(ValueError, match="a Program of version 99, this reads version 2"):
         Program.loads(json.dumps(data))
+
+
+def test_other_inputs_for_the_same_arithmetic():
+    """Gather two inputs in one array, behind entries that are not read, and find the same values."""
+    trace = Trace()
+    a, b = trace.input(0, 0), trace.input(1, 1)
+    p = Program.of_trace("two", (Array("a", (1,)), Array("b", (2,))), (Array("y", (1,)),), trace, [[a - 2.5 * b]])
+    joined = p.with_inputs((Array("both", (5,)),), {"a": ("both", 4), "b": ("both", 1)})
+    expected = p.interpret([0.7], [9.0, -1.3])[0]
+    assert joined.interpret([9.0, 9.0, -1.3, 9.0, 0.7])[0] == expected
 
 
 def test_cost_counts_what_runs():

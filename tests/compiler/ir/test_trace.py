@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinetree.algebra import scalars
+from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Op, Trace, Value
+from kinetree.errors import InputError
 from native import traced
 from strategies import examples
 from tolerance import assert_close
@@ -72,6 +74,19 @@ def test_constants_keep_their_bits():
     assert trace.index(0.1) == 0
 
 
+@pytest.mark.parametrize("misuse", [
+    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, lambda a, b: a < b,
+    lambda a, b: a > b, lambda a, b: scalars.atan2(a, b), lambda a, b: scalars.where(a < 1.0, a, b),
+    lambda a, b: scalars.where(a < 1.0, b, a), lambda a, b: (a < 1.0) & (b < 1.0), lambda a, b: a.trace.index(b),
+    lambda a, b: Program.of_trace("two", (Array("x", (1,)),), (Array("y", (1,)),), a.trace, [[b]]),
+])  # fmt: skip
+def test_values_of_two_traces_do_not_mix(misuse):
+    """Refuse a value of another trace, also one of the same place, and name what to use instead."""
+    a, b = Trace().input(0, 0), Trace().input(0, 0)
+    with pytest.raises(InputError, match=r"a traced value of an earlier compilation came back.*kt\.PythonControl"):
+        misuse(a, b)
+
+
 class Both:
     """A number and its trace, computed side by side."""
 
@@ -110,7 +125,5 @@ def test_random_arithmetic_keeps_its_value(seed):
             pool.append(made)
     results = [b.value for b in pool if isinstance(b.value, Value)]
     expected = [b.number for b in pool if isinstance(b.value, Value)]
-    from kinetree.compiler.ir.program import Array, Program
-
     program = Program.of_trace("random", (Array("x", (3,)),), (Array("y", (len(results),)),), trace, [results])
     assert_close(program.interpret(x)[0], expected, 1e-11, "value")  # 1e-13

@@ -9,7 +9,7 @@ import pytest
 
 from acting import rates_of, torques
 from evaluation import compute, relative
-from kinetree import InputError, Joint, Limits, ModelError, Parameter, assemble, load
+from kinetree import InputError, Joint, Limits, ModelError, Parameter, Sampled, System, assemble, load, simulate
 from kinetree.model.mechanism import replace
 from kinetree.model.parameters import parse
 from kinetree.simulation import smooth
@@ -177,7 +177,7 @@ def jump(t, q, qd):
             lambda: Function(by_math),
             "the controller 'by_math' cannot be compiled (must be real number, not Value); write",
         ),
-        (lambda: Function(jump), "the controller 'jump' cannot be compiled (a traced value has no truth"),
+        (lambda: Function(jump), "the controller 'jump' cannot be compiled (a traced condition has no truth"),
     ],
 )
 def test_faults_are_named(make, message):
@@ -205,3 +205,24 @@ def test_joints_that_are_not_flat_are_refused(control, remedy):
     message = f"{type(control).__name__} cannot act on the joint 'j0': a free joint has 7 coordinates for 6 speeds; "
     with pytest.raises(InputError, match=message + remedy):
         rates(FLOATING, (), control)
+
+
+class Remembering:
+    """A control law that keeps the damping torques of its last call."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self.last = [0.3] * NV
+
+    def __call__(self, t, q, qd):
+        """Return what was kept."""
+        now, self.last = self.last, [-2.0 * v for v in qd]
+        return now
+
+
+@pytest.mark.parametrize("wrapped", [lambda c: c, lambda c: Sampled(c, rate=100.0), lambda c: Saturated(c, 5.0)])
+def test_a_compiled_control_cannot_remember(wrapped):
+    """Refuse a function that keeps traced values from one call to the next, also where it is sampled."""
+    control = wrapped(Function(Remembering()))
+    with pytest.raises(InputError, match=r"a traced value of an earlier compilation came back.*kt\.PythonControl"):
+        simulate(System(ARM), S.q[0], S.qd[0], duration=0.05, control=control, progress=False)

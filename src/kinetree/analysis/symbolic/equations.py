@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from ...compiled import CompiledMechanism
+from ...compiler.ir.operations import Op, apply
 from ...compiler.ir.program import Program
-from ...compiler.ir.trace import Op
 from ...compiler.lower.build import Request, build
 from ...dynamics import ALGORITHMS
 from ...errors import InputError, ModelError
@@ -21,6 +21,8 @@ SYMBOLS = ("declared", "all", "none")
 """What may stay a symbol: the mechanism's declared parameters, every number, or nothing but the state."""
 MOST = 6
 """Degrees of freedom, of a mechanism that is printed."""
+SHORT = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.SIN, Op.COS)
+"""The operations that exact sums have."""
 MOTION = ("q", "qd", "qdd", "tau", "wrenches")
 
 
@@ -173,15 +175,12 @@ def _replayed(program: Program, inputs: list, roots: dict[str, Any]) -> list[Sum
         roots[name] = sympy.sqrt(sympy.Rational(square.numerator, square.denominator))
         return -Sum.symbol(name) if negative else Sum.symbol(name)
 
-    binary = {Op.ADD: "__add__", Op.SUB: "__sub__", Op.MUL: "__mul__", Op.DIV: "__truediv__", Op.NEG: "__neg__"}
-    names = binary | {Op.SIN: "sin", Op.COS: "cos"}
-
-    def apply(op: Op, first: Sum, *rest: Sum) -> Sum:
-        if op not in names:
+    def on_sums(op: Op, *operands: Sum) -> Sum:
+        if op not in SHORT:
             raise InputError(f"{program.name} needs {op.name.lower()}, which has no short form")
-        return getattr(first, names[op])(*rest)
+        return apply(op, *operands)
 
-    return program.replay(inputs, apply, lambda x: exact(x, root))[0]
+    return program.replay(inputs, on_sums, lambda x: exact(x, root))[0]
 
 
 def _unpacked(symbols: tuple) -> str:

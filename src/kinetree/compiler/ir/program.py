@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from .trace import UNARY, Op, Trace
+from .operations import BOOLEANS, OPERATIONS, Op, Type, check, count
+from .trace import Trace
 
-VERSION = 1
+VERSION = 2
+"""The version of the text of a Program; 2 has booleans."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,11 @@ class Array:
 
 @dataclass(frozen=True)
 class Program:
-    """Operations in order (operands before use), named inputs, named outputs with an operation for each entry."""
+    """Operations in order (operands before use), named inputs, named outputs with an operation for each entry.
+
+    Operations have types (operations.py), which are checked when a Program is made: comparisons are booleans, by which
+    numbers are selected; inputs and results are numbers.
+    """
 
     name: str
     inputs: tuple[Array, ...]
@@ -40,26 +46,47 @@ class Program:
     ops: tuple[tuple, ...]
     results: tuple[tuple[int, ...], ...]
 
+    def __post_init__(self) -> None:
+        """Check operands and types."""
+        check(self.ops, self.results, [a.size for a in self.inputs])
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        """The type of each operation's result."""
+        return tuple(Type.BOOLEAN if op[0] in BOOLEANS else Type.NUMBER for op in self.ops)
+
     @classmethod
     def of_trace(cls, name: str, inputs, outputs, trace: Trace, results) -> Program:
         """Return what `results` (a list of scalars for each output) need of a trace, in its order."""
         roots = [[trace.index(x) for x in entries] for entries in results]
-        needed = bytearray(len(trace.ops))
+        needed, leaf = bytearray(len(trace.ops)), Op.CONST
         stack = [i for entries in roots for i in entries]
         while stack:
             i = stack.pop()
             if not needed[i]:
                 needed[i] = 1
                 op = trace.ops[i]
-                if op[0] > Op.CONST:
+                if op[0] > leaf:
                     stack.extend(op[1:])
         new: dict[int, int] = {}
         ops: list[tuple] = []
         for i, op in enumerate(trace.ops):
             if needed[i]:
                 new[i] = len(ops)
-                ops.append(op if op[0] <= Op.CONST else (op[0], *(new[k] for k in op[1:])))
+                ops.append(op if op[0] <= leaf else (op[0], *(new[k] for k in op[1:])))
         return cls(name, tuple(inputs), tuple(outputs), tuple(ops), tuple(tuple(new[i] for i in e) for e in roots))
+
+    def with_inputs(self, inputs: Sequence[Array], places: Mapping[str, tuple[str, int]]) -> Program:
+        """Return the same arithmetic on other input arrays.
+
+        `places` has the new array, and the entry in it, at which an old input begins; others keep their names.
+        """
+        group = {a.name: g for g, a in enumerate(inputs)}
+        starts = [places.get(a.name, (a.name, 0)) for a in self.inputs]
+        ops = (
+            (op[0], group[starts[op[1]][0]], starts[op[1]][1] + op[2]) if op[0] is Op.INPUT else op for op in self.ops
+        )
+        return replace(self, inputs=tuple(inputs), ops=tuple(ops))
 
     @cached_property
     def hash(self) -> str:
@@ -68,22 +95,7 @@ class Program:
 
     def cost(self) -> dict[str, int]:
         """Return the counts of multiplications, additions, divisions, square roots and sines, as run for one sample."""
-        count: dict[str, int] = dict.fromkeys(
-            ("multiplications", "additions", "divisions", "roots", "sines", "others"), 0
-        )
-        label = {
-            Op.MUL: "multiplications",
-            Op.ADD: "additions",
-            Op.SUB: "additions",
-            Op.DIV: "divisions",
-            Op.SQRT: "roots",
-            Op.SIN: "sines",
-            Op.COS: "sines",
-        }
-        for op, *_ in self.ops:
-            if op not in (Op.INPUT, Op.CONST, Op.NEG):
-                count[label.get(op, "others")] += 1
-        return count
+        return count(self.ops)
 
     def dumps(self) -> str:
         """Return the program as text; numbers keep every bit."""
@@ -117,7 +129,7 @@ class Program:
         ]
         entries = [np.moveaxis(a, -1, 0) for a in flat]
         with np.errstate(all="ignore"):
-            results = self.replay(entries, lambda op, *x: _NUMPY[op](*x))
+            results = self.replay(entries, lambda op, *x: OPERATIONS[op].array(*x))
         return [
             np.stack([np.broadcast_to(x, lead) for x in values], axis=-1).reshape(lead + out.shape)
             if values
@@ -144,18 +156,3 @@ class Program:
             else:
                 values.append(apply(op, *(values[k] for k in x)))
         return [[values[k] for k in entries] for entries in self.results]
-
-
-_NUMPY = {
-    Op.ADD: np.add,
-    Op.SUB: np.subtract,
-    Op.MUL: np.multiply,
-    Op.DIV: np.divide,
-    Op.NEG: np.negative,
-    Op.ATAN2: np.arctan2,
-    Op.LESS: np.less,
-    Op.SELECT: np.where,
-    Op.ASIN: np.arcsin,
-    Op.ACOS: np.arccos,
-    Op.ATAN: np.arctan,
-} | {op: getattr(np, op.name.lower()) for op in UNARY if hasattr(np, op.name.lower())}

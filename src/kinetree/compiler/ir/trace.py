@@ -6,76 +6,65 @@ that a page of sweeps leaves behind nothing but the arithmetic the mechanism nee
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
-from enum import IntEnum
+from typing import Any
 
+from ...errors import InputError
+from .operations import BOOLEANS, FUNCTIONS, Op
 
-class Op(IntEnum):
-    """The operations of a trace and of a Program."""
+__all__ = ["Condition", "Op", "Trace", "Value"]
 
-    INPUT = 0
-    CONST = 1
-    ADD = 2
-    SUB = 3
-    MUL = 4
-    DIV = 5
-    NEG = 6
-    SQRT = 7
-    SIN = 8
-    COS = 9
-    ATAN2 = 10
-    LESS = 11
-    SELECT = 12
-    ASIN = 13
-    ACOS = 14
-    ATAN = 15
-    TAN = 16
-    EXP = 17
-    LOG = 18
+LEAKED = (
+    "a traced value of an earlier compilation came back: a function that is compiled was called again and had kept it, "
+    "as a controller with a state does. What is compiled cannot remember; give a controller with a memory as "
+    "kt.PythonControl(function, rate=...), which is called with numbers at each sampling instant"
+)
+"""Why operands of two traces are refused: indices of one mean other operations in the other."""
 
-
-UNARY = {
-    Op.SQRT: math.sqrt,
-    Op.SIN: math.sin,
-    Op.COS: math.cos,
-    Op.ASIN: math.asin,
-    Op.ACOS: math.acos,
-    Op.ATAN: math.atan,
-    Op.TAN: math.tan,
-    Op.EXP: math.exp,
-    Op.LOG: math.log,
-}
+_INPUT, _CONST, _ADD, _SUB, _MUL, _DIV, _NEG = Op.INPUT, Op.CONST, Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG
+_ATAN2, _LESS, _SELECT, _AND, _OR, _NOT = Op.ATAN2, Op.LESS, Op.SELECT, Op.AND, Op.OR, Op.NOT  # quick to look up
 
 
 class Trace:
-    """A growing list of operations; `Value`s point into it."""
+    """A growing list of operations; `Value`s and `Condition`s point into it."""
 
     def __init__(self) -> None:
         """Start empty."""
         self.ops: list[tuple] = []  # (Op, operand, ...): indices of earlier operations; numbers for INPUT and CONST
-        self._known: dict[tuple, Value] = {}
+        self._known: dict[tuple, Any] = {}
 
     def input(self, group: Hashable, index: Hashable) -> Value:
         """Return entry `index` of the input `group`: numbers, or names."""
-        return self.record(Op.INPUT, group, index)
+        return self.record(_INPUT, group, index)
 
     def constant(self, x: float) -> Value:
         """Return a number as a value."""
-        return self.record(Op.CONST, float(x))
+        return self.record(_CONST, float(x))
 
-    def record(self, *key) -> Value:
-        """Return the value of an operation, made before or now."""
+    def record(self, *key) -> Any:
+        """Return the value of an operation, or the condition, made before or now."""
         value = self._known.get(key)
         if value is None:
-            value = Value(self, len(self.ops))
+            value = (Condition if key[0] in BOOLEANS else Value)(self, len(self.ops))
             self.ops.append(key)
             self._known[key] = value
         return value
 
     def index(self, x: Value | float) -> int:
-        """Return where a value, or a plain number, stands."""
-        return x.id if type(x) is Value else self.constant(x).id  # type: ignore[arg-type]
+        """Return the place of a value, or of a plain number."""
+        if type(x) is not Value:
+            return self.constant(x).id  # type: ignore[arg-type]
+        if x.trace is not self:
+            raise InputError(LEAKED)
+        return x.id
+
+    def condition(self, x: Condition) -> int:
+        """Return the place of a condition."""
+        if type(x) is not Condition:
+            raise TypeError(f"a condition is a comparison of numbers, not a {type(x).__name__}: write x < y, not x")
+        if x.trace is not self:
+            raise InputError(LEAKED)
+        return x.id
 
 
 class Value:
@@ -92,13 +81,15 @@ class Value:
         """Record a sum."""
         t = self.trace
         if type(other) is not Value:
-            return self if other == 0.0 else t.record(Op.ADD, self.id, t.constant(other).id)
-        if t.ops[other.id][0] is Op.NEG:
+            return self if other == 0.0 else t.record(_ADD, self.id, t.constant(other).id)
+        if other.trace is not t:
+            raise InputError(LEAKED)
+        if t.ops[other.id][0] is _NEG:
             return self - Value(t, t.ops[other.id][1])
-        if t.ops[self.id][0] is Op.NEG:
+        if t.ops[self.id][0] is _NEG:
             return other - Value(t, t.ops[self.id][1])
         a, b = self.id, other.id
-        return t.record(Op.ADD, a, b) if a <= b else t.record(Op.ADD, b, a)
+        return t.record(_ADD, a, b) if a <= b else t.record(_ADD, b, a)
 
     __radd__ = __add__
 
@@ -107,23 +98,25 @@ class Value:
         t = self.trace
         if type(other) is not Value:
             return self + (-other)
+        if other.trace is not t:
+            raise InputError(LEAKED)
         if self.id == other.id:
             return 0.0
-        if t.ops[other.id][0] is Op.NEG:
+        if t.ops[other.id][0] is _NEG:
             return self + Value(t, t.ops[other.id][1])
-        if t.ops[self.id][0] is Op.NEG:
+        if t.ops[self.id][0] is _NEG:
             return -(Value(t, t.ops[self.id][1]) + other)
-        mirrored = t._known.get((Op.SUB, other.id, self.id))
-        return -mirrored if mirrored is not None else t.record(Op.SUB, self.id, other.id)
+        mirrored = t._known.get((_SUB, other.id, self.id))
+        return -mirrored if mirrored is not None else t.record(_SUB, self.id, other.id)
 
     def __rsub__(self, other):
         """Record a difference."""
         if other == 0.0:
             return -self
         t = self.trace
-        if t.ops[self.id][0] is Op.NEG:
+        if t.ops[self.id][0] is _NEG:
             return Value(t, t.ops[self.id][1]) + other
-        return t.record(Op.SUB, t.constant(other).id, self.id)
+        return t.record(_SUB, t.constant(other).id, self.id)
 
     def __mul__(self, other):
         """Record a product."""
@@ -135,15 +128,17 @@ class Value:
                 return self
             if other < 0.0:
                 return -(self * -other)
-            if t.ops[self.id][0] is Op.NEG:
+            if t.ops[self.id][0] is _NEG:
                 return -(Value(t, t.ops[self.id][1]) * other)
-            return t.record(Op.MUL, self.id, t.constant(other).id)
-        if t.ops[self.id][0] is Op.NEG:
+            return t.record(_MUL, self.id, t.constant(other).id)
+        if other.trace is not t:
+            raise InputError(LEAKED)
+        if t.ops[self.id][0] is _NEG:
             return -(Value(t, t.ops[self.id][1]) * other)
-        if t.ops[other.id][0] is Op.NEG:
+        if t.ops[other.id][0] is _NEG:
             return -(self * Value(t, t.ops[other.id][1]))
         a, b = self.id, other.id
-        return t.record(Op.MUL, a, b) if a <= b else t.record(Op.MUL, b, a)
+        return t.record(_MUL, a, b) if a <= b else t.record(_MUL, b, a)
 
     __rmul__ = __mul__
 
@@ -151,52 +146,97 @@ class Value:
         """Record a quotient."""
         t = self.trace
         if type(other) is not Value:
-            return self if other == 1.0 else t.record(Op.DIV, self.id, t.constant(other).id)
-        return t.record(Op.DIV, self.id, other.id)
+            return self if other == 1.0 else t.record(_DIV, self.id, t.constant(other).id)
+        if other.trace is not t:
+            raise InputError(LEAKED)
+        return t.record(_DIV, self.id, other.id)
 
     def __rtruediv__(self, other):
         """Record a quotient."""
         if other == 0.0:
             return 0.0
-        return self.trace.record(Op.DIV, self.trace.constant(other).id, self.id)
+        return self.trace.record(_DIV, self.trace.constant(other).id, self.id)
 
     def __neg__(self):
         """Record a change of sign, kept as far outside as possible."""
         t = self.trace
         op = t.ops[self.id]
-        if op[0] is Op.NEG:
+        if op[0] is _NEG:
             return Value(t, op[1])
-        if op[0] is Op.SUB:
-            return t.record(Op.SUB, op[2], op[1])
-        return t.record(Op.NEG, self.id)
+        if op[0] is _SUB:
+            return t.record(_SUB, op[2], op[1])
+        return t.record(_NEG, self.id)
 
     def __lt__(self, other):
         """Record a comparison."""
-        return self.trace.record(Op.LESS, self.id, self.trace.index(other))
+        return self.trace.record(_LESS, self.id, self.trace.index(other))
 
     def __gt__(self, other):
         """Record a comparison."""
-        return self.trace.record(Op.LESS, self.trace.index(other), self.id)
+        return self.trace.record(_LESS, self.trace.index(other), self.id)
 
     def where(self, yes, no):
-        """Record a choice: `yes` where this comparison holds."""
-        t = self.trace
-        return t.record(Op.SELECT, self.id, t.index(yes), t.index(no))
+        """Refuse: a choice needs a condition."""
+        raise TypeError("where chooses by a comparison such as x < y, not by a number")
 
     def atan2(self, x):
         """Record the angle of (x, self)."""
-        return self.trace.record(Op.ATAN2, self.id, self.trace.index(x))
+        return self.trace.record(_ATAN2, self.id, self.trace.index(x))
 
     def ratan2(self, y):
         """Record the angle of (self, y)."""
-        return self.trace.record(Op.ATAN2, self.trace.index(y), self.id)
+        return self.trace.record(_ATAN2, self.trace.index(y), self.id)
 
     def __bool__(self) -> bool:
         """Refuse: a traced value is known only when the code runs."""
-        raise TypeError("a traced value has no truth: use algebra.scalars.where")
+        raise TypeError("a traced value has no truth: choose by where(x < y, yes, no)")
 
 
-def _unary(op: Op):
+class Condition:
+    """A traced boolean, the result of a comparison: where(condition, yes, no) chooses by it, and & | ~ combine them."""
+
+    __slots__ = ("id", "trace")
+
+    def __init__(self, trace: Trace, id: int) -> None:
+        """Point at operation `id` of the trace."""
+        self.trace = trace
+        self.id = id
+
+    def where(self, yes, no):
+        """Record a choice: `yes` where this condition holds."""
+        t = self.trace
+        return t.record(_SELECT, self.id, t.index(yes), t.index(no))
+
+    def __and__(self, other):
+        """Record that both conditions hold."""
+        if isinstance(other, bool):
+            return self if other else False
+        return self.trace.record(_AND, self.id, self.trace.condition(other))
+
+    def __or__(self, other):
+        """Record that one of two conditions holds, or both do."""
+        if isinstance(other, bool):
+            return True if other else self
+        return self.trace.record(_OR, self.id, self.trace.condition(other))
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self):
+        """Record that this condition does not hold."""
+        t = self.trace
+        op = t.ops[self.id]
+        return Condition(t, op[1]) if op[0] is _NOT else t.record(_NOT, self.id)
+
+    def __bool__(self) -> bool:
+        """Refuse: a traced condition is known only when the code runs."""
+        raise TypeError("a traced condition has no truth: choose by where(x < y, yes, no), combine by & | ~")
+
+    def __float__(self) -> float:
+        """Refuse: a condition is no number."""
+        raise TypeError("a condition is no number: where(condition, 1.0, 0.0) makes one of it")
+
+
+def _function(op: Op):
     def method(self: Value) -> Value:
         return self.trace.record(op, self.id)
 
@@ -205,5 +245,19 @@ def _unary(op: Op):
     return method
 
 
-for _op in UNARY:
-    setattr(Value, _op.name.lower(), _unary(_op))
+def _refusal(name: str):
+    def method(self: Condition, *_: Any) -> Any:
+        return float(self)
+
+    method.__name__ = name
+    method.__doc__ = "Refuse: a condition is no number."
+    return method
+
+
+for _op in FUNCTIONS:
+    setattr(Value, _op.name.lower(), _function(_op))
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    for _full in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Condition, _full, _refusal(_full))
+for _full in ("__neg__", "__lt__", "__gt__", "atan2", "ratan2", *(op.name.lower() for op in FUNCTIONS)):
+    setattr(Condition, _full, _refusal(_full))

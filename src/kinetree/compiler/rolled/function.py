@@ -11,7 +11,8 @@ import numpy as np
 
 from ...dynamics import Algorithm
 from ...model.mechanism import Mechanism
-from ..ir.program import Array, Program
+from ..ir.operations import count
+from ..ir.program import Array
 from ..runtime.gufunc import core_signature, register
 from .numbers import Numbers, Table, object_code
 from .program import RolledProgram, rolled_program
@@ -78,7 +79,7 @@ class RolledKernel:
         counts = np.bincount(self.bodies.of_class, minlength=len(self.bodies.classes))
         steps = [(s, int(n)) for loop in self.program.loops for s, n in zip(loop.steps, counts, strict=True)]
         for step, times in [*steps, (self.program.last, 1)]:
-            for what, n in Program("step", (), (), step.ops, ()).cost().items():
+            for what, n in count(step.ops).items():
                 out[what] = out.get(what, 0) + n * times
         return out
 

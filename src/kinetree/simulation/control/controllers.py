@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from ...compiler.ir.trace import Trace
 from ...errors import InputError, unknown_name
 from ..arguments import numbers, spread
 from ..forces.joint_forces import require_flat
@@ -159,7 +160,8 @@ class Saturated:
 class Function:
     """A function of (t, q, qd), lists of scalars, that returns a torque for each degree of freedom.
 
-    It is called once, with traced scalars, and what it does is compiled.
+    It is called with traced scalars, and what it does is compiled. It cannot keep a value for a later call:
+    PythonControl can.
     """
 
     function: Callable[[Any, list[Any], list[Any]], Iterable[Any]]
@@ -168,12 +170,20 @@ class Function:
         """Return the torques."""
         name = getattr(self.function, "__name__", type(self.function).__name__)
         try:
+            list(self.function(*_scratch(now)))  # a value kept from this call is refused in the next
             tau = list(self.function(now.t, list(now.q), list(now.qd)))
         except (TypeError, AttributeError) as error:
             raise InputError(f"the controller {name!r} cannot be compiled ({error}); {HINT}") from error
         if len(tau) != now.mechanism.nv:
             raise InputError(f"the controller {name!r} gave {len(tau)} torques; expected {now.mechanism.nv}")
         return tau
+
+
+def _scratch(now: Instant) -> tuple[Any, list[Any], list[Any]]:
+    """Return (t, q, qd) of a trace that is thrown away."""
+    trace = Trace()
+    t, q, qd = ([trace.input(g, k) for k in range(n)] for g, n in enumerate((1, len(now.q), len(now.qd))))
+    return t[0], q, qd
 
 
 def driven(now: Instant, joints: Sequence[str] | None, who: str, *remedy: str) -> tuple[list[int], list[int]]:

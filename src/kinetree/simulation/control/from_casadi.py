@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from ...compiler.ir.operations import FUNCTIONS, Op, apply
 from ...errors import InputError
 from .. import smooth
 from ..rates import Instant
@@ -45,10 +48,10 @@ def replay(f: Any, inputs: list[list[Any]]) -> list[list[Any]]:
             work[write[0]] = inputs[read[0]][dense_in[read[0]][read[1]]]
         elif name == "OP_OUTPUT":
             outputs[write[0]][dense_out[write[0]][write[1]]] = work[read[0]]
-        elif name in OPERATIONS:
-            work[write[0]] = OPERATIONS[name](*(work[r] for r in read))
+        elif name in KNOWN:
+            work[write[0]] = KNOWN[name](*(work[r] for r in read))
         else:
-            known = ", ".join(n.removeprefix("OP_").lower() for n in OPERATIONS)
+            known = ", ".join(n.removeprefix("OP_").lower() for n in KNOWN)
             remedy = f"write it {OPAQUE}" if name == "OP_CALL" else f"write it with {known}"
             raise InputError(f"the CasADi function {f.name()!r} uses {name}, which cannot be compiled; {remedy}")
     return outputs
@@ -107,31 +110,19 @@ def _power(x: Any, exponent: Any) -> Any:
     return sqrt(x) if exponent == 0.5 else exp(log(x) * exponent)
 
 
-OPERATIONS: dict[str, Any] = {
+SHARED = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.ATAN2, *FUNCTIONS)
+"""The operations that CasADi has by the same names."""
+
+KNOWN: dict[str, Callable[..., Any]] = {f"OP_{op.name}": partial(apply, op) for op in SHARED} | {
     "OP_ASSIGN": lambda x: x,
-    "OP_ADD": lambda x, y: x + y,
-    "OP_SUB": lambda x, y: x - y,
-    "OP_MUL": lambda x, y: x * y,
-    "OP_DIV": lambda x, y: x / y,
-    "OP_NEG": lambda x: -x,
     "OP_SQ": lambda x: x * x,
     "OP_TWICE": lambda x: x + x,
     "OP_INV": lambda x: 1.0 / x,
-    "OP_SQRT": sqrt,
     "OP_POW": _power,
     "OP_CONSTPOW": _power,
     "OP_HYPOT": lambda x, y: sqrt(x * x + y * y),
-    "OP_EXP": exp,
-    "OP_LOG": log,
     "OP_EXPM1": smooth.expm1,
     "OP_LOG1P": smooth.log1p,
-    "OP_SIN": smooth.sin,
-    "OP_COS": smooth.cos,
-    "OP_TAN": smooth.tan,
-    "OP_ASIN": smooth.asin,
-    "OP_ACOS": smooth.acos,
-    "OP_ATAN": smooth.atan,
-    "OP_ATAN2": smooth.atan2,
     "OP_SINH": smooth.sinh,
     "OP_COSH": smooth.cosh,
     "OP_TANH": smooth.tanh,

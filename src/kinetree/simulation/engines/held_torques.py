@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...compiler.ir.program import Array, Program
-from ...compiler.ir.trace import Op
 from ...model.mechanism import Mechanism
 from ..acting import Acting
 from ..events import Onward
 from ..rates import Force, Instant, loads
 from .runs import Run
 
-HELD = 1000
-"""The number of the input group of held torques in a trace, before they join the parameters."""
+HELD = "held"
+"""The name of the input of held torques, before they join the parameters."""
 
 
 @dataclass
@@ -42,27 +41,22 @@ class HeldRun:
 
 
 class _HeldTorque:
-    """The controller of a compiled run whose torques come from outside."""
+    """The controller of a compiled run whose torques come from outside, as an input of its own."""
+
+    def __init__(self, count: int) -> None:
+        self.inputs = (Array(HELD, (count,)),)
 
     def torque(self, now: Instant) -> list[Any]:
-        return [now.t.trace.input(HELD, k) for k in range(now.mechanism.nv)]
+        return list(now.given[HELD])
 
 
 def held(make: Callable[..., Program], mechanism: Mechanism, forces: Sequence[Force]) -> Program:
     """Return rates, euler_step or loads with parameters [free parameters, held torques]."""
-    program = make(mechanism, forces, _HeldTorque())
+    program = make(mechanism, forces, _HeldTorque(mechanism.nv))
     free = len(mechanism.free_parameters)
-    place = {HELD: (3, free)} | ({} if free else {3: (4, 0)})  # without free parameters, h moves on by one
-
-    def moved(op: tuple) -> tuple:
-        if op[0] is not Op.INPUT or op[1] not in place:
-            return op
-        group, first = place[op[1]]
-        return (Op.INPUT, group, first + op[2])
-
-    after = program.inputs[4 if free else 3 :]
-    inputs = (*program.inputs[:3], Array("parameters", (free + mechanism.nv,)), *after)
-    return replace(program, inputs=inputs, ops=tuple(map(moved, program.ops)))
+    together = Array("parameters", (free + mechanism.nv,))
+    others = [a for a in program.inputs if a.name not in (HELD, together.name)]
+    return program.with_inputs((*others[:3], together, *others[3:]), {HELD: (together.name, free)})
 
 
 def held_loads(mechanism: Mechanism, forces: Sequence[Force], done: HeldRun) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.ir.operations import FUNCTIONS, Op, apply
 from ...compiler.ir.program import Program
-from ...compiler.ir.trace import Op
 from ...errors import InputError
 from .runs import Run, Settings
 
@@ -19,18 +19,10 @@ def symbolic(program: Program) -> Any:
     import casadi as ca
 
     inputs = [ca.SX.sym(a.name, a.size) for a in program.inputs]
-    apply = {
-        Op.ADD: lambda a, b: a + b,
-        Op.SUB: lambda a, b: a - b,
-        Op.MUL: lambda a, b: a * b,
-        Op.DIV: lambda a, b: a / b,
-        Op.NEG: lambda a: -a,
-        Op.LESS: lambda a, b: a < b,
-        Op.SELECT: ca.if_else,
-        Op.ATAN2: ca.atan2,
-    }
+    own = {Op.SELECT: ca.if_else, Op.AND: ca.logic_and, Op.OR: ca.logic_or, Op.NOT: ca.logic_not, Op.ATAN2: ca.atan2}
+    own |= {op: getattr(ca, op.name.lower()) for op in FUNCTIONS}
     results = program.replay(
-        [ca.vertsplit(x) for x in inputs], lambda op, *x: (apply.get(op) or getattr(ca, op.name.lower()))(*x), ca.SX
+        [ca.vertsplit(x) for x in inputs], lambda op, *x: own[op](*x) if op in own else apply(op, *x), ca.SX
     )
     outputs = [ca.vertcat(*entries) for entries in results]
     return ca.Function(

@@ -21,6 +21,7 @@ FLAGS = "nsz contract"
 reassociation, which the design allows, made larger robots slower by some 5 percent."""
 
 BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
+BOOLEAN = {Op.AND: "and", Op.OR: "or", Op.NOT: "xor"}
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,11 @@ def bare_angles(program: Program) -> tuple[set[int], list[int]]:
     return bare, places
 
 
+def boolean(w: Writer, op: Op, names: list[str]) -> str:
+    """Write a combination of comparisons; "not" is "xor" with true."""
+    return w.new(f"{BOOLEAN[op]} {w.lanes.mask} {names[0]}, {names[1] if op is not Op.NOT else 'splat (i1 true)'}")
+
+
 def arithmetic(program: Program, w: Writer) -> None:
     """Write the operations of a program, from the block %in to the block %out."""
     V, lanes = w.lanes.vector, w.lanes
@@ -206,6 +212,8 @@ def arithmetic(program: Program, w: Writer) -> None:
             name = w.new(f"fcmp olt {V} {names[x[0]]}, {names[x[1]]}")
         elif op is Op.SELECT:
             name = w.new(f"select {lanes.mask} {names[x[0]]}, {V} {names[x[1]]}, {V} {names[x[2]]}")
+        elif op in BOOLEAN:
+            name = boolean(w, op, [names[k] for k in x])
         else:
             name = vector_math.by_library(w, op.name.lower(), [names[k] for k in x])
         names.append(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from . import vector_math
+from .flags import clear_flags
 from .writer import Text
 
 
@@ -102,9 +103,8 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     t.if_(_reaches(t, lanes, "%top_out", math.inf), lambda: t.new(f"atomicrmw add ptr {place}, i64 1 monotonic"))
     t.put("  br label %after", "after:", f"  %next = add i64 %i, {L}", "  br label %head", "done:")
     # Input that is not finite is the caller's affair: NumPy shall not warn of the operations it went through.
-    t.used.add("declare i32 @kt_clear_flags(i32)")
     changed = t.new(f"icmp ne i64 {t.new('load i64, ptr %bad')}, %seen")
-    t.if_(changed, lambda: t.new("call i32 @kt_clear_flags(i32 61)"))
+    t.if_(changed, lambda: clear_flags(t))
     t.put("  ret void", "}")
     w.used |= t.used
     return t.text() + "\n" + mend(lanes, w, angles)

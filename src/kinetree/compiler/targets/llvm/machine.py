@@ -22,9 +22,8 @@ def _ready() -> None:
     """Prepare LLVM for this processor, once, and tell it where the C library's functions are."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    for name in LIBRARY:
+    for name in (*LIBRARY, "feclearexcept"):
         llvm.add_symbol(f"kt_{name}", _library_address(name))
-    llvm.add_symbol("kt_clear_flags", _library_address("_clearfp" if sys.platform == "win32" else "feclearexcept"))
 
 
 def machine() -> llvm.TargetMachine:
@@ -84,7 +83,7 @@ class Loaded:
 
 def _library_address(name: str) -> int:
     if sys.platform == "win32":
-        library = ctypes.CDLL("msvcrt")
+        library = ctypes.CDLL("ucrtbase")
     else:
         library = ctypes.CDLL(ctypes.util.find_library("m") or None)
     return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0

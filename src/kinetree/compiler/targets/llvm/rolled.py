@@ -14,6 +14,7 @@ from __future__ import annotations
 from ...rolled.program import RolledProgram, Step
 from . import vector_math
 from .arithmetic import LANES, Lanes, Writer, attributes
+from .flags import clear_flags
 from .rolled_context import SHAPE, Context, Module, splat, vector_at
 from .rolled_loops import last_function, loop_function
 from .rolled_rows import bring_function, scan_function
@@ -232,8 +233,7 @@ def _kernel(context: Context, wide: Lanes, module: Module) -> None:
         "  %done = phi i64 [ 1, %one ], [ %valid, %many ]", "  %after = add i64 %i, %done", "  br label %head", "end:"
     )
     # Input that is not finite is the caller's affair: NumPy shall not warn of the operations it went through.
-    t.used.add("declare i32 @kt_clear_flags(i32)")
     changed = t.new(f"icmp ne i64 {t.new(f'load i64, ptr {place}')}, {seen}")
-    t.if_(changed, lambda: t.new("call i32 @kt_clear_flags(i32 61)"))
+    t.if_(changed, lambda: clear_flags(t))
     t.put("  ret void")
     module.add("void @kernel(ptr %args, ptr %dims, ptr %steps, ptr %ctx)", t)

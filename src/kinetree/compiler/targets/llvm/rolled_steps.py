@@ -8,7 +8,7 @@ from ...ir.trace import Op
 from ...rolled.parents import GLOBAL
 from ...rolled.program import RolledProgram, Step, is_angle
 from . import vector_math
-from .arithmetic import BINARY, Writer
+from .arithmetic import BINARY, BOOLEAN, Writer, boolean
 from .rolled_context import Context, splat, vector_at
 
 
@@ -78,6 +78,8 @@ def arithmetic(w: Writer, step: Step, read) -> list[str]:
             names[j] = w.new(f"fcmp olt {V} {names[x[0]]}, {names[x[1]]}")
         elif code is Op.SELECT:
             names[j] = w.new(f"select {lanes.mask} {names[x[0]]}, {V} {names[x[1]]}, {V} {names[x[2]]}")
+        elif code in BOOLEAN:
+            names[j] = boolean(w, code, [names[k] for k in x])
         else:
             names[j] = vector_math.by_library(w, code.name.lower(), [names[k] for k in x])
     return names

@@ -1,0 +1,39 @@
+"""Floating-point flags: the mask is that of this machine's C library, and every flag is cleared."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import sys
+
+import pytest
+
+from kinetree.compiler.targets.llvm import flags
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its C library has another name")
+def test_the_mask_is_what_the_c_library_can_raise():
+    """Raise one flag after the other, and find the mask of this machine to be all that can be raised."""
+    library = ctypes.CDLL(ctypes.util.find_library("m"))
+    library.feclearexcept(flags.all_flags())
+    found = 0
+    for bit in range(31):
+        library.feraiseexcept(1 << bit)
+        found |= library.fetestexcept(1 << bit)
+    library.feclearexcept(flags.all_flags())
+    assert found == flags.all_flags()
+    assert library.fetestexcept(found) == 0
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "expected"),
+    [
+        ("linux", "x86_64", 61), ("linux", "aarch64", 31), ("darwin", "arm64", 31), ("win32", "AMD64", 31),
+        ("linux", "unheard_of", 0),
+    ],
+)  # fmt: skip
+def test_masks_by_platform(monkeypatch, system, machine, expected):
+    """Use the mask of the processor, on Windows that of its C runtime, and clear nothing where it is not known."""
+    monkeypatch.setattr(flags.sys, "platform", system)
+    monkeypatch.setattr(flags.platform, "machine", lambda: machine)
+    assert flags.all_flags() == expected
