@@ -8,10 +8,10 @@ from kinetree.algebra.definite import Definite
 from tolerance import assert_close
 
 
-def factors(S: np.ndarray) -> Definite:
+def factors(S: np.ndarray, *, defer: bool = False) -> Definite:
     """Return the factors of a matrix of numbers."""
     rows = [[float(x) for x in row] for row in S]
-    return Definite(rows, 1e-10, [1e-10 * max(np.diag(S))] * len(S))
+    return Definite(rows, [1e-10] * len(S), [float(max(np.diag(S)))] * len(S), defer=defer)
 
 
 def test_a_definite_system_is_solved():
@@ -32,3 +32,23 @@ def test_dependent_rows_are_left_out():
     x = np.array(factors(S).solve(list(b)))
     assert_close(S @ x, b, 1e-11, "S x")
     assert x[2] == 0.0 and x[4] == 0.0
+    assert np.array_equal(factors(S, defer=True).solve(list(b)), x)
+
+
+def test_weak_rows_come_after_strong_ones():
+    """Leave a row out that is weak where a strong one says the same, so that what contradicts it is not amplified."""
+    weak, wrong = 1e-3, 1e-9
+    Y = np.array([[weak, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, weak, 1.0]]).T
+    b = np.array([wrong, 0.0, 1.0, 2.0])
+    inorder, deferred = (Y @ factors(Y.T @ Y, defer=defer).solve(list(b)) for defer in (False, True))
+    assert abs(inorder[0]) > 0.9 * wrong / weak
+    assert_close(deferred, [0.0, 1.0, 2.0 - weak], 1e-12, "Y x")
+
+
+def test_rows_that_fade_together_are_left_out_together():
+    """Take neither of two weak rows of one direction where the first is too weak and the second hardly stronger."""
+    for fades in (0.99e-5, 0.9e-5):  # with the second above the tolerance by itself
+        Y = np.array([[1.0, 0.0], [0.0, fades], [0.0, 1.3 * fades]]).T
+        rows = [[float(x) for x in row] for row in Y.T @ Y]
+        pivots = Definite(rows, [1e-10] * 3, [1.0] * 3, defer=True).inverse
+        assert [x > 0 for x in pivots] == [True, False, False, False, False, False]

@@ -166,12 +166,41 @@ def between_sliders(mass: float) -> kt.System:
 
 
 def test_light_bodies_hold_heavy_ones_or_are_refused():
-    """Push one slider and move both, down to a millionth of their mass; refuse a rod that would count as nothing."""
+    """Push one slider and move both, down to 1e-10 of their mass; refuse a rod that is lost in rounding."""
     q, rest = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.zeros(8)
     push = np.array([1e4, *rest[1:]])
-    for mass in (1.0, 0.01):
+    for mass in (1.0, 0.01, 1e-3, 1e-6):
         qdd = between_sliders(mass).forward_dynamics(q, rest, push)
         assert_close(qdd[:2], [1e4 / (2e4 + mass)] * 2, 1e-8, "qdd")
-    for mass in (1e-3, 1e-6):
-        with pytest.raises(kt.ModelError, match=r"loop 'right' holds heavy bodies together .* put a rod"):
-            between_sliders(mass).forward_dynamics(q, rest, push)
+    with pytest.raises(
+        kt.ModelError, match=r"loop 'right' holds heavy bodies together by bodies .* 1e-11 .* put a rod"
+    ):
+        between_sliders(1e-8).forward_dynamics(q, rest, push)
+
+
+def thin_link(moment: float) -> kt.System:
+    """Return a crank and a rocker with a link of 1 kg between two ball joints, its moment about its axis given."""
+    bodies = [
+        kt.Body("crank", 1.0, (0.1, 0.0, 0.0), (1e-3, 4e-3, 4e-3, 0.0, 0.0, 0.0)),
+        kt.Body("link", 1.0, (0.5, 0.0, 0.0), (moment, 1 / 12, 1 / 12, 0.0, 0.0, 0.0)),
+        kt.Body("rocker", 1.0, (0.2, 0.0, 0.0), (1e-3, 1e-2, 1e-2, 0.0, 0.0, 0.0)),
+    ]
+    joints = [
+        kt.Joint("crank", "revolute", kt.GROUND, "crank"),
+        kt.Joint("ball", "spherical", "crank", "link", kt.Placement((0.2, 0.0, 0.03))),
+        kt.Joint("rocker", "revolute", kt.GROUND, "rocker", kt.Placement((0.9, 0.2, 0.1)), axis=(0.0, 1.0, 0.0)),
+    ]
+    far = kt.Loop("far", "spherical", "link", "rocker", kt.Placement((1.0, 0.0, 0.0)), kt.Placement((0.4, 0.0, 0.0)))
+    return kt.System(kt.assemble("thin", bodies, joints, loops=[far]))
+
+
+def test_thin_links_hold_as_thick_ones_do():
+    """Accelerate crank and rocker as with a thick link, whatever moment of inertia a link has about its own axis."""
+    thick = thin_link(1e-3)
+    q = thick.assemble()
+    qd = thick.consistent_speeds(q, {"crank": 1.3, "ball.wx": 0.0})
+    tau = np.array([0.3, 0.0, 0.0, 0.0, -0.7])
+    expected = thick.forward_dynamics(q, qd, tau)
+    for moment in (1e-8, 1e-12):
+        found = thin_link(moment).forward_dynamics(q, qd, tau)
+        assert_close(found[[0, 4]], expected[[0, 4]], 1e-9, "qdd")

@@ -108,7 +108,8 @@ class Pulls:
         """Return the factors of J I^-1 J^T of the equations that take part."""
         closing = self.tree.closing
         S = [[self._product(k, m) for m in closing.kept[: n + 1]] for n, k in enumerate(closing.kept)]
-        return Definite(S, closing.tolerance, [closing.tolerance * closing.sizes[k] for k in closing.kept])
+        sizes = [closing.sizes[k] for k in closing.kept]
+        return Definite(S, closing.tolerances, sizes, defer=closing.redundant)
 
     def diagonal(self) -> list:
         """Return the diagonal of J I^-1 J^T."""

@@ -54,9 +54,12 @@ class Mechanism:
 
     @cached_property
     def motion_hash(self) -> str:
-        """A digest of what compiled functions depend on: the content without the guess and anything to draw."""
-        bodies = tuple(replace(b, shapes=()) for b in self.bodies)
-        return _digest(replace(self, bodies=bodies, scenery=(), source="", description="", guess=()))
+        """A digest of what compiled functions depend on: the content without anything to draw.
+
+        The guess counts in closed mechanisms alone: there it leads to the positions at which loops are examined.
+        """
+        bodies, guess = tuple(replace(b, shapes=()) for b in self.bodies), self.guess if self.closures else ()
+        return _digest(replace(self, bodies=bodies, scenery=(), source="", description="", guess=guess))
 
     @cached_property
     def parents(self) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
     joints: list[Joint] = []
     origin: list[int | None] = []
     taken, named = {b.name for b in mechanism.bodies}, {j.name for j in mechanism.joints}
+    given, guess = dict(mechanism.guess), dict[str, tuple[float, ...]]()
     for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
         axes = _axes(resolved(joint, values)) if joint.kind in SPLIT else []
         above, place = joint.parent, joint.placement
@@ -37,7 +38,11 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
         origin.append(index)
         last = len(axes) - 1
         joints.append(_part(joint, last, above, body.name, place, axes[-1], named) if axes else joint)
-    return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints)), origin
+        if joint.name in given:
+            parts = joints[-len(axes) :] if axes else [joint]
+            numbers = given[joint.name]
+            guess |= {p.name: numbers[k : k + 1] if axes else numbers for k, p in enumerate(parts)}
+    return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints), guess=tuple(guess.items())), origin
 
 
 def _axes(joint: Joint) -> list[Vector]:

@@ -14,7 +14,7 @@ from ..analysis.joint_entries import entries
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..compiler.lower.build import Request, is_long, lean_tree
-from ..compiler.lower.loop_pattern import RANK
+from ..compiler.lower.newton import RANK
 from ..compiler.lower.sweeps import Tree
 from ..compiler.runtime.function import Function
 from ..compiler.runtime.native import native

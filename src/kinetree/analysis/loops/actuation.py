@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...compiled import CompiledMechanism
-from ...compiler.lower.loop_pattern import RANK
+from ...compiler.lower.newton import RANK
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
 from ...model.mechanism import Mechanism

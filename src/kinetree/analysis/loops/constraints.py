@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...compiled import CompiledMechanism
-from ...compiler.lower.loop_pattern import DEPENDENT, RANK
+from ...compiler.lower.loop_pattern import DEPENDENT
+from ...compiler.lower.newton import RANK
 from ...errors import InputError
 from ...model.mechanism import Mechanism, resolved
 from ...model.parts import GROUND, Placement

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ...compiler.lower.loop_pattern import RANK
+from ...compiler.lower.newton import RANK
 from ...errors import AssemblyError, InputError
 from ..joint_entries import some, spoken
 from .assembly import assemble

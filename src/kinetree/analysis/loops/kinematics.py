@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import loops as loop_kinds
 from ...compiled import CompiledMechanism
-from ...compiler.lower.loop_pattern import RANK, guess, newton
+from ...compiler.lower.loop_pattern import guess
+from ...compiler.lower.newton import RANK, newton
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
 from ...model.mechanism import Closure, Mechanism, resolved
+from ...model.scales import characteristic_length
 
 Numbers = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -83,13 +85,8 @@ class LoopKinematics:
 
     @cached_property
     def length(self) -> float:
-        """The mean of the lengths of the mechanism, not counting zeros; one metre where all are zero [m]."""
-        m = self.mechanism
-        parts = resolved((m.joints, m.loops), m.values())
-        places = [j.placement for j in parts[0]] + [p for x in parts[1] for p in (x.placement_a, x.placement_b)]
-        sizes = [math.hypot(*p.translation) for p in places] + [x.length for x in parts[1]]
-        sizes = [x for x in sizes if x > 0]
-        return float(np.mean(sizes)) if sizes else 1.0
+        """The mechanism's characteristic length [m]."""
+        return characteristic_length(self.mechanism)
 
     @cached_property
     def labels(self) -> list[str]:

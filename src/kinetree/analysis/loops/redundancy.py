@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...compiler.lower.loop_pattern import random_coordinates
+from ...compiler.lower.loop_pattern import leading_rows, random_coordinates
 from ...compiler.lower.sweeps import Tree
 from ...dynamics.closure import rows as equations_of
 from .kinematics import LoopKinematics, Numbers
@@ -52,7 +52,8 @@ def redundancy(loops: LoopKinematics, q: Numbers) -> Redundancy:
     kept = _alive(loops)
     idle = np.setdiff1d(np.arange(count), kept)
     J = loops.jacobian(q)[kept]
-    chosen, dependent = _split(J)
+    chosen = leading_rows(J, SHARE)
+    dependent = [k for k in range(len(J)) if k not in chosen]
     found = []
     for k in dependent:
         shares = np.linalg.lstsq(J[chosen].T, J[k], rcond=None)[0] if chosen else np.zeros(0)
@@ -82,22 +83,6 @@ def _alive(loops: LoopKinematics) -> NDArray[np.int64]:
         J = loops.jacobian(np.array(random_coordinates(loops.mechanism, rng)))
         sizes = np.maximum(sizes, np.linalg.norm(J, axis=1))
     return np.flatnonzero(sizes > IDLE * sizes.max(initial=0.0))
-
-
-def _split(J: Numbers) -> tuple[list[int], list[int]]:
-    """Return rows that are independent and those that depend on rows before them, in their order."""
-    chosen, dependent = [], []
-    basis, largest = np.zeros((0, J.shape[1])), np.linalg.norm(J, axis=1).max(initial=0.0)
-    for k, row in enumerate(J):
-        left = row - basis.T @ (basis @ row)
-        left = left - basis.T @ (basis @ left)
-        size = np.linalg.norm(left)
-        if size > SHARE * largest:
-            chosen.append(k)
-            basis = np.vstack([basis, left / size])
-        else:
-            dependent.append(k)
-    return chosen, dependent
 
 
 def _stressed(loops: LoopKinematics, q: Numbers, stresses: Numbers) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from ...model.mechanism import Mechanism
 from ...model.splitting import split_joints
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
-from .loop_pattern import DEPENDENT_SINGLE
+from .loop_pattern import DEPENDENT_SINGLE, ROUNDING_SINGLE
 from .sweeps import Tree
 
 UNROLLED = 64
@@ -104,7 +104,7 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     lean = algorithm.lumps and not mechanism.free_parameters
     tree = lean_tree(mechanism, scalars) if lean else Tree(mechanism, scalars)
     if request.dtype == "float32" and mechanism.closures:
-        tree.closing = replace(tree.closing, tolerance=DEPENDENT_SINGLE)
+        tree.closing = replace(tree.closing, tolerance=DEPENDENT_SINGLE, rounding=ROUNDING_SINGLE)
     options = {"frame": request.frame} if algorithm.frame else {}
     if algorithm.axes:
         options["axes"] = request.axes

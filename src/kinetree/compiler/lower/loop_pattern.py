@@ -1,17 +1,23 @@
-"""What the equations of closed loops are like in general, found on numbers before anything is traced."""
+"""What the equations of closed loops are like in general, found on numbers before anything is traced.
+
+Positions of the tree, which are open, show which equations take part at all. Closed positions show which depend on
+others: by geometry, from J with lengths in parts of the mechanism's, and not by the masses of its bodies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from ...dynamics import closed
+from ...dynamics import closed, closure, states
 from ...errors import ModelError
 from ...joints import kind
+from ...model.axes import axis_names
 from ...model.mechanism import Mechanism, resolved
+from ...model.scales import characteristic_length
+from .newton import newton
 from .sweeps import Tree
 
 IDLE = 1e-20
@@ -22,98 +28,154 @@ DEPENDENT = 1e-8
 Redundant rows seem independent by the square of the gap, which is that of a step not yet closed; and a position this
 near to a singular one is crossed without the row that is about to vanish, since what it says is lost in rounding."""
 
-ROUNDING = 1e-12
-"""Pivots this small beside their diagonal entry are what rounding leaves of rows that say the same everywhere."""
+ROUNDING = 1e-13
+"""Pivots this small beside their diagonal entry are what rounding leaves, whatever the masses are."""
 
-DEPENDENT_SINGLE = 1e-5
+DEPENDENT_SINGLE, ROUNDING_SINGLE = 1e-5, 1e-6
 """The same in single precision, where rounding alone makes pivots of 1e-7."""
 
-RANK = 1e-7
-"""Singular values of J this small beside the largest are zero, at positions that are closed to rounding."""
+USUAL = 1e-3
+"""Pivots of independent rows that are smaller, beside the diagonal entry, come of light bodies beside heavy ones."""
+
+LIGHT = 1e-11
+"""The least of such pivots that leaves some digits above rounding."""
+
+CLOSE = 1e-7
+"""Gaps of positions that are examined, far below the root of DEPENDENT [rad, or lengths of the mechanism]."""
+
+REACHED = 1e-3
+"""Positions with a larger gap [rad, or lengths of the mechanism] say nothing of closed ones."""
+
+STRIDE = 0.2
+"""The distance from the guess to the second closed position that is examined [rad, or lengths of the mechanism]."""
 
 
 @dataclass(frozen=True)
 class Closing:
     """The equations that take part (`kept`), the usual sizes of J I^-1 J^T's diagonal, and what is small beside them.
 
-    Equations that are left out hold by themselves whatever the joints do, such as those across the plane of a planar
-    mechanism.
+    Equations that are left out hold by themselves whatever the joints do, such as those perpendicular to the plane of a
+    planar mechanism. `shares` are how much smaller than USUAL of the sizes light bodies make the pivots, 1 elsewhere.
+    `redundant` tells that some equation follows from others wherever the loops are closed.
     """
 
     kept: tuple[int, ...] = ()
     sizes: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
+    redundant: bool = False
     tolerance: float = DEPENDENT
+    rounding: float = ROUNDING
+
+    @property
+    def tolerances(self) -> list[float]:
+        """What is small beside the size of each equation that takes part."""
+        return [max(self.tolerance * self.shares[k], min(self.rounding, self.tolerance)) for k in self.kept]
 
 
 @lru_cache(maxsize=256)
 def closing(mechanism: Mechanism) -> Closing:
-    """Return what is known of a mechanism's equations, from a few positions of its tree."""
+    """Return what is known of a mechanism's equations, from a few positions."""
     count = len(mechanism.closures)
     if not count:
         return Closing()
     rng = np.random.default_rng(1)
-    sizes, pivots = np.zeros(count), np.zeros(count)
+    sizes = np.zeros(count)
     for _ in range(3):
-        tree = Tree(mechanism, {"q": random_coordinates(mechanism, rng)})
-        tree.closing = Closing(tuple(range(count)), (0.0,) * count, ROUNDING)
-        pulls = closed.at_rest(tree)
-        sizes = np.maximum(sizes, np.array(pulls.diagonal(), dtype=float))
-        pivots = np.maximum(pivots, np.array(pulls.factors().pivots, dtype=float))
-    kept = tuple(int(k) for k in np.flatnonzero(sizes > IDLE * sizes.max()))
-    _refuse_light(mechanism, [k for k in kept if ROUNDING * sizes[k] < pivots[k] < 10 * DEPENDENT * sizes[k]])
-    return Closing(kept, tuple(map(float, sizes)))
+        sizes = np.maximum(sizes, _factored(mechanism, random_coordinates(mechanism, rng), range(count))[0])
+    kept = np.flatnonzero(sizes > IDLE * sizes.max())
+    shares = np.ones(count)
+    independent, redundant, size, pivot = _where_closed(mechanism, kept)
+    for k in independent:
+        if pivot[k] < USUAL * sizes[k]:
+            sizes[k], shares[k] = size[k], min(1.0, pivot[k] / (USUAL * size[k]))
+    _refuse_light(mechanism, [k for k in independent if USUAL * shares[k] < LIGHT])
+    return Closing(tuple(kept.tolist()), tuple(sizes.tolist()), tuple(shares.tolist()), redundant)
+
+
+def _where_closed(mechanism: Mechanism, kept: np.ndarray) -> tuple[list[int], bool, np.ndarray, np.ndarray]:
+    """Return the independent equations, whether some depend on them, and all diagonal entries and pivots when closed.
+
+    Where the loops do not close from the guess, nothing is known of them: none is returned.
+    """
+    count = len(mechanism.closures)
+    size, pivot = np.zeros(count), np.zeros(count)
+    rank, independent = 0, set[int]()
+    for q, J in _closed_positions(mechanism):
+        found = [int(kept[k]) for k in leading_rows(J[kept], np.sqrt(DEPENDENT))]
+        rank, independent = max(rank, len(found)), independent | set(found)
+        here = _factored(mechanism, q, kept.tolist())
+        size[kept], pivot[kept] = np.maximum(size[kept], here[0][kept]), np.maximum(pivot[kept], here[1])
+    return sorted(independent), 0 < rank < len(kept), size, pivot
+
+
+def _factored(mechanism: Mechanism, q, kept) -> tuple[np.ndarray, np.ndarray]:
+    """Return the diagonal of J I^-1 J^T at a position, and the pivots of some rows."""
+    count = len(mechanism.closures)
+    tree = Tree(mechanism, {"q": [float(x) for x in q]})
+    tree.closing = Closing(tuple(kept), (0.0,) * count, (1.0,) * count, tolerance=ROUNDING)
+    pulls = closed.at_rest(tree)
+    return np.array(pulls.diagonal(), dtype=float), np.array(pulls.factors().pivots, dtype=float)
+
+
+def _closed_positions(mechanism: Mechanism) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return two closed positions, with J in units of the length: one near the guess, and one some way from it."""
+    length = characteristic_length(mechanism)
+    units = np.array([length if e.unit == "m" else 1.0 for e in mechanism.closures])
+    speeds = np.array([length if unit == "m" else 1.0 for _, _, unit in axis_names(mechanism, 1)])
+
+    def residual(q: np.ndarray) -> np.ndarray:
+        return np.array(closure.closure_residual(Tree(mechanism, {"q": q.tolist()})), dtype=float) / units
+
+    def jacobian(q: np.ndarray) -> np.ndarray:
+        rows = closure.closure_jacobian(Tree(mechanism, {"q": q.tolist()}))
+        return np.array(rows, dtype=float).reshape(len(units), -1) * speeds / units[:, None]
+
+    def move(q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        given = {"q": q.tolist(), "qd": (speeds * step).tolist()}
+        return np.array(states.integrate(Tree(mechanism, given)), dtype=float)
+
+    out: list[tuple[np.ndarray, np.ndarray]] = []
+    q = np.array(guess(mechanism))
+    rng = np.random.default_rng(2)
+    for _ in range(2):
+        if not np.isfinite(residual(q)).all():
+            break
+        q, gap = newton(residual, jacobian, move, q, iterations=20, enough=CLOSE)
+        if not gap < REACHED:
+            break
+        J = jacobian(q)
+        out.append((q, J))
+        _, sizes, rows = np.linalg.svd(J)
+        free = rows[int((sizes > np.sqrt(DEPENDENT) * sizes.max(initial=0.0)).sum()) :]
+        step = rng.normal(size=len(free)) @ free
+        q = move(q, STRIDE * step / max(np.abs(step).max(initial=0.0), 1e-300))
+    return out
+
+
+def leading_rows(J: np.ndarray, least: float) -> list[int]:
+    """Return the rows that do not depend on those before them: of which more than `least` of the largest is left."""
+    chosen, basis = [], np.zeros((0, J.shape[1]))
+    largest = np.linalg.norm(J, axis=1).max(initial=0.0)
+    for k, row in enumerate(J):
+        left = row - basis.T @ (basis @ row)
+        left = left - basis.T @ (basis @ left)
+        size = np.linalg.norm(left)
+        if size > least * largest:
+            chosen.append(k)
+            basis = np.vstack([basis, left / size])
+    return chosen
 
 
 def _refuse_light(mechanism: Mechanism, lost: list[int]) -> None:
-    """Raise ModelError where masses alone make pivots so small that equations would seem to depend on others.
-
-    At positions that do not close, rows that are redundant where they do are independent: only bodies that weigh next
-    to nothing beside those that they hold together make a pivot small there.
-    """
+    """Raise ModelError where masses make the pivots of independent equations as small as rounding."""
     if lost:
         names = ", ".join(dict.fromkeys(repr(mechanism.closures[k].name) for k in lost))
         raise ModelError(
-            f"loop {names} holds heavy bodies together by bodies with less than some 1e-7 of their mass or inertia, "
-            "and would be taken for redundant",
+            f"loop {names} holds heavy bodies together by bodies with less than some 1e-11 of their mass or inertia: "
+            "rounding leaves no digits of its forces",
             where=f"mechanism {mechanism.name!r}",
             remedy="give the light bodies more mass, or put a rod in their place",
         )
-
-
-def newton(
-    residual: Callable[[np.ndarray], np.ndarray],
-    jacobian: Callable[[np.ndarray], np.ndarray],
-    move: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    q: np.ndarray,
-    *,
-    held: np.ndarray | None = None,
-    iterations: int = 60,
-) -> tuple[np.ndarray, float]:
-    """Return the closed position that Newton's method finds from q, and the largest residual that is left.
-
-    Steps are the least ones, at most a radian long; directions that hardly close anything are left alone, and a step
-    that does not bring the loops nearer is halved. `held` degrees of freedom stay.
-    """
-    gap = residual(q)
-    for _ in range(iterations):
-        size = np.linalg.norm(gap)
-        if not size > 0:
-            break
-        J = jacobian(q)
-        if held is not None:
-            J = np.where(held, 0.0, J)
-        step = -np.linalg.lstsq(J, gap, rcond=RANK)[0]
-        step *= min(1.0, 1.0 / max(np.abs(step).max(initial=0.0), 1e-300))
-        for _ in range(12):
-            tried = move(q, step)
-            left = residual(tried)
-            if np.linalg.norm(left) < size:
-                break
-            step /= 2
-        else:
-            break
-        q, gap = tried, left
-    return q, float(np.abs(gap).max(initial=0.0))
 
 
 def guess(mechanism: Mechanism) -> list[float]:

@@ -1,0 +1,43 @@
+"""How large and how heavy a mechanism is: what lengths and masses are compared with, whatever the units of its numbers.
+
+Tolerances of loops are parts of these, so that a mechanism of micrometres and its image of kilometres get the same
+answers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .mechanism import Mechanism, resolved
+
+
+def characteristic_length(mechanism: Mechanism) -> float:
+    """Return the mean of the lengths of a mechanism [m], not counting zeros; 1 m where all are zero.
+
+    Lengths are the distances of joints from those before them, of the ends of loops from their bodies' origins, and of
+    rods; where none is above zero, those of centers of mass.
+    """
+    sizes = _lengths(mechanism)
+    return float(np.mean(sizes)) if sizes else 1.0
+
+
+def largest_length(mechanism: Mechanism) -> float:
+    """Return the largest of the lengths of a mechanism [m]: what rounding is in proportion to."""
+    return max(_lengths(mechanism), default=1.0)
+
+
+def characteristic_mass(mechanism: Mechanism) -> float:
+    """Return the mean mass of the bodies of a mechanism [kg], not counting massless ones; 1 kg where all are."""
+    masses = [float(b.mass) for b in resolved(mechanism.bodies, mechanism.values()) if b.mass > 0]
+    return float(np.mean(masses)) if masses else 1.0
+
+
+def _lengths(mechanism: Mechanism) -> list[float]:
+    joints, loops, bodies = resolved((mechanism.joints, mechanism.loops, mechanism.bodies), mechanism.values())
+    places = [j.placement for j in joints] + [p for x in loops for p in (x.placement_a, x.placement_b)]
+    sizes = [math.hypot(*p.translation) for p in places] + [float(x.length) for x in loops]
+    if not any(sizes):
+        sizes = [math.hypot(*b.com) for b in bodies]
+    return [x for x in sizes if x > 0]
