@@ -49,6 +49,24 @@ def test_quadrature_has_sixth_order():
     assert slope > 5.0, f"slope {slope:.2f} of {errors}"
 
 
+@pytest.mark.parametrize("times", [np.linspace(0.0, 10.0, 11), np.arange(12) * 2.0 * np.pi / np.sqrt(9.81)])
+def test_samples_that_are_too_coarse_are_not_an_error(times):
+    """Sample a damped pendulum once a swing, also in step with it, and read that work cannot be integrated."""
+    run = kt.simulate(pendulum(), [0.9], times=times, forces=[kt.JointDamper("pivot", 0.4)], rtol=1e-11)
+    balance = energy_balance(run)
+    assert np.abs(balance.residual / balance.scale).max() > 0.1
+    assert balance.too_coarse
+    assert np.isnan(balance.error)
+    assert "the samples are too coarse to integrate work (accelerations at the samples" in str(balance)
+    assert "simulate with more output times" in str(balance)
+    fine = kt.simulate(pendulum(), [0.9], duration=10.0, forces=[kt.JointDamper("pivot", 0.4)], rtol=1e-11)
+    assert not energy_balance(fine).too_coarse
+    assert energy_balance(fine).error < 1e-8
+    free = energy_balance(kt.simulate(pendulum(), [0.9], times=times, rtol=1e-12))
+    assert not free.too_coarse
+    assert free.error < 1e-9
+
+
 def test_momentum_changes_by_impulse_alone():
     """Let a robot float under gravity and a wrench, its joints driven, and account for its momentum to 1e-9."""
     robot = kt.load("space_robot_3r")

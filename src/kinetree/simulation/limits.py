@@ -1,0 +1,122 @@
+"""Limits of joints that a finished run passes: coordinates, speeds and the efforts of control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..joints import kind
+
+TOLERANCE = 1e-6
+"""The share of a limit by which it may be passed: above the errors of a run with the default tolerances (1e-8) and of
+limits that were converted from degrees with eight digits, below what any drive or sensor resolves."""
+
+NOT_APART = (
+    "Efforts are those of all torques in joints, friction and stops included: the run does not tell control apart."
+)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A limit that is passed: by how much at worst, when that is, when it is first, and in how many samples."""
+
+    joint: str
+    axis: int
+    what: str
+    limit: float
+    worst: float
+    t_worst: float
+    t_first: float
+    samples: int
+    run: tuple[int, ...] = ()
+
+    @property
+    def excess(self) -> float:
+        """How far the worst value is beyond the limit."""
+        return abs(self.worst - self.limit) if self.what in ("lower", "upper") else abs(self.worst) - self.limit
+
+    def __str__(self) -> str:
+        """Return all of it in a line."""
+        where = f"run {', '.join(map(str, self.run))}: " if self.run else ""
+        axis = f"[{self.axis}]" if self.axis else ""
+        return (
+            f"{where}{self.joint}{axis}: {self.what} limit {self.limit:g} passed by {self.excess:.3g} "
+            f"at t = {self.t_worst:g} s, first at t = {self.t_first:g} s, in {self.samples} samples"
+        )
+
+
+@dataclass(frozen=True)
+class LimitReport:
+    """The limits that a run passes, if any, and a `note` on what they were compared with."""
+
+    violations: tuple[Violation, ...] = field(default=())
+    note: str = ""
+
+    def __bool__(self) -> bool:
+        """Return whether a limit is passed."""
+        return bool(self.violations)
+
+    def __str__(self) -> str:
+        """Return a line for each limit that is passed."""
+        lines = list(map(str, self.violations)) or ["all limits are kept"]
+        return "\n".join([*lines, self.note] if self.note else lines)
+
+    def summary(self) -> str:
+        """Return a line: how many limits are passed and which is passed most, or "" where all are kept."""
+        if not self.violations:
+            return ""
+        worst = max(self.violations, key=lambda v: v.excess / (abs(v.limit) or 1.0))
+        count = len(self.violations)
+        return f"{count} limit{'s are' if count > 1 else ' is'} passed; the most by {worst}"
+
+
+def limit_violations(run: Any) -> LimitReport:
+    """Return the limits of joints that a Trajectory passes at its samples, by more than TOLERANCE of their size.
+
+    Efforts are those of control, run["control"]: friction, damping, springs and stops are not given by the drive.
+    """
+    drives = "control" if run.control is not None else "tau"
+    found: list[Violation] = []
+    efforts, at_q, at_v = False, 0, 0
+    for joint in run.system.joints:
+        module = kind(joint.kind)
+        bounds = joint.limits
+        efforts = efforts or bool(bounds.effort)
+        flat = module.NQ == module.NV  # a quaternion has no limits
+        for axis in range(module.NV):
+            q = run.q[..., at_q + axis] if flat else None
+            qd, tau = run.qd[..., at_v + axis], run[drives][..., at_v + axis] if bounds.effort else None
+            for what, limits, values in (
+                ("lower", bounds.lower, q), ("upper", bounds.upper, q),
+                ("velocity", bounds.velocity, qd), ("effort", bounds.effort, tau),
+            ):  # fmt: skip
+                if values is not None and axis < len(limits):
+                    slack = TOLERANCE * _limit_size(bounds, what, axis)
+                    found += _passed(run, joint.name, axis, what, float(limits[axis]), values, slack)
+        at_q, at_v = at_q + module.NQ, at_v + module.NV
+    note = NOT_APART if efforts and drives == "tau" and run.torque is not None else ""
+    return LimitReport(tuple(sorted(found, key=lambda v: (v.run, v.t_first))), note)
+
+
+def _limit_size(bounds: Any, what: str, axis: int) -> float:
+    """Return the size of a limit; for a coordinate that of the larger of its two, one of which may be zero."""
+    names = ("lower", "upper") if what in ("lower", "upper") else (what,)
+    sizes = [abs(float(limits[axis])) for name in names if axis < len(limits := getattr(bounds, name))]
+    return max((size for size in sizes if np.isfinite(size)), default=0.0)
+
+
+def _passed(
+    run: Any, joint: str, axis: int, what: str, limit: float, values: np.ndarray, slack: float
+) -> list[Violation]:
+    excess = {"lower": limit - values, "upper": values - limit}.get(what, np.abs(values) - limit)
+    found = []
+    for index in np.ndindex(*run.shape):
+        over = excess[index] > slack
+        if over.any():
+            worst = int(np.nanargmax(excess[index]))
+            times = float(run.t[worst]), float(run.t[np.argmax(over)])
+            value = float(values[index][worst])
+            found.append(Violation(joint, axis, what, limit, value, *times, int(over.sum()), index))
+    return found
