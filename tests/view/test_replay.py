@@ -9,12 +9,14 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import kinetree as kt
 from kinetree.results import Trajectory
+from kinetree.view import replay as replay_module
 from kinetree.view.replay import replay, replay_data
 from runs import batch, swinging
 from tolerance import assert_close
@@ -97,6 +99,20 @@ def test_what_stands_still_is_replayed(tmp_path):
     run = Trajectory(system, [0.0, 1.0], np.zeros((2, 0)), np.zeros((2, 0)))
     assert data_of(run.replay(tmp_path / "a.html").read_text())["frames"] == 61
     assert data_of(swinging()[:1].replay(tmp_path / "b.html").read_text())["step"] == 0.0
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_keys_work_whatever_has_the_focus():
+    """Press keys with the focus on each kind of control: arrows seek but in a list, which keeps them."""
+    script = Path(replay_module.__file__).parent / "replay_page" / "player.js"
+    command = ["node", str(Path(__file__).parent / "player_keys.mjs"), str(script)]
+    done = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
+    for focus in ("body", "play", "time", "loop"):
+        assert done[f"{focus} ArrowLeft"] == {"frame": 98, "playing": False, "taken": True}
+        assert done[f"{focus} ArrowRight"] == {"frame": 102, "playing": False, "taken": True}
+    assert done["speed ArrowLeft"] == {"frame": 100, "playing": False, "taken": False}
+    plays = {focus: done[f"{focus}  "]["taken"] for focus in ("body", "play", "time", "loop", "speed")}
+    assert plays == {"body": True, "play": False, "time": True, "loop": False, "speed": False}
 
 
 @pytest.mark.slow

@@ -45,12 +45,11 @@ def test_every_library_mechanism_is_seen(name):
 
 
 def test_shapes_are_drawn_in_place():
-    """Draw visual shapes where they are on the body and in their colour; leave out collisions and meshes."""
+    """Draw visual shapes where they are on the body and in their colour; leave out collisions."""
     placement = kt.Placement((1.0, 2.0, 3.0))
     shapes = (
         kt.Shape("box", (0.2, 0.4, 0.6), placement, color=(1.0, 0.5, 0.0, 1.0)),
         kt.Shape("sphere", (9.0,), role="collision"),
-        kt.Shape("mesh", (1.0, 1.0, 1.0), file="a.stl"),
     )
     drawn = scene(still(one_body(kt.Joint("j", "free", kt.GROUND, "b"), mass=1.0, shapes=shapes)))
     vertices = drawn.bodies[0].vertices
@@ -139,3 +138,24 @@ def test_rods_of_long_chains_are_thin():
     """Draw the rods of twenty links thinner, for the size of the whole, than those of two."""
     chain, pair = (scene(still(kt.load(name))) for name in ("chain_20", "planar_2r"))
     assert chain.rods[1].radius / chain.size < 0.5 * pair.rods[0].radius / pair.size
+
+
+def test_a_body_with_meshes_is_more_than_its_primitive():
+    """Draw a body of a mesh and a small box by its links and joint too, and one of the box alone by the box."""
+    box = kt.Shape("box", (0.02, 0.03, 0.01))
+    mesh = kt.Shape("mesh", (1.0, 1.0, 1.0), file="torso.stl")
+    counts = []
+    for shapes in ((box,), (mesh, box), (mesh,)):
+        bodies = [
+            kt.Body("torso", mass=3.1, com=(0.1, 0.0, 0.2), inertia=(0.3, 0.2, 0.25, 0.0, 0.0, 0.0), shapes=shapes),
+            kt.Body("arm", mass=1.2, com=(0.0, 0.1, 0.0), inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0)),
+        ]
+        joints = [
+            kt.Joint("hip", "revolute", kt.GROUND, "torso"),
+            kt.Joint("shoulder", "revolute", "torso", "arm", kt.Placement(translation=(0.1, 0.2, 0.6))),
+        ]
+        drawn = scene(still(kt.System(kt.assemble("m", bodies, joints))))
+        counts.append((len(drawn.bodies[0].faces), len([r for r in drawn.rods if r.a == 0])))
+    (alone, none), (both, rods), (links, same) = counts
+    assert (none, rods, same) == (0, 1, 1)
+    assert both == alone + links

@@ -63,7 +63,8 @@ class EnergyBalance:
             runs = f" in {count} of {size} runs" if size > 1 else ""
             return (
                 f"energy balance: the samples are too coarse to integrate work{runs} (accelerations at the samples "
-                f"give the velocities only to {_most(self.coarseness):.2g} of their size); simulate with more output times"
+                f"give the velocities only to {_most(self.coarseness):.2g} of their size); simulate with more output "
+                "times"
             )
         return (
             f"energy balance: largest residual {_most(self.residual):.3g} J, {self.error:.3g} of the energy in motion; "

@@ -55,13 +55,13 @@ def scene(run: Trajectory) -> Scene:
     solids, rods, tips = [], [], []
     for i, (body, joint) in enumerate(zip(bodies, joints, strict=True)):
         color = rgb(COLORS[i % len(COLORS)])
-        shapes = _drawable(body.shapes)
-        if shapes:
-            solids.append(meshes.joined(_shape_mesh(shape, color) for shape in shapes))
+        shapes = [_shape_mesh(shape, color) for shape in _drawable(body.shapes)]
+        if _is_whole(body.shapes):
+            solids.append(meshes.joined(shapes))
         else:
             boxed = not points[i] or joint.kind in FLOATING
             cuts = links.cut_solids(loops, body.name, radius)
-            solids.append(meshes.joined([_skeleton(body, joint, boxed, radius, color), *cuts]))
+            solids.append(meshes.joined([*shapes, _skeleton(body, joint, boxed, radius, color), *cuts]))
             ends = [end for end in points[i] if not (boxed and _inside(body, run["poses"][0], i, *end))]
             rods += [Rod(i, ORIGIN, k, point, radius, color) for k, point in ends]
         tips += [(i, point) for point in frames[i]]
@@ -85,6 +85,12 @@ def up_direction(mechanism: Mechanism, values) -> Numbers:
 def _drawable(shapes: tuple[Shape, ...]) -> list[Shape]:
     """Return the visual shapes; meshes stay in their files, and shapes for collisions are often not like the body."""
     return [s for s in shapes if s.role == "visual" and s.kind in ("box", "cylinder", "sphere", "capsule")]
+
+
+def _is_whole(shapes: tuple[Shape, ...]) -> bool:
+    """Tell whether the visual shapes of a body can all be drawn, so that nothing else is needed to see it."""
+    visual = [s for s in shapes if s.role == "visual"]
+    return bool(visual) and len(_drawable(shapes)) == len(visual)
 
 
 def _shape_mesh(shape: Shape, color) -> Mesh:
@@ -120,7 +126,7 @@ def _size(run: Trajectory, bodies, joints, points) -> float:
     extent = float(np.linalg.norm(np.ptp(np.array(places)[:, :3], axis=0))) if places else 0.0
     shapes = [shape for body in bodies for shape in _drawable(body.shapes)]
     solid = [float(2.0 * np.abs(_shape_mesh(shape, (0, 0, 0)).vertices).max()) for shape in shapes]
-    boxes = [float(np.linalg.norm(_box_of_inertia(b)[1])) for b in bodies if not _drawable(b.shapes)]
+    boxes = [float(np.linalg.norm(_box_of_inertia(b)[1])) for b in bodies if not _is_whole(b.shapes)]
     return max([extent, *solid, *boxes]) or 1.0
 
 

@@ -124,8 +124,14 @@ main.addEventListener("wheel", (event) => {
   event.preventDefault();
   zoom(Math.exp(0.0012 * Math.max(-200, Math.min(200, event.deltaY))));
 }, { passive: false });
+// A control that has the focus keeps the keys that it answers itself: a list the arrows, buttons and boxes the space bar.
+function keepsKey(target, key) {
+  const kind = target.tagName;
+  if (kind === "SELECT") return true;
+  return key === " " && (kind === "BUTTON" || (kind === "INPUT" && target.type === "checkbox"));
+}
 document.addEventListener("keydown", (event) => {
-  if (["SELECT", "INPUT", "BUTTON"].includes(event.target.tagName)) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || keepsKey(event.target, event.key)) return;
   const step = Math.max(1, last / 100);
   const actions = { " ": () => setPlaying(!playing), ArrowLeft: () => seek(frame - step), ArrowRight: () => seek(frame + step) };
   if (actions[event.key]) {
