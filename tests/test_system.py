@@ -10,11 +10,12 @@ import warnings
 import numpy as np
 import pytest
 
-from kinetree import Body, InputError, Joint, ModelError, Parameter, System, UnknownNameError, assemble, load
+from kinetree import Body, InputError, Joint, Limits, ModelError, Parameter, System, UnknownNameError, assemble, load
 from kinetree.analysis.loops.assembly import assemble as closed
 from kinetree.analysis.loops.independence import independent
 from kinetree.compiled import CompiledMechanism
 from kinetree.dynamics import ALGORITHMS
+from kinetree.joints import KINDS
 from kinetree.model import parse
 from strategies import State, one_of_each, random_mechanism
 from tolerance import assert_close
@@ -79,6 +80,77 @@ def test_random_states():
     assert [x.shape for x in ARM.random_state(3, 4)] == [(4, 3), (4, 3)]
     assert [x.shape for x in ARM.random_state(3, (2, 0))] == [(2, 0, 3), (2, 0, 3)]
     assert [x.shape for x in System(assemble("none", [], [])).random_state(3, 4)] == [(4, 0), (4, 0)]
+
+
+def test_random_states_of_a_batch_are_one_draw():
+    """Draw many states at once: limits hold, quaternions are uniform rotations, and samples differ."""
+    system = System(one_of_each())
+    q, qd = system.random_state(5, (2, 3000))
+    assert q.shape == (2, 3000, system.nq)
+    assert qd.shape == (2, 3000, system.nv)
+    at = 0
+    for joint in system.joints:
+        size = KINDS[joint.kind].NQ
+        drawn, at = q[..., at : at + size], at + size
+        if joint.kind in ("spherical", "free"):
+            turns = drawn[..., -4:].reshape(-1, 4)
+            assert_close(np.linalg.norm(turns, axis=1), np.ones(6000), 5e-16, "length")  # 2.2e-16
+            assert np.abs(np.cov(turns.T) - np.eye(4) / 4).max() < 0.02  # 0.006
+        assert size == 0 or len(np.unique(drawn.reshape(-1, size), axis=0)) == 6000
+    limited = assemble("l", [Body("b", 1.0)], [Joint("j", "revolute", "ground", "b", limits=Limits((0.1,), (0.4,)))])
+    drawn = System(limited).random_state(5, 1000)[0]
+    assert 0.1 <= drawn.min() < 0.11 < 0.39 < drawn.max() <= 0.4
+
+
+@pytest.mark.parametrize("rng", ["a", -1, 1.5, [1, -2]])
+def test_random_states_refuse_what_is_no_generator(rng):
+    """Give a seed that is none and read what is expected."""
+    with pytest.raises(InputError, match="rng is .*; expected a numpy.random.Generator, a seed such as 7, or None"):
+        ARM.random_state(rng)
+
+
+def test_a_matrix_is_a_seed():
+    """Give integers as a matrix: they are the seed that a list of them is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        seed = np.matrix([[3, 4]])
+    assert np.array_equal(ARM.random_state(seed)[0], ARM.random_state([3, 4])[0])
+
+
+@pytest.mark.parametrize("shape", ["a", -1, 1.5, None, (2, -1), (2, 1.5)])
+def test_random_states_refuse_what_is_no_shape(shape):
+    """Give a shape that is none and read what is expected."""
+    with pytest.raises(InputError, match=r"shape is .*; expected integers of zero or more, such as 1000 or"):
+        ARM.random_state(1, shape)
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": 2}, {"dtype": "float32"}, {"check": False}])
+def test_masked_arrays_are_refused(options):
+    """Mask an entry: no result is computed with the number that the mask hides."""
+    masked = np.ma.masked_array(S.q[0], [False, True, False])
+    for _ in range(2):  # the second call is that of a compiled function
+        with pytest.raises(InputError, match=r"gravity_torque: q has 1 masked entries; .*x.filled\(0.0\)"):
+            ARM.gravity_torque(masked, **options)
+    unmasked = np.ma.masked_array(S.q[0])
+    assert np.array_equal(ARM.gravity_torque(unmasked), ARM.gravity_torque(S.q[0]))
+
+
+def test_a_system_needs_a_mechanism():
+    """Give something else and read what is expected."""
+    with pytest.raises(InputError, match="mechanism is None; expected a Mechanism, as assemble returns it"):
+        System(None)  # type: ignore[arg-type]
+
+
+def test_load_refuses_what_names_no_model():
+    """Give a name of 10,000 characters, a number, and nothing, and read what is expected."""
+    with pytest.raises(UnknownNameError, match="no library mechanism 'xxx"):
+        load("x" * 10_000)
+    with pytest.raises(ModelError, match="xxx...: does not exist; give the path of a .toml"):
+        load("x" * 10_000 + ".toml")
+    with pytest.raises(InputError, match="model is 5; expected a library name, or the path of a .toml"):
+        load(5)  # type: ignore[arg-type]
+    with pytest.raises(UnknownNameError, match="no function 'None'; available: inverse_dynamics"):
+        ARM.function(None)  # type: ignore[arg-type]
 
 
 def test_neutral_of_every_kind():

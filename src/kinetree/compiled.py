@@ -16,6 +16,7 @@ from .compiler.lower.build import Request
 from .compiler.runtime.function import Function
 from .errors import InputError
 from .formats.report import Report
+from .joints.random_states import drawn_coordinates, generator, leading_shape
 from .model.mechanism import Closure, Mechanism, resolved
 from .model.parts import Body, Joint
 
@@ -33,6 +34,8 @@ class CompiledMechanism:
 
     def __init__(self, mechanism: Mechanism, report: Report | None = None) -> None:
         """Hold a mechanism; functions are compiled when they are first called."""
+        if not isinstance(mechanism, Mechanism):
+            raise InputError(f"mechanism is {repr(mechanism)[:80]}; expected a Mechanism, as assemble returns it")
         self.mechanism = mechanism
         self.report = report or Report()
         self._functions: dict[Request, Function] = {}
@@ -243,22 +246,16 @@ class CompiledMechanism:
 
     def neutral(self) -> Numbers:
         """Return the coordinates of no displacement, shape [nq]."""
-        return np.array(self._joint_by_joint("neutral"), dtype=float)
+        joints = self._resolved_joints
+        return np.array([x for j in joints for x in joint_kinds.kind(j.kind).neutral(j)], dtype=float)
 
     def random_state(
         self, rng: np.random.Generator | int | None = None, shape: int | Iterable[int] = ()
     ) -> tuple[Numbers, Numbers]:
         """Return (q, qd): coordinates inside the limits, or anywhere near, and normal speeds; for a leading shape."""
-        rng = np.random.default_rng(rng)
-        lead = (shape,) if isinstance(shape, int) else tuple(shape)
-        count = int(np.prod(lead))
-        q = np.array([self._joint_by_joint("random", rng) for _ in range(count)], dtype=float)
-        return q.reshape(*lead, self.nq), rng.normal(size=(*lead, self.nv))
-
-    def _joint_by_joint(self, what: str, *arguments) -> list[float]:
-        return [
-            x for joint in self._resolved_joints for x in getattr(joint_kinds.kind(joint.kind), what)(joint, *arguments)
-        ]
+        rng, lead = generator(rng), leading_shape(shape)
+        joints = ((joint, joint_kinds.kind(joint.kind)) for joint in self._resolved_joints)
+        return drawn_coordinates(joints, rng, lead), rng.normal(size=(*lead, self.nv))
 
     @cached_property
     def _resolved_joints(self) -> tuple[Joint, ...]:
@@ -296,7 +293,7 @@ class CompiledMechanism:
         def call(*arrays):
             arguments = arrays + more
             if _dtype_name(dtype) == "float32":
-                arguments = tuple(np.asarray(a, dtype=np.float32) for a in arguments)
+                arguments = tuple(np.asanyarray(a, dtype=np.float32) for a in arguments)
             return run(arguments, out=out, threads=threads)
 
         return call

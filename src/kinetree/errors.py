@@ -70,7 +70,7 @@ class UnknownNameError(ModelError, KeyError):
 
 def unknown_name(kind: str, name: str, known: Iterable[str], **place) -> UnknownNameError:
     """Build the error for a name that is not among `known`, with the likely intended one first."""
-    names = list(known)
+    names, name = list(known), name if isinstance(name, str) else repr(name)
     close = difflib.get_close_matches(name, names[:1000], n=1) if len(name) <= 200 else []
     hint = f"did you mean {close[0]!r}? " if close else ""
     listed = ", ".join(names[:30]) + (f", ... ({len(names)} in all)" if len(names) > 30 else "")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec
 
 from . import library
 from .compiler.rolled.weightless import weightless_joints
-from .errors import ModelError, unknown_name
-from .formats import read
+from .errors import InputError, ModelError, unknown_name
+from .formats import KNOWN, read
 from .formats.dh import mechanism_from_dh
 from .formats.report import Report
 from .library.chains import chain_mechanism, rope_mechanism
@@ -36,11 +37,12 @@ def load(
     lie. For URDF and MJCF: fixed="keep" keeps what fixed joints hold as bodies of their own. MJCF needs mujoco. What
     the file held, what was changed and what was dropped is in the System's `report`.
     """
-    text = str(model)
-    if isinstance(model, str) and _is_name(text):
-        if text not in library.names():
-            raise unknown_name("library mechanism", text, library.names())
-        model = library.path(text)
+    if not isinstance(model, str | os.PathLike):
+        raise InputError(f"model is {repr(model)[:80]}; expected a library name, or the path of a {KNOWN} file")
+    if isinstance(model, str) and _is_name(model):
+        if model not in library.names():
+            raise unknown_name("library mechanism", model, library.names())
+        model = library.path(model)
     mechanism, report = read(model, base=base, fixed=fixed, roots=tuple(roots))
     return _system(mechanism, report)
 
@@ -92,4 +94,4 @@ def _system(mechanism: Mechanism, report: Report) -> System:
 def _is_name(text: str) -> bool:
     if not text:
         raise ModelError("an empty model name", remedy="give a library name or the path of a file")
-    return not any(mark in text for mark in "/\\.") and not Path(text).exists()
+    return not any(mark in text for mark in "/\\.") and not os.path.exists(text)

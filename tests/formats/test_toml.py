@@ -122,11 +122,11 @@ offset = 0.1
 
 [[force]]
 name = "spring"
-kind = "spring"
+kind = "spring_damper"
 body_a = "arm"
 body_b = "slide"
 point_a = [0, 0, 1]
-coefficients = { stiffness = 100, length = "l1" }
+coefficients = { stiffness = 100, free_length = "l1" }
 
 [guess]
 screw = 0.7
@@ -175,11 +175,11 @@ def test_one_of_each():
     assert coupling == Coupling("gear", "screw", (("hinge", 2.0),), 0.1)
     assert force == ForceElement(
         "spring",
-        "spring",
+        "spring_damper",
         "arm",
         "slide",
         (0.0, 0.0, 1.0),
-        coefficients=(("stiffness", 100.0), ("length", parse("l1"))),
+        coefficients=(("stiffness", 100.0), ("free_length", parse("l1"))),
     )
     assert str(report) == "read (1)\n  sample.toml: 2 bodies, 2 degrees of freedom, 3 loops, 1 coupling"
 
@@ -287,6 +287,16 @@ def test_the_name_is_that_of_the_file(tmp_path):
     (tmp_path / "box.toml").write_bytes(b"\xef\xbb\xbf" + ONE.encode())
     assert read_toml(tmp_path / "box.toml")[0].name == "box"
     assert read_toml_text(ONE)[0].name == "mechanism"
+
+
+def test_an_empty_file_is_refused():
+    """Refuse a file without any table; one with a head alone is a mechanism without bodies, as it can be written."""
+    with pytest.raises(ModelError) as error:
+        read_toml_text("# nothing\n", file="f.toml")
+    assert str(error.value) == (
+        "f.toml: the file is empty: there is nothing to build; describe parts under [[body]] and [[joint]], or a [dh]"
+    )
+    assert read_toml_text('[mechanism]\nname = "none"\n')[0].bodies == ()
 
 
 def test_lenient_files_keep_impossible_inertias():

@@ -34,6 +34,7 @@ from kinetree.model import (
     assemble,
     parse,
 )
+from kinetree.model.force_checks import COEFFICIENTS
 from strategies import examples
 
 PLAIN = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 5e-324, 1e-300, 0.1 + 0.2, 1 / 3, 1e22, 3])
@@ -133,7 +134,7 @@ def mechanisms(draw):
         bodies.append(Body(name, mass, draw(VECTOR), draw(inertias()), shapes))
         carried.append(draw(joints(labels[i], draw(st.sampled_from([GROUND, *names[:i]])), name)))
     ends = st.sampled_from([GROUND, *names])
-    pairs = st.lists(st.tuples(NAME, NUMBER), max_size=3).map(tuple)
+    pairs = st.lists(st.tuples(st.sampled_from(COEFFICIENTS["spring_damper"]), NUMBER), max_size=3).map(tuple)
     frames = draw(st.lists(NAME.filter(lambda s: s not in (GROUND, *names)), max_size=2, unique=True))
     parameters = [
         Parameter(
@@ -148,6 +149,7 @@ def mechanisms(draw):
         leaders = single[1:] or [single[0]]
         terms = st.lists(st.tuples(st.sampled_from(leaders), NUMBER), max_size=3 * (len(single) > 1)).map(tuple)
         couplings = draw(st.lists(st.builds(Coupling, NAME, st.just(single[0]), terms, NUMBER), max_size=1))
+    springs = st.builds(ForceElement, NAME, st.just("spring_damper"), ends, ends, VECTOR, VECTOR, pairs)
     coordinates = {j.name: st.tuples(*[PLAIN] * KINDS[j.kind].NQ) for j in carried}
     guess = draw(st.fixed_dictionaries({}, optional=coordinates))
     return assemble(
@@ -158,7 +160,7 @@ def mechanisms(draw):
         loops=draw(st.lists(loops([GROUND, *names]), max_size=1)) if names else (),
         guess=guess,
         couplings=couplings,
-        forces=draw(st.lists(st.builds(ForceElement, NAME, NAME, ends, ends, VECTOR, VECTOR, pairs), max_size=1)),
+        forces=draw(st.lists(springs, max_size=1)),
         scenery=draw(st.lists(SHAPE, max_size=1)),
         gravity=draw(VECTOR),
         parameters=parameters,

@@ -34,10 +34,10 @@ GOOD = Body("a", 1.0, (0.1, 0.2, 0.3), (1.0, 1.2, 1.1, 0.1, 0.2, 0.05))
 JOINT = Joint("j", "revolute", "ground", "a")
 
 
-def refused(bodies=(GOOD,), joints=(JOINT,), **more) -> str:
+def refused(bodies=(GOOD,), joints=(JOINT,), name="bad", **more) -> str:
     """Return the message of the error that parts give."""
     with pytest.raises(ModelError) as caught:
-        assemble("bad", bodies, joints, **more)
+        assemble(name, bodies, joints, **more)
     return str(caught.value)
 
 
@@ -98,6 +98,27 @@ def test_infinite_limits_are_fine():
     ({"frames": [Frame("f", "a"), Frame("f", "a")]}, "two of the frame names are 'f'; rename one of them"),
     ({"loops": [Loop("l", "revolute", "a", "z")]}, "loop 'l': no body 'z'; available: a, ground"),
     ({"forces": [ForceElement("s", "spring", "y", "a")]}, "force 's': no body 'y'; available: a, ground"),
+    ({"forces": [ForceElement("s", "spring", "a", "a")]},
+     "force 's': no kind of force 'spring'; did you mean 'joint_spring'? "
+     "available: spring_damper, linear_actuator, joint_spring"),
+    ({"forces": [ForceElement("s", "spring_damper", "a", "a", coefficients=(("stifness", 2.0),))]},
+     "force 's': no coefficient 'stifness'; did you mean 'stiffness'? "
+     "available: stiffness, damping, free_length, preload"),
+    ({"forces": [ForceElement("s", "joint_spring", "a", "ground", coefficients=(("rest_1", 2.0),))]},
+     "force 's': no joint carries 'ground' on 'a'; name a parent and its child"),
+    ({"bodies": None}, "body: None where a list of kt.Body belongs; put the parts in brackets"),
+    ({"bodies": [JOINT]}, f"body 1: {repr(JOINT)[:60]} is no kt.Body; give a list of kt.Body"),
+    ({"bodies": [Body("b", 1.0, None)]},  # type: ignore[arg-type]
+     "body 'b', com: None is not a list of numbers; give a tuple of numbers"),
+    ({"bodies": [Body(3)]},  # type: ignore[arg-type]
+     "body 1, name: 3 is not a text; give a name in quotes"),
+    ({"joints": [Joint("j", None, "ground", "a")]},  # type: ignore[arg-type]
+     "joint 'j', kind: None is not a text; give a name in quotes"),
+    ({"joints": [Joint("j", "revolute", "ground", "a", limits=None)]},  # type: ignore[arg-type]
+     "joint 'j', limits: None is no limits; leave it out, or give kt.Limits()"),
+    ({"joints": [Joint("j", "revolute", "ground", "a", None)]},  # type: ignore[arg-type]
+     "joint 'j', placement: None is no placement; leave it out, or give kt.Placement()"),
+    ({"name": "x" * 10_000}, "a mechanism has a name of 10000 characters; give it a name of 1 to 1000 characters"),
     ({"couplings": [Coupling("c", "j", (("k", 2.0),))]}, "coupling 'c': no joint 'k'; available: j"),
     ({"gravity": (0.0, 0.0, math.nan)}, "gravity: a number is nan; give a finite number"),
     ({"gravity": (0.0, 0.0, parse("g"))}, "gravity: no parameter 'g'; available: none"),

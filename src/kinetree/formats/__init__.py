@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ..errors import ModelError
@@ -23,9 +24,9 @@ def read(
     `base`, `fixed` and `roots` concern URDF, `fixed` MJCF as well.
     """
     path = Path(path)
-    if not path.is_file():
-        kind = "is a folder" if path.is_dir() else "does not exist"
-        raise ModelError(f"{kind}", file=path, remedy=f"give the path of a {KNOWN} file")
+    if not os.path.isfile(path):  # unlike Path.is_file, False for a name that is longer than names can be
+        kind = "is a folder" if os.path.isdir(path) else "does not exist"
+        raise ModelError(f"{kind}", file=_short(str(path)), remedy=f"give the path of a {KNOWN} file")
     suffix = path.suffix.lower()
     if suffix == ".xml" and _is_mjcf(path):
         from .mjcf import read_mjcf
@@ -48,6 +49,10 @@ def read(
 
         return read_dh_csv(path)
     raise ModelError(f"files that end with {suffix or 'nothing'!r} are not read", file=path, remedy=f"use {KNOWN}")
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= 300 else path[:297] + "..."
 
 
 def _is_mjcf(path: Path) -> bool:

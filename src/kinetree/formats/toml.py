@@ -115,6 +115,11 @@ def parsed_toml(source: str) -> dict[str, Any]:
 
 
 def _mechanism(data: dict[str, Any], places: Places, stem: str) -> Mechanism:
+    if not data:
+        raise ModelError(
+            "the file is empty: there is nothing to build",
+            remedy="describe parts under [[body]] and [[joint]], or a [dh]",
+        )
     for key in data:
         if key not in TABLES:
             raise unknown_name("table", key[:MAX_NAME], TABLES, line=places.line(key[:MAX_NAME], 0))

@@ -12,7 +12,7 @@ A kind is a module with
     neutral(joint)                  the coordinates of no displacement
     integrate(joint, q, dq)         move on by dq, exactly, for a constant twist dq over a unit of time
     difference(joint, qa, qb)       the dq with integrate(qa, dq) = qb
-    random(joint, rng)              coordinates of a random displacement, inside the limits
+    random(joint, rng, size=None)   random coordinates inside the limits: numbers, or arrays of this shape
 
 Displacement and motion are in canonical axes; all work on any scalar. Kinds whose coordinates are plain angles and
 lengths take rate, integrate and difference from flat.py. A new kind is a new file and a line below.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ..algebra.scalars import snap, sqrt, where
 from ..algebra.spatial import Twist
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale
@@ -44,7 +46,7 @@ def axes_with_z(axis: Vector) -> Matrix:
     return tuple(tuple(map(snap, row)) for row in rows)  # type: ignore[return-value]
 
 
-def random_in_limits(joint, rng, spans) -> tuple[float, ...]:
+def random_in_limits(joint, rng, spans, size=None) -> tuple:
     """Return uniform coordinates inside the joint's limits, or inside +- span where a limit is missing."""
     out = []
     for k, span in enumerate(spans):
@@ -54,5 +56,8 @@ def random_in_limits(joint, rng, spans) -> tuple[float, ...]:
             lower = -span if upper > -span else upper - 2 * span
         if math.isinf(upper):
             upper = span if lower < span else lower + 2 * span
-        out.append(float(rng.uniform(lower, upper)) if upper > lower else float(lower))
+        if upper > lower:
+            out.append(rng.uniform(lower, upper, size))
+        else:
+            out.append(float(lower) if size is None else np.full(size, float(lower)))
     return tuple(out)

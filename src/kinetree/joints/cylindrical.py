@@ -44,6 +44,6 @@ def neutral(joint):
     return (0.0, 0.0)
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return coordinates inside the limits, or anywhere near."""
-    return random_in_limits(joint, rng, (math.pi, 1.0))
+    return random_in_limits(joint, rng, (math.pi, 1.0), size)

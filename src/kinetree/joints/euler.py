@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ..algebra.mass import MassMatrix
 from ..algebra.rotations import ONE, about
 from ..algebra.spatial import Motion, Twist
@@ -84,10 +86,10 @@ def neutral(joint):
     return (0.0, 0.0, 0.0)
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return angles inside the limits, the middle one away from the singular angle by default."""
     middle_sine = joint.sequence[0] == joint.sequence[2]  # proper Euler angles are singular at 0
-    a, b, c = random_in_limits(joint, rng, (math.pi, 1.2, math.pi))
+    a, b, c = random_in_limits(joint, rng, (math.pi, 1.2, math.pi), size)
     if middle_sine and not joint.limits.lower and not joint.limits.upper:
-        b = math.copysign(0.3, b) + b
+        b = b + (math.copysign(0.3, b) if size is None else np.copysign(0.3, b))
     return a, b, c

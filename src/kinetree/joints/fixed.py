@@ -40,6 +40,6 @@ def neutral(joint):
     return ()
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return nothing."""
     return ()

@@ -63,6 +63,7 @@ def difference(joint, qa, qb):
     return (*turn, *unsweep(turn, shift))
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return a position within a metre and a uniformly distributed rotation."""
-    return (*(float(x) for x in rng.uniform(-1.0, 1.0, 3)), *spherical.random(joint, rng))
+    position = (rng.uniform(-1.0, 1.0, size) for _ in range(3))
+    return (*position, *spherical.random(joint, rng, size))

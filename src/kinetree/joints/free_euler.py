@@ -55,13 +55,13 @@ def neutral(joint):
     return (0.0,) * 6
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return a position inside the limits, or within a metre, and angles away from the singular one."""
-    position = random_in_limits(joint, rng, (1.0,) * 6)[:3]
-    return (*position, *_angles(joint, rng))
+    position = random_in_limits(joint, rng, (1.0,) * 6, size)[:3]
+    return (*position, *_angles(joint, rng, size))
 
 
-def _angles(joint, rng):
+def _angles(joint, rng, size):
     if joint.limits.lower or joint.limits.upper:
-        return random_in_limits(joint, rng, (1.0,) * 3 + (3.0, 1.2, 3.0))[3:]
-    return euler.random(joint, rng)
+        return random_in_limits(joint, rng, (1.0,) * 3 + (3.0, 1.2, 3.0), size)[3:]
+    return euler.random(joint, rng, size)

@@ -44,6 +44,6 @@ def neutral(joint):
     return (0.0,)
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return an angle inside the limits, or within a turn."""
-    return random_in_limits(joint, rng, (math.pi,))
+    return random_in_limits(joint, rng, (math.pi,), size)

@@ -42,6 +42,6 @@ def neutral(joint):
     return (0.0,)
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return a displacement inside the limits, or within a metre."""
-    return random_in_limits(joint, rng, (1.0,))
+    return random_in_limits(joint, rng, (1.0,), size)

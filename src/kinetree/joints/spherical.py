@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ..algebra.mass import MassMatrix
 from ..algebra.quaternions import conjugate, exponential, logarithm, normalized, product
 from ..algebra.rotations import Full, Rotation, from_quaternion
@@ -59,7 +61,10 @@ def difference(joint, qa, qb):
     return logarithm(product(conjugate(qa), qb))
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return a uniformly distributed rotation."""
-    v = rng.normal(size=4)
-    return tuple(float(x) for x in v / math.sqrt(float(v @ v)))
+    if size is None:
+        v = rng.normal(size=4)
+        return tuple(float(x) for x in v / math.sqrt(float(v @ v)))
+    v = rng.normal(size=(4, *size))
+    return tuple(v / np.sqrt((v * v).sum(axis=0)))

@@ -63,6 +63,6 @@ def neutral(joint):
     return (0.0, 0.0)
 
 
-def random(joint, rng):
+def random(joint, rng, size=None):
     """Return angles inside the limits, or anywhere."""
-    return random_in_limits(joint, rng, (math.pi, math.pi))
+    return random_in_limits(joint, rng, (math.pi, math.pi), size)

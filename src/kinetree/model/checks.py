@@ -12,7 +12,7 @@ import numpy as np
 from .. import joints as joint_kinds
 from ..algebra.vectors import Matrix, from_moments
 from ..errors import ModelError, unknown_name
-from . import loop_checks
+from . import force_checks, loop_checks
 from .mechanism import Mechanism, resolved
 from .parameters import CONSTANTS, FUNCTIONS, Expression
 from .parts import GROUND, Body, Joint, Loop
@@ -49,6 +49,7 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
         for placement in _placements(plain):
             rotation(placement.rotation, where)
     _finite(resolved(mechanism.gravity, values), "gravity")
+    force_checks.forces(mechanism)
     loop_checks.couplings(mechanism)
     loop_checks.guess(mechanism)
 
@@ -58,11 +59,7 @@ def unique_names(mechanism: Mechanism) -> None:
     for sort, items in _sorts(mechanism):
         seen: set[str] = set()
         for item in items:
-            if not item.name or len(item.name) > MAX_NAME:
-                raise ModelError(
-                    f"a {sort} has {'no name' if not item.name else f'a name of {len(item.name)} characters'}",
-                    remedy=f"give it a name of 1 to {MAX_NAME} characters",
-                )
+            check_name(item.name, sort)
             if item.name in seen:
                 raise ModelError(f"two of the {sort} names are {item.name!r}", remedy="rename one of them")
             seen.add(item.name)
@@ -79,6 +76,13 @@ def unique_names(mechanism: Mechanism) -> None:
             raise ModelError(
                 f"the frame {frame.name!r} has the name of a body", remedy="rename the frame: bodies are frames too"
             )
+
+
+def check_name(name: Any, sort: str, *, least: int = 1) -> None:
+    """Refuse a name that is no text, too short, or longer than any reader wants."""
+    if not isinstance(name, str) or not least <= len(name) <= MAX_NAME:
+        found = f"a name of {len(name)} characters" if isinstance(name, str) and name else "no name"
+        raise ModelError(f"a {sort} has {found}", remedy=f"give it a name of 1 to {MAX_NAME} characters")
 
 
 def references(mechanism: Mechanism) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .checks import check, unique_names
+from .checks import check, check_name, unique_names
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
 from .parts import Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
-from .tidying import guessed, tidy, vector
+from .tidying import guessed, listed, vector
 from .topology import depth_order
 
 
@@ -36,11 +36,13 @@ def assemble(
     `guess` has coordinates by joint name, near which the loops close: a number, or as many as the joint has. `lenient`
     lets impossible inertias pass, for files of others; `checks.impossible_inertias` lists them.
     """
-    sorts = {
-        "body": bodies, "joint": joints, "frame": frames, "loop": loops, "coupling": couplings, "force": forces,
-        "parameter": parameters, "scenery": scenery,
+    sorts: dict[str, tuple[Any, type]] = {
+        "body": (bodies, Body), "joint": (joints, Joint), "frame": (frames, Frame), "loop": (loops, Loop),
+        "coupling": (couplings, Coupling), "force": (forces, ForceElement), "parameter": (parameters, Parameter),
+        "scenery": (scenery, Shape),
     }  # fmt: skip
-    parts = {sort: tuple(tidy(x, f"{sort} {x.name!r}") for x in given) for sort, given in sorts.items()}
+    parts = {sort: listed(given, kind, sort) for sort, (given, kind) in sorts.items()}
+    check_name(name, "mechanism", least=0)
     loose = Mechanism(
         name=name,
         bodies=parts["body"],

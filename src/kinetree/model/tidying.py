@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -19,6 +19,31 @@ NUMBERS = ("mass", "pitch", "length", "offset", "value")
 LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armature", "size", "color")
 
 
+TEXTS = ("name", "kind", "parent", "child", "body", "body_a", "body_b", "joint", "sequence", "role", "file")
+PARTS = {"placement": Placement, "placement_a": Placement, "placement_b": Placement, "limits": Limits}
+"""Fields that are parts of their own."""
+
+
+def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
+    """Return tidy parts of one kind out of any iterable, or raise ModelError."""
+    if isinstance(given, kind | str) or not isinstance(given, Iterable):
+        raise ModelError(
+            f"{_shown(given)} where a list of kt.{kind.__name__} belongs",
+            where=sort,
+            remedy="put the parts in brackets",
+        )
+    parts = []
+    for i, part in enumerate(given, 1):
+        if not isinstance(part, kind):
+            raise ModelError(
+                f"{_shown(part)} is no kt.{kind.__name__}",
+                where=f"{sort} {i}",
+                remedy=f"give a list of kt.{kind.__name__}",
+            )
+        parts.append(tidy(part, f"{sort} {part.name!r}" if isinstance(part.name, str) else f"{sort} {i}"))
+    return tuple(parts)
+
+
 def tidy(part: Any, where: str) -> Any:
     """Return a part whose numbers are floats or expressions in tuples of the right length, or raise ModelError."""
     if _is_tidy(part):
@@ -30,11 +55,16 @@ def tidy(part: Any, where: str) -> Any:
         if f.name == "inertia" and len(_sequence(value, label)) != 6:
             what = f"the inertia has {len(value)} numbers"
             raise ModelError(what, where=where, remedy="give xx, yy, zz, xy, yz, zx")
-        if f.name in VECTORS and value is not None:
+        if f.name in TEXTS and not isinstance(value, str):
+            raise ModelError(f"{_shown(value)} is not a text", where=label, remedy="give a name in quotes")
+        if f.name in PARTS and not isinstance(value, PARTS[f.name]):
+            example = f"kt.{PARTS[f.name].__name__}()"
+            raise ModelError(f"{_shown(value)} is no {f.name}", where=label, remedy=f"leave it out, or give {example}")
+        if f.name in VECTORS and (value is not None or f.name != "axis2"):
             value = vector(value, VECTORS[f.name], label)
         elif f.name in NUMBERS:
             value = number(value, label)
-        elif f.name in LISTS and value is not None:
+        elif f.name in LISTS and (value is not None or f.name != "color"):
             value = vector(value, None, label)
         elif f.name == "rotation":
             rows = _sequence(value, label)

@@ -13,6 +13,7 @@ from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import random_coordinates
 from ...errors import InputError
 from ...joints import kind
+from ...joints.random_states import generator
 from ..joint_entries import held as held_masks
 from ..joint_entries import listed, numbers
 from .kinematics import CLOSED, LoopKinematics, Mask, Numbers
@@ -84,7 +85,7 @@ def assembly_modes(
             f"with {', '.join(listed(hold)) or 'nothing'} held, {free} degrees of freedom can still move, and closed "
             f"positions are without number; hold more joints, such as {', '.join(leading(loops, q).names)}"
         )
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     modes = [first]
     poses = [loops.call("poses", first)]
     for _ in range(tries):

@@ -10,6 +10,7 @@ import numpy as np
 from ...compiled import CompiledMechanism
 from ...compiler.rolled.weightless import weightless_joints
 from ...errors import InputError, ModelError
+from ...joints.random_states import generator
 from ...model.mechanism import Mechanism
 from ...model.topology import depths
 from .answers import Answers, NotRun, Numbers, Solver, State
@@ -46,12 +47,12 @@ def verify(
     mechanism, selected = system.mechanism, chosen(routes)
     if mechanism.nv == 0:
         return Verification(mechanism.name, states, 1.0, (), nothing_moves=True)
-    samples, expected = _recursion(system, states, np.random.default_rng(rng))
+    samples, expected = _recursion(system, states, generator(rng))
     tol = FACTOR * EPS if tol is None else tol
     limits = [_limits(mechanism, s, e, tol) for s, e in zip(samples, expected, strict=True)]
     rows = tuple(_row(mechanism, route, samples, expected, limits) for route in selected)
     if whole.closures and routes is None:
-        rows += closed_rows(whole, states, tol, np.random.default_rng(rng))
+        rows += closed_rows(whole, states, tol, generator(rng))
     conditions = [_condition(e.I) if s.invertible else np.inf for s, e in zip(samples, expected, strict=True)]
     return Verification(mechanism.name, states, max(conditions), rows)
 

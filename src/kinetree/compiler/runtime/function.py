@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.ma import MaskedArray
 
 from ...dynamics import ALGORITHMS
 from ...errors import InputError
@@ -76,6 +77,7 @@ class Function:
 
     def unchecked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
         """Run without a look at the numbers."""
+        self._refuse_masked(arguments)
         try:
             return self._run(arguments, out, threads)
         except (ValueError, TypeError) as error:
@@ -100,6 +102,8 @@ class Function:
                 raise self._explained(arguments, None, error) from None
             if count[1] != before:
                 self._refuse_non_finite(arguments)
+            if isinstance(result, MaskedArray):
+                self._refuse_masked(arguments)
             return result
 
         return call
@@ -219,6 +223,15 @@ class Function:
         if out is not None and np.shape(out) != lead + self.output.shape:
             return InputError(f"{self.name}: out has shape {np.shape(out)}; expected {lead + self.output.shape}")
         return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
+
+    def _refuse_masked(self, arguments: tuple) -> None:
+        """Refuse masked entries: native code would compute with the numbers that the mask hides."""
+        for a, given in zip(self.inputs, arguments, strict=False):
+            if isinstance(given, MaskedArray) and np.ma.is_masked(given):
+                raise InputError(
+                    f"{self.name}: {a.name} has {np.ma.count_masked(given)} masked entries; give numbers for them, "
+                    "such as x.filled(0.0), or leave those samples out"
+                )
 
     def _refuse_non_finite(self, arguments: tuple) -> None:
         if self._rolled is not None and self._rolled.failures():

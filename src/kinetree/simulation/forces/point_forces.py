@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ... import joints as joint_kinds
 from ...algebra.vectors import ZERO, dot, neg, scale, sub
 from ...errors import InputError, ModelError, unknown_name
+from ...model.force_checks import JOINT_SPRING, coefficient_names, spring_joint
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND, ForceElement, Joint
 from ..arguments import coefficient, vector
@@ -155,48 +155,21 @@ def forces_of(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[F
     return [*passive(mechanism, slip_speed=slip_speed), *(from_element(x, carried) for x in mechanism.forces)]
 
 
-KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
-    "spring_damper": (SpringDamper, ("stiffness", "damping", "free_length", "preload")),
-    "linear_actuator": (LinearActuator, ("force",)),
-}
-"""The kinds of force elements, with the names of their coefficients."""
+KINDS: dict[str, type] = {"spring_damper": SpringDamper, "linear_actuator": LinearActuator}
+"""The forces between two points by the kind of their elements; coefficients are arguments of the same names."""
 
 
 def from_element(element: ForceElement, carried: Mapping[str, Joint]) -> Force:
     """Return the force of an element of a mechanism, whose joints are given by the bodies they carry."""
-    where = f"force {element.name!r}"
-    if element.kind == "joint_spring":
-        return joint_spring(element, carried)
-    if element.kind not in KINDS:
-        raise unknown_name("kind of force", element.kind, KINDS, where=where)
-    kind, names = KINDS[element.kind]
-    given = dict(element.coefficients)
-    for name in given:
-        if name not in names:
-            raise unknown_name("coefficient", name, names, where=where)
+    names, given = coefficient_names(element, carried), dict(element.coefficients)
+    if element.kind == JOINT_SPRING:
+        numbers = tuple(given.get(name, 0.0) for name in names)
+        count = len(numbers) // 2
+        return JointSpring(spring_joint(element, carried).name, numbers[:count], numbers[count:])
     try:
-        return kind(element.body_a, element.body_b, element.point_a, element.point_b, **given)
+        return KINDS[element.kind](element.body_a, element.body_b, element.point_a, element.point_b, **given)
     except InputError as error:
-        raise ModelError(str(error), where=where) from None
-
-
-def joint_spring(element: ForceElement, carried: Mapping[str, Joint]) -> JointSpring:
-    """Return the spring in the joint that carries body_b: `stiffness_1`, ... and `rest_1`, ... of its coordinates."""
-    where, given = f"force {element.name!r}", dict(element.coefficients)
-    joint = carried.get(element.body_b)
-    if joint is None or joint.parent != element.body_a:
-        raise ModelError(
-            f"no joint carries {element.body_b!r} on {element.body_a!r}",
-            where=where,
-            remedy="name a parent and its child",
-        )
-    count = joint_kinds.kind(joint.kind).NV
-    names = [f"{what}_{k + 1}" for what in ("stiffness", "rest") for k in range(count)]
-    for name in given:
-        if name not in names:
-            raise unknown_name("coefficient", name, names, where=where)
-    numbers = [given.get(name, 0.0) for name in names]
-    return JointSpring(joint.name, tuple(numbers[:count]), tuple(numbers[count:]))
+        raise ModelError(str(error), where=f"force {element.name!r}") from None
 
 
 def _label(pair: Any) -> str:
