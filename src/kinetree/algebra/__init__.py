@@ -1,6 +1,6 @@
 """Rotations, twists, wrenches, propagations and mass matrices on any scalar.
 
-A scalar is a float, a traced value of the compiler, an expression of parameters, or any other number that
-knows + - * /. A float zero or one is structural: products with it vanish, so that nothing is computed
+A scalar is a float, a traced value of the compiler, an expression of parameters, or any other number with
+the operators + - * /. A float zero or one is structural: products with it vanish, and nothing is computed
 with entries that are known to be zero.
 """

@@ -1,4 +1,4 @@
-"""Mass matrices: of a rigid (or composite) body by ten numbers, of an articulated body by three 3x3 blocks."""
+"""Mass matrices: ten numbers for a rigid or composite body, three 3x3 blocks for an articulated one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HALF = 0.5
 class MassMatrix:
     """Mass m, first moment mc = m c and second moment J = sum m r r^T of a body, about its origin.
 
-    J stands for the inertia tensor, I = tr(J) 1 - J, and shifts without a trace.            [Saha2013] (46)
+    J replaces the inertia tensor, I = tr(J) 1 - J, because it shifts without a trace.       [Saha2013] (46)
     """
 
     m: Scalar = 0.0
@@ -42,7 +42,7 @@ class MassMatrix:
 
     @classmethod
     def of_body(cls, mass: Scalar, com: Vector, inertia: Matrix) -> MassMatrix:
-        """Return the mass matrix of a body from its inertia tensor about the mass centre."""
+        """Return the mass matrix of a body from its inertia tensor about the center of mass."""
         half_trace = (inertia[0][0] + inertia[1][1] + inertia[2][2]) * HALF
         rows = [[-x for x in row] for row in inertia]
         for k in range(3):
@@ -61,7 +61,7 @@ class MassMatrix:
         return MassMatrix(self.m + other.m, add(self.mc, other.mc), symmetric(madd(self.J, other.J)))
 
     def __sub__(self, other: MassMatrix) -> MassMatrix:
-        """Return what is left when a part is taken away."""
+        """Return the mass matrix of the body without a part of it."""
         J = tuple(tuple(a - b for a, b in zip(x, y, strict=True)) for x, y in zip(self.J, other.J, strict=True))
         mc = tuple(a - b for a, b in zip(self.mc, other.mc, strict=True))
         return MassMatrix(self.m - other.m, mc, symmetric(J))  # type: ignore[arg-type]
@@ -72,10 +72,10 @@ class MassMatrix:
         return Wrench(n, add(scale(self.m, t.v), cross(t.w, self.mc)))
 
     def wrench(self, dt: TwistRate) -> Wrench:
-        """Return M t' + Omega M E t, the wrench that a motion needs.                  [Saha2013] (24), (47a)
+        """Return M t' + Omega M E t, the wrench of a motion.                          [Saha2013] (24), (47a)
 
-        Every point accelerates by dv + U r, so that f = m dv + U mc and n = sum m r x (dv + U r), the vector of the
-        skew part of 2 U J; cheaper than I dw + w x I w, and U is shared with the children.
+        Every point accelerates by dv + U r. Then f = m dv + U mc, and n = sum m r x (dv + U r) is the vector of the
+        skew part of 2 U J. This is cheaper than I dw + w x I w, and the children reuse U.
         """
         U, J = dt.U, self.J
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = J
@@ -97,16 +97,16 @@ class MassMatrix:
         return MassMatrix(self.m, add(self.mc, scale(self.m, r)), symmetric(J))  # type: ignore[arg-type]
 
     def turned(self, R) -> MassMatrix:
-        """Return the mass matrix in the frame that R turns to."""
+        """Return the mass matrix in the frame that R rotates to."""
         return MassMatrix(self.m, R @ self.mc, R.symmetric_congruence(self.J))
 
     def articulated(self) -> ArticulatedMass:
-        """Return the same matrix by blocks."""
+        """Return the same matrix as blocks."""
         m = self.m
         return ArticulatedMass(self.inertia, skew(self.mc), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m)))
 
     def coriolis(self, w: Vector) -> Coriolis:
-        """Return B of a body that turns with w: B t is its gyroscopic wrench, and dM/dt - 2 B is skew.
+        """Return B of a body with angular velocity w: B t is its gyroscopic wrench, and dM/dt - 2 B is skew.
 
         The body as points r of mass m, [Gupta2013] (35): B = sum m [r x; 1] d[-r x, 1]/dt, which is X = -(w x) J and
         y = w x mc; see docs/theory/convective.md.
@@ -118,7 +118,7 @@ class MassMatrix:
 
 @dataclass(frozen=True)
 class Coriolis:
-    """The matrix [X 0; -(y x) 0] of convective terms of a body or of the bodies behind it."""
+    """The matrix [X 0; -(y x) 0] of convective terms of a body or of the bodies outboard of it."""
 
     X: Matrix = ZERO_MATRIX
     y: Vector = ZERO
@@ -136,7 +136,7 @@ class Coriolis:
         return Wrench(add(times(transpose(self.X), t.w), cross(self.y, t.v)))
 
     def carried(self, M: MassMatrix, R, r: Vector, dr: Vector) -> Coriolis:
-        """Return A^T (M dA/dt + B A), the same about an origin at -r that recedes with -dr, in the frame R turns to.
+        """Return A^T (M dA/dt + B A), the same about an origin at -r moving with -dr, in the frame R rotates to.
 
         With A = [1 0; -r x 1] and u = y + m dr: X' = X - mc x dr x - r x u x, y' = u; M belongs to the same bodies.
         This is the recursion of H_ij in [Saha1999] (28).
@@ -157,7 +157,7 @@ def _double_cross(a: Vector, b: Vector) -> Matrix:
 
 @dataclass(frozen=True)
 class ArticulatedMass:
-    """A symmetric 6x6 matrix [I H; H^T L]: what a body with joints behind it weighs.      [Saha2013] (31)"""
+    """A symmetric 6x6 matrix [I H; H^T L]: the mass matrix of an articulated body.        [Saha2013] (31)"""
 
     I: Matrix  # noqa: E741 - the papers' letter
     H: Matrix
@@ -175,10 +175,10 @@ class ArticulatedMass:
         return Wrench(n, add(times(transpose(self.H), t.w), times(self.L, t.v)))
 
     def without(self, p: Twist, psihat: Wrench, psi: Wrench, *, free: bool) -> ArticulatedMass:
-        """Return M - psihat psi^T, the matrix felt through a joint that moves along p.      [Saha2013] (31)
+        """Return M - psihat psi^T, the inertia seen through a joint that moves along p.     [Saha2013] (31)
 
-        `free` says that the joint has no inertia of its own: then the result does not resist p at all, and for a
-        unit twist p a whole row and column are zero to the bit.
+        `free` is for a joint without inertia of its own. The result then does not resist p at all, and for a
+        unit twist p one row and one column are exactly zero.
         """
         k = unit_index(p) if free else None
         a, b = psihat.entries(), psi.entries()
@@ -215,5 +215,5 @@ class ArticulatedMass:
         return ArticulatedMass(symmetric(inertia), madd(K, G), self.L)
 
     def turned(self, R) -> ArticulatedMass:
-        """Return the matrix in the frame that R turns to."""
+        """Return the matrix in the frame that R rotates to."""
         return ArticulatedMass(R.symmetric_congruence(self.I), R.congruence(self.H), R.symmetric_congruence(self.L))

@@ -1,4 +1,4 @@
-"""Poses: where a body stands in the ground's frame."""
+"""Poses of bodies in the ground's frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Pose:
     r: Vector = ZERO
 
     def __matmul__(self, A: Propagation) -> Pose:
-        """Return the pose of a child that stands in this body by A."""
+        """Return the pose of a child whose propagation from this body is A."""
         R = tuple(A.E.T @ row for row in self.R)  # the rows of R E are E^T row
         return Pose(R, add(self.r, times(self.R, A.offset)))  # type: ignore[arg-type]
 
@@ -26,7 +26,7 @@ class Pose:
         return Pose(matmul(self.R, R), self.place(r))
 
     def place(self, x: Vector) -> Vector:
-        """Return where a point of the body is."""
+        """Return the position of a point of the body."""
         return add(self.r, times(self.R, x))
 
     def turn(self, t: Twist) -> Twist:

@@ -1,4 +1,4 @@
-"""The propagation A from a parent to its child: shift, turn, shift; never a stored 6x6 matrix."""
+"""The propagation A from a parent to its child: shift, rotation, shift; never a stored 6x6 matrix."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .vectors import ZERO, Vector, add, cross, is_zero, times
 
 @dataclass(frozen=True)
 class Propagation:
-    """Where a child stands in its parent: r to the joint, turn E, then s along the child's own axes.
+    """The pose of a child in its parent: r to the joint, rotation E, then s along the child's own axes.
 
     `A @ t` carries a twist outward, `A.T @ w` a wrench inward, `A.T @ M @ A` a mass matrix inward.
-    Differs from the paper: frames are the bodies' own, so that A also turns.                [Saha2013] (36b)
+    Differs from the paper: frames are the bodies' own, and A also rotates.                  [Saha2013] (36b)
     """
 
     r: Vector = ZERO
@@ -23,7 +23,7 @@ class Propagation:
     s: Vector = ZERO
 
     def __matmul__(self, x):
-        """Carry a twist or a twist rate of the parent to the child's origin and frame."""
+        """Return a twist or a twist rate of the parent at the child's origin, in the child's frame."""
         if isinstance(x, Twist):
             w = self.E.T @ x.w
             v = self.E.T @ add(x.v, cross(x.w, self.r))
@@ -41,7 +41,7 @@ class Propagation:
 
     @property
     def T(self) -> _Transposed:
-        """The transpose, which carries wrenches and mass matrices inward."""
+        """The transpose, which moves wrenches and mass matrices inward."""
         return _Transposed(self)
 
     @property
@@ -50,7 +50,7 @@ class Propagation:
         return self.r if is_zero(self.s) else add(self.r, self.E @ self.s)
 
     def locate(self, x: Vector) -> Vector:
-        """Return the place in the parent's frame of a point given in the child's."""
+        """Return the position in the parent's frame of a point given in the child's."""
         return add(self.r, self.E @ add(self.s, x))
 
 
@@ -70,7 +70,7 @@ class _Transposed:
 
 @dataclass(frozen=True)
 class _Half:
-    """A^T M, waiting for its A: only the whole congruence is ever computed."""
+    """A^T M as the first half of A^T M A: only the whole congruence is ever computed."""
 
     A: Propagation
     M: MassMatrix | ArticulatedMass

@@ -10,7 +10,7 @@ SMALL = 1e-4
 
 
 def product(a, b) -> tuple:
-    """Return a o b: the turn by b, then by a."""
+    """Return a o b: the rotation by b, then by a."""
     ax, ay, az, aw = a
     bx, by, bz, bw = b
     return (
@@ -22,7 +22,7 @@ def product(a, b) -> tuple:
 
 
 def conjugate(q) -> tuple:
-    """Return the turn back."""
+    """Return the inverse rotation."""
     return (-q[0], -q[1], -q[2], q[3])
 
 
@@ -41,7 +41,7 @@ def exponential(turn: Vector) -> tuple:
 
 
 def logarithm(q) -> Vector:
-    """Return the rotation vector [rad] of the shorter way to q, which need not be of unit length."""
+    """Return the shorter rotation vector [rad] of q, which need not have unit length."""
     x, y, z, w = q
     side = where(w < 0.0, -1.0, 1.0)  # q and -q are the same rotation: take the one with w >= 0
     length = sqrt(x * x + y * y + z * z)
@@ -52,7 +52,7 @@ def logarithm(q) -> Vector:
 
 
 def sweep(turn: Vector, shift: Vector) -> Vector:
-    """Return where a point gets to that moves with a constant `shift` along axes that turn by `turn` meanwhile.
+    """Return the end point of a constant `shift` along axes that rotate by `turn` meanwhile.
 
     V u = u + (1 - cos a)/a^2 w x u + (a - sin a)/a^3 w x (w x u), the translation of the exponential of a screw.
     """
@@ -64,7 +64,7 @@ def sweep(turn: Vector, shift: Vector) -> Vector:
 
 
 def unsweep(turn: Vector, place: Vector) -> Vector:
-    """Return the shift that `sweep` would lead to `place`.
+    """Return the shift with which `sweep` ends at `place`.
 
     V^-1 u = u - w x u / 2 + (1 - (a/2) cot(a/2)) / a^2 w x (w x u).
     """
@@ -87,7 +87,7 @@ def _one_minus_cotangent(aa: Scalar) -> Scalar:
 
 
 def _series(aa: Scalar, exact, coefficients) -> Scalar:
-    """Return the power series in a^2 near zero, else the exact formula, which never sees a zero."""
+    """Return the power series in a^2 near zero, else the exact formula, which is never evaluated at zero."""
     c0, c1, c2 = coefficients
     small = aa < SMALL
     near = c0 + aa * (c1 + aa * c2)

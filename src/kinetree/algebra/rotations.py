@@ -1,7 +1,7 @@
-"""Rotations, kept as a product of factors so that a turn about one axis costs four multiplications.
+"""Rotations as products of factors: a rotation about one coordinate axis costs four multiplications.
 
-`R @ v` turns a vector of the child's frame into the parent's; `R.T` turns back. A factor is either
-`Planar` (a turn about x, y or z) or `Full` (any constant matrix, most often a signed permutation).
+`R @ v` takes a vector from the child's frame to the parent's; `R.T` takes it back. A factor is either
+`Planar` (a rotation about x, y or z) or `Full` (any constant matrix, most often a signed permutation).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .vectors import IDENTITY, Matrix, Vector, matmul, symmetric, times, transpo
 
 @dataclass(frozen=True)
 class Planar:
-    """A turn about axis k (0, 1, 2 for x, y, z) by an angle of cosine c and sine s."""
+    """A rotation about axis k (0, 1, 2 for x, y, z) by an angle of cosine c and sine s."""
 
     k: int
     c: Scalar
     s: Scalar
 
     def inverse(self) -> Planar:
-        """Return the turn back."""
+        """Return the inverse."""
         return Planar(self.k, self.c, -self.s)
 
     def turn(self, v: Vector) -> Vector:
@@ -37,7 +37,7 @@ class Planar:
     def congruence(self, h: Matrix) -> Matrix:
         """Return R H R^T with 12 multiplications.
 
-        With y = s (h_ii - h_jj) + c (h_ij + h_ji) the turned block is h_ii - s y, h_jj + s y and c y minus
+        With y = s (h_ii - h_jj) + c (h_ij + h_ji) the rotated block is h_ii - s y, h_jj + s y and c y minus
         the transposed off-diagonal; see docs/theory/rotations.md.
         """
         i, j, k = (self.k + 1) % 3, (self.k + 2) % 3, self.k
@@ -65,7 +65,7 @@ class Full:
     m: Matrix
 
     def inverse(self) -> Full:
-        """Return the turn back."""
+        """Return the inverse."""
         return Full(transpose(self.m))
 
     def turn(self, v: Vector) -> Vector:
@@ -93,7 +93,7 @@ class Rotation:
         return Rotation(tuple(f.inverse() for f in reversed(self.factors)))
 
     def __matmul__(self, other: Any) -> Any:
-        """Turn a vector, or compose with a rotation."""
+        """Rotate a vector, or compose with a rotation."""
         if isinstance(other, Rotation):
             return Rotation(self.factors + other.factors)
         for f in reversed(self.factors):
@@ -107,7 +107,7 @@ class Rotation:
         return h
 
     def symmetric_congruence(self, h: Matrix) -> Matrix:
-        """Return R H R^T for a symmetric H, symmetric to the bit."""
+        """Return R H R^T for a symmetric H, exactly symmetric."""
         for f in reversed(self.factors):
             h = symmetric(f.congruence(h))
         return h
@@ -124,12 +124,12 @@ ONE = Rotation()
 
 
 def about(k: int, angle: Scalar) -> Rotation:
-    """Return the turn about axis k by an angle [rad]."""
+    """Return the rotation about axis k by an angle [rad]."""
     return Rotation((Planar(k, cos(angle), sin(angle)),))
 
 
 def constant(m: Matrix) -> Rotation:
-    """Return the cheapest factors of a matrix: nothing, a permutation, a planar turn, or the full matrix."""
+    """Return the cheapest factors of a matrix: none, a permutation, a planar rotation, or the full matrix."""
     m = tuple(tuple(map(snap, row)) for row in m)  # type: ignore[assignment]
     if m == IDENTITY:
         return ONE
@@ -156,7 +156,7 @@ def from_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Matrix:
 
 
 def from_axis_angle(axis: Vector, angle: Scalar) -> Matrix:
-    """Return the turn about a unit axis by an angle [rad] (Rodrigues)."""
+    """Return the rotation about a unit axis by an angle [rad] (Rodrigues)."""
     x, y, z = axis
     c, s = cos(angle), sin(angle)
     d = 1.0 - c
@@ -183,7 +183,7 @@ def from_quaternion(q) -> Matrix:
 
 
 def from_euler(sequence: str, angles) -> Matrix:
-    """Return the product of turns about moving axes, e.g. "zyx" for Rz(a) Ry(b) Rx(c) [rad]."""
+    """Return the product of rotations about moving axes, e.g. "zyx" for Rz(a) Ry(b) Rx(c) [rad]."""
     r = ONE
     for letter, angle in zip(sequence, angles, strict=True):
         r = r @ about("xyz".index(letter), angle)

@@ -1,4 +1,4 @@
-"""Elementary functions on any scalar: floats go to `math`, others answer by a method of the same name."""
+"""Elementary functions on any scalar: floats by `math`, other scalars by their method of the same name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 Scalar = Any
-"""A float, a traced value, an expression of parameters: anything that knows + - * /."""
+"""A float, a traced value, an expression of parameters: anything with the operators + - * /."""
 
 NOISE = 4 * 2.220446049250313e-16
 """Entries of a rotation below this are the rounding of a zero, as in cos(pi/2) = 6e-17."""
 
 
 def is_number(x: Scalar) -> bool:
-    """Tell whether x is a plain number, known now."""
+    """Return whether x is a plain number."""
     return isinstance(x, int | float)
 
 

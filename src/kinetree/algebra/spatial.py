@@ -35,10 +35,10 @@ class Twist:
 
 @dataclass(frozen=True)
 class TwistRate:
-    """Angular acceleration dw and acceleration dv of the origin, with the angular velocity w they go with.
+    """Angular acceleration dw and acceleration dv of the origin, with the angular velocity w.
 
     Both are true rates of vectors (not Featherstone's spatial acceleration), so that v itself is never needed.
-    Knowing w, a twist rate tells the acceleration of any point of its body: dv + U r.
+    With w, a twist rate gives the acceleration of any point of its body: dv + U r.
     """
 
     w: Vector = ZERO
@@ -57,7 +57,7 @@ class TwistRate:
         )
 
     def __add__(self, other: Twist | TwistRate) -> TwistRate:
-        """Add the rates of a joint: P qdd (a Twist), or its bias, which also brings the joint's angular velocity."""
+        """Add the rates of a joint: P qdd (a Twist), or its bias, which includes the joint's angular velocity."""
         if isinstance(other, TwistRate):
             return TwistRate(add(self.w, other.w), add(self.dw, other.dw), add(self.dv, other.dv))
         return TwistRate(self.w, add(self.dw, other.w), add(self.dv, other.v))
@@ -91,7 +91,7 @@ class Wrench:
         return Wrench(scale(k, self.n), scale(k, self.f))
 
     def replaced(self, k: int, x: Scalar) -> Wrench:
-        """Return the wrench with another k-th entry."""
+        """Return the wrench with its k-th entry replaced."""
         entries = (*self.entries()[:k], x, *self.entries()[k + 1 :])
         return Wrench(entries[:3], entries[3:])
 
@@ -115,9 +115,9 @@ def power(w: Wrench, t: Twist) -> Scalar:
 
 @dataclass(frozen=True)
 class Motion:
-    """A joint's motion P: one twist a degree of freedom, in the child's frame, with its rate along qd.
+    """A joint's motion P: one twist per degree of freedom, in the child's frame, with its rate along qd.
 
-    `rates` holds d P / dt as the child sees it, one twist a column; it is zero for joints whose axes are fixed in
+    `rates` holds d P / dt in the child's axes, one twist per column; it is zero for joints whose axes are fixed in
     the child.                                                                    [Saha2013] (36b), (43)-(45)
     """
 
@@ -133,11 +133,11 @@ class Motion:
 
     @property
     def T(self) -> _Projection:
-        """The transpose: P^T w is what the joint feels of a wrench."""
+        """The transpose: P^T w is the generalized force of a wrench along the joint's motion."""
         return _Projection(self)
 
     def bias(self, t: Twist, qd) -> TwistRate:
-        """Return what the joint adds to the rates of a body that moves with t, but for P qdd.
+        """Return the joint's part in the twist rate of a body with twist t, without P qdd.
 
         With the joint's own [w_r; v_r] = P qd: [w x w_r; (2 w - w_r) x v_r] + P' qd; the last product is the
         Coriolis term.                                                                        [Saha2013] (23)
@@ -149,7 +149,7 @@ class Motion:
         return TwistRate(own.w, dw, dv) + seen
 
     def rate(self, t: Twist) -> Motion:
-        """Return d P / dt of a body that moves with t: Omega P + P'.                       [Saha1999] (26)"""
+        """Return d P / dt of a body with twist t: Omega P + P'.                            [Saha1999] (26)"""
         turned = tuple(Twist(cross(t.w, c.w), cross(t.w, c.v)) for c in self.columns)
         if self.rates:
             turned = tuple(a + b for a, b in zip(turned, self.rates, strict=True))

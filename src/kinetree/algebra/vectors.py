@@ -47,7 +47,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def is_zero(a: Vector) -> bool:
-    """Tell whether a is structurally zero."""
+    """Return whether a is structurally zero."""
     return all(isinstance(x, int | float) and x == 0 for x in a)
 
 
@@ -96,7 +96,7 @@ def cross_rows(a: Vector, m: Matrix) -> Matrix:
 
 
 def symmetric(m: Matrix) -> Matrix:
-    """Return m with its lower triangle copied from the upper: entries equal in theory become one value."""
+    """Return m with its lower triangle copied from the upper: entries that are equal in theory become one value."""
     return (
         m[0],
         (m[0][1], m[1][1], m[1][2]),

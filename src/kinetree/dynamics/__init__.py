@@ -1,4 +1,4 @@
-"""DeNOC: one algorithm a file, each a page of sweeps over the tree; and the list of them."""
+"""DeNOC: one algorithm per file, each a page of sweeps over the tree, and the table of all of them."""
 
 from __future__ import annotations
 

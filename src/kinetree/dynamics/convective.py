@@ -9,8 +9,8 @@ from ..algebra.vectors import add, cross
 def convective_matrix(tree):
     """C = N~^T M~ dN~/dt of the bodies' points                           [Gupta2013] (35), [Saha1999] (25)-(29).
 
-    The only C whose entries are Christoffel's symbols of I; C qd is that of [Saha2013] (17). B collects M dA/dt + B A
-    of the bodies behind a joint, as M~ collects their mass: (28). Three wrenches of each column travel inward: F1 =
+    The only C whose entries are Christoffel's symbols of I; C qd is that of [Saha2013] (17). B sums M dA/dt + B A
+    over the bodies outboard of a joint, as M~ sums their mass: (28). Three wrenches per column propagate inward: F1 =
     M~ p' + B p gives the column C_ij of the joints before it, F2 = M~ p and F3 = B^T p its row C_ji.
     """
     entries = {}

@@ -1,4 +1,4 @@
-"""Energies, momentum and mass centre of the whole mechanism."""
+"""Energies, momentum and center of mass of the whole mechanism."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def kinetic_energy(tree):
 
 
 def potential_energy(tree):
-    """U = -g . sum of m c: zero where the mass centre is at the height of the ground's origin."""
+    """U = -g . sum of m c: zero where the center of mass is at the height of the ground's origin."""
     return [-dot(tree.gravity, whole(tree).mc)]
 
 
 def center_of_mass(tree):
-    """Return the mass centre in the ground's frame."""
+    """Return the center of mass in the ground's frame."""
     total = whole(tree)
     if total.m == 0.0:
         raise ModelError("nothing has mass, and so there is no mass centre", remedy="give the bodies masses")

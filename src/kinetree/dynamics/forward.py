@@ -9,9 +9,9 @@ from .inverse import newton_euler
 def forward_dynamics(tree):
     """U D U^T qdd = tau - C qd - g + N^T w_ext                                        [Saha2013] (27)-(33).
 
-    The bias phi of (27) is inverse dynamics at rest of qdd. Its wrenches and eta of (29) travel inward by the same
-    A^T, so that one sum w carries both; a joint of several degrees of freedom is eliminated one column after the
-    other, last first: a chain of massless bodies.
+    The bias phi of (27) is inverse dynamics with qdd = 0. Its wrenches and eta of (29) travel inward by the same
+    A^T, and one sum w holds both. A joint of several degrees of freedom is eliminated column by column, last first,
+    like a chain of massless bodies.
     """
 
     @tree.each
@@ -24,9 +24,9 @@ def forward_dynamics(tree):
 
 
 def eliminate(tree, locked=frozenset()):
-    """Leave in every record its pivots, with the torque that is left for each under the wrenches w.
+    """Store in every record its pivots, each with its remaining torque under the wrenches w.
 
-    A pivot goes with its column p and its tauhat of (28). Degrees of freedom that are locked, by label, do not move.
+    A pivot has its column p and its tauhat of (28). Locked degrees of freedom, given by label, do not move.
     """
     start(tree)
 
@@ -59,7 +59,7 @@ def accelerate(tree):
 
 
 def start(tree):
-    """Begin the articulated bodies with the bodies themselves."""
+    """Start the articulated bodies as the bodies themselves."""
 
     @tree.each
     def begin(i):
@@ -69,8 +69,8 @@ def start(tree):
 class Pivot:
     """psi = Mhat p / mhat of one column, and the articulated body without it.          [Saha2013] (30), (31)
 
-    Where p is a unit twist and the joint has no inertia of its own, psi is 1 along p, and the wrench that passes the
-    joint is tau there: written down as such instead of computed.
+    Where p is a unit twist and the joint has no inertia of its own, psi is 1 along p, and the wrench through the
+    joint has tau as its entry there, which is set instead of computed.
     """
 
     def __init__(self, i, pk: Twist, armature) -> None:
@@ -85,17 +85,17 @@ class Pivot:
         i.Mhat = i.Mhat.without(pk, psihat, self.psi, free=free)
 
     def push(self, w: Wrench, tau, tauhat) -> Wrench:
-        """Return the wrench that the joint passes on, w + psi tauhat."""
+        """Return the wrench transmitted by the joint, w + psi tauhat."""
         passed = w + self.psi * tauhat
         return passed if self.along is None else passed.replaced(self.along, tau)
 
 
 class Lock:
-    """The pivot of a degree of freedom that does not move: everything passes."""
+    """The pivot of a locked degree of freedom: it transmits the whole wrench."""
 
     inverse = 0.0
     psi = Wrench()
 
     def push(self, w: Wrench, tau, tauhat) -> Wrench:
-        """Return the wrench as it came."""
+        """Return the wrench unchanged."""
         return w

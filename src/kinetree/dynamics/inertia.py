@@ -9,7 +9,7 @@ from .forward import Pivot, start
 def inertia_matrix(tree):
     """I = N_d^T M~ N_d with M~ = N_l^T M N_l                                        [Saha2013] (18)-(21).
 
-    F holds the momentum of each column's unit speed, carried inward from its own composite body.
+    F is the momentum of each column's unit velocity, propagated inward from its own composite body.
     """
     entries = {}
 

@@ -1,4 +1,4 @@
-"""Inverse dynamics: the torques, and the joint reactions, that a motion needs."""
+"""Inverse dynamics: the torques and joint reactions of a given motion."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from __future__ import annotations
 def inverse_dynamics(tree):
     """tau = N_d^T N_l^T (M t' + Omega M E t - w_ext)                       [Saha2013] (16), (22)-(26), (47).
 
-    A twist rate knows its twist, so that A t' + A' t of (23) is one product. With rates left out, the same page gives
-    the bias torque (qdd = 0) and the gravity torque (qd = qdd = 0).
+    A twist rate includes its angular velocity: A t' + A' t of (23) is one product. With rates left out, the same page
+    gives the bias torque (qdd = 0) and the gravity torque (qd = qdd = 0).
     """
     newton_euler(tree)
 
     @tree.inward
     def forces(i, p):
         i.tau = [pw + a * qdd for pw, a, qdd in zip(i.P.T @ i.w, i.armature, i.qdd, strict=True)]  # (25)
-        p.w += i.A.T @ i.w  # Differs from the paper: (25) omits the body's own w_i, which p.w holds already.
+        p.w += i.A.T @ i.w  # Differs from the paper: (25) omits the body's own w_i, which p.w already contains.
 
     return tree.joints("tau")
 
@@ -32,7 +32,7 @@ def reactions(tree):
 
 
 def newton_euler(tree):
-    """Leave in every record the wrench w that its own motion needs."""
+    """Store in every record the wrench w of its own motion."""
     tree.ground.dt = tree.rho  # (26)
 
     @tree.outward

@@ -10,7 +10,7 @@ from .kinematics import move, place
 def jacobian(tree, frame: str, axes: str = "world"):
     """t_f = J qd at the frame's origin, in the ground's axes or the frame's.               [Saha2013] (9)
 
-    A column is its joint's motion seen from the frame: [e; e_v + e x (o_f - o_i)] in the ground's axes.
+    A column is its joint's motion at the frame's origin: [e; e_v + e x (o_f - o_i)] in the ground's axes.
     """
     f = tree.frame(frame)
     chain = tree.chain(f)
@@ -44,7 +44,7 @@ def jacobian_rate(tree, frame: str, axes: str = "world"):
         for pk, dpk in zip(i.P.columns, i.P.rate(i.t).columns, strict=True):
             e, de = i.T.turn(pk), i.T.turn(dpk)
             column = _at(de, arm) + Twist((0.0, 0.0, 0.0), cross(e.w, darm))
-            if axes == "body":  # the frame turns: d(R^T x) = R^T (dx - w x x)
+            if axes == "body":  # the frame rotates: d(R^T x) = R^T (dx - w x x)
                 J = _at(e, arm)
                 column = column - Twist(cross(speed.w, J.w), cross(speed.w, J.v))
             i.dJ.append(in_axes(column))
@@ -58,7 +58,7 @@ def _at(t: Twist, arm) -> Twist:
 
 
 def _turn(R, axes: str):
-    """Return the function that turns a twist of the ground's axes into those asked for."""
+    """Return the function from a twist in the ground's axes to the requested axes."""
     if axes == "world":
         return lambda t: t
     back = transpose(R)

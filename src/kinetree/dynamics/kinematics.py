@@ -65,7 +65,7 @@ def twist_rate(tree, frame: str, axes: str = "body"):
 
 
 def place(tree, part=None):
-    """Leave in every record (of a part of the tree) its pose T in the ground's frame."""
+    """Store in every record (of a part of the tree) its pose T in the ground's frame."""
     tree.ground.T = Pose()
 
     @(part or tree).outward
@@ -74,7 +74,7 @@ def place(tree, part=None):
 
 
 def move(tree, part=None):
-    """Leave in every record (of a part of the tree) its twist t."""
+    """Store in every record (of a part of the tree) its twist t."""
 
     @(part or tree).outward
     def motion(i, p):
@@ -82,7 +82,7 @@ def move(tree, part=None):
 
 
 def accelerate(tree, part=None):
-    """Leave in every record (of a part of the tree) its twist t and twist rate dt."""
+    """Store in every record (of a part of the tree) its twist t and twist rate dt."""
     tree.ground.dt = TwistRate()
     move(tree, part)
 
@@ -92,7 +92,7 @@ def accelerate(tree, part=None):
 
 
 def in_axes(tree, chain, f, t: Twist, axes: str) -> Twist:
-    """Return a twist of a frame's own axes, or the same in the ground's axes."""
+    """Return a twist in a frame's own axes, or in the ground's axes."""
     if axes == "body":
         return t
     place(tree, chain)

@@ -34,8 +34,8 @@ def inverse_inertia_product(tree):
 def convective_product(tree):
     """C v = N~^T M~ dN~/dt v of the bodies' points, with v in the place of qdd      [Gupta2013] (35), [Saha1999] (25).
 
-    u is the twist that the speeds v would make, a its rate while the mechanism moves with qd: both as vectors. The
-    parent's u grows by u x dr where the child's origin recedes with dr, and a joint's axes change by P'.
+    u is the twist of the velocities v, a its rate while the mechanism moves with qd, both as vectors. The
+    parent's u changes by u x dr where the child's origin moves with dr, and a joint's axes change by P'.
     """
     tree.ground.u = tree.ground.a = Twist()
 
@@ -53,9 +53,9 @@ def convective_product(tree):
 
 
 def resistance(tree):
-    """Return what is left of each pivot of I = U D U^T beside the composite body's: 0 where nothing resists.
+    """Return each pivot of I = U D U^T relative to the composite body's: 0 where nothing resists the motion.
 
-    Pivots of no size are not eliminated.
+    Negligible pivots are not eliminated.
     """
     forward.start(tree)
 
@@ -79,7 +79,7 @@ def resistance(tree):
 
 
 NOTHING = 1e-12
-"""A pivot this small beside the composite body's is rounding."""
+"""A pivot this small relative to the composite body's is rounding."""
 
 
 def _torques(tree, *, armature: bool):

@@ -1,10 +1,10 @@
-"""Steps in the space of coordinates, joint by joint: quaternions stay unit, angles add."""
+"""Steps in the space of coordinates, joint by joint: quaternions keep unit length, angles add."""
 
 from __future__ import annotations
 
 
 def integrate(tree):
-    """Return q moved on by dq (given in the place of qd), exactly for a constant twist of each joint."""
+    """Return q displaced by dq (given in place of qd), exactly for a constant twist of each joint."""
 
     @tree.each
     def move(i):
@@ -14,7 +14,7 @@ def integrate(tree):
 
 
 def difference(tree):
-    """Return the dq that leads from qa to qb (given in the place of q and q2)."""
+    """Return the displacement dq from qa to qb (given in place of q and q2)."""
 
     @tree.each
     def compare(i):
@@ -24,7 +24,7 @@ def difference(tree):
 
 
 def coordinate_rate(tree):
-    """Return dq/dt for the speeds qd."""
+    """Return dq/dt for the velocities qd."""
 
     @tree.each
     def differentiate(i):
