@@ -16,7 +16,7 @@ import pytest
 from kinetree import System
 from kinetree.compiler.lower.build import Request
 from kinetree.compiler.runtime import cache, trust
-from kinetree.compiler.targets.llvm import machine as llvm
+from kinetree.compiler.targets.llvm.target import LLVM
 from kinetree.model.parts import Shape
 from strategies import random_mechanism
 
@@ -34,13 +34,13 @@ def folder(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def compilations(monkeypatch) -> list[str]:
     """Count what is compiled."""
-    done, compile_object = [], llvm.compile_object
+    done, emit = [], LLVM.emit
 
-    def counted(program, dtype):
+    def counted(self, program, dtype):
         done.append(program.name)
-        return compile_object(program, dtype)
+        return emit(self, program, dtype)
 
-    monkeypatch.setattr(llvm, "compile_object", counted)
+    monkeypatch.setattr(LLVM, "emit", counted)
     return done
 
 
@@ -107,9 +107,9 @@ def test_another_process_finds_the_code(folder):
     """Compile in one process and only read in a second one."""
     code = (
         "import sys; sys.path[:0] = {path!r}; import strategies, kinetree\n"
-        "from kinetree.compiler.targets import llvm\n"
+        "from kinetree.compiler.targets.llvm.target import LLVM\n"
         "def refuse(*a): raise SystemExit('compiled again')\n"
-        "if {reads}: llvm.compile_object = refuse\n"
+        "if {reads}: LLVM.build = refuse\n"
         "arm = strategies.random_mechanism(['revolute', 'prismatic'], [-1, 0], 41)\n"
         "print(kinetree.System(arm).gravity_torque([0.3, 0.4]).tolist())"
     )

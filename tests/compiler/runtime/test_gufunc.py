@@ -12,8 +12,7 @@ import numpy as np
 from kinetree import System
 from kinetree.algebra import scalars
 from kinetree.compiler.runtime import gufunc as module
-from kinetree.compiler.targets.llvm import machine as llvm
-from native import gufunc, registered, traced
+from native import compiled, gufunc, registered, traced
 from strategies import State, random_mechanism
 
 
@@ -35,7 +34,7 @@ def test_a_gufunc_outlives_its_system():
 def test_code_lives_as_long_as_its_gufunc():
     """Drop everything but the gufunc and keep its code; drop the gufunc too and lose it."""
     program = traced(lambda x: [x * 3.0])
-    loaded = llvm.Loaded(llvm.compile_object(program, "float64"))
+    loaded = compiled(program)
     code = weakref.ref(loaded)
     f = registered(loaded, program)
     del loaded

@@ -14,7 +14,9 @@ from ...model.mechanism import Mechanism
 from ..ir.operations import count
 from ..ir.program import Array
 from ..runtime.gufunc import core_signature, register
-from .numbers import Numbers, Table, object_code
+from ..runtime.loaded import loaded_text
+from .context import PAD, Layout, RolledUnit
+from .numbers import Numbers, Table
 from .program import RolledProgram, rolled_program
 from .tables import COUNT, FIRST_Q, ROW, SLOT, Bodies, bodies_of, known
 from .tree import RolledTree
@@ -50,10 +52,6 @@ class RolledKernel:
 
     def __init__(self, job: Job) -> None:
         """Compile, or fetch from the cache, and fill the tables."""
-        from ..targets.llvm import machine as llvm
-        from ..targets.llvm.rolled import emit_rolled
-        from ..targets.llvm.rolled_context import Context
-
         self.bodies = bodies_of(job.mechanism, frame=job.frame, wrenches=job.wrenches)
         numbers_ = Numbers(job.mechanism, job.frame, job.dtype, self.bodies)
         self.program = job.trace(self.bodies, numbers_.classes)
@@ -61,17 +59,15 @@ class RolledKernel:
         rows = np.cumsum([len(self.program.shared), *widths[self.bodies.of_class]])
         table = numbers_.table(self.program, rows)
         ranks = (*(len(a.shape) for a in job.inputs), len(job.output.shape))
-        text = emit_rolled(self.program, ranks, job.dtype, parametric=table.make is not None)
-        llvm.add_memory_functions()
-        loaded = llvm.Loaded(object_code(text))
-        self._places = places = Context(self.program).places
+        loaded = loaded_text(RolledUnit(self.program, ranks, table.make is not None), job.dtype)
+        self._places = places = Layout(self.program).places
         self.context = (ctypes.c_int64 * len(places))()
         kept = self._fill(job, places, numbers_, table, rows)
         signature = core_signature(job.inputs, (job.output,))
         doc = f"{job.name} of {job.mechanism.name}: {signature}"
         arity = (len(job.inputs), 1)
         owner = _Owner(self.context, places, loaded, kept)
-        self.gufunc = register(loaded.address, self.context, job.name, doc, signature, arity, job.dtype, owner)
+        self.gufunc = register(loaded.find("kernel"), self.context, job.name, doc, signature, arity, job.dtype, owner)
 
     def cost(self) -> dict[str, int]:
         """Return the operations of one sample, all bodies together."""
@@ -131,8 +127,6 @@ class RolledKernel:
 
 
 def _padded(size: int) -> int:
-    from ..targets.llvm.rolled import PAD
-
     return max(PAD, -(-size // PAD) * PAD)
 
 

@@ -10,17 +10,10 @@ import numpy as np
 from ...model.mechanism import Mechanism
 from ..ir.trace import Trace, Value
 from ..lower.sweeps import Tree
-from ..runtime import cache
+from ..runtime.loaded import loaded_text
 from .program import RolledProgram, extract
 from .records import numbers
 from .tables import Bodies, class_numbers, frame_numbers, shared_numbers
-
-
-def object_code(text: str) -> bytes:
-    """Return the object code of an assembly, compiled or found in the cache."""
-    from ..targets.llvm import machine as llvm
-
-    return cache.fetch(cache.digest(text, llvm.fingerprint()), lambda: llvm.compile_assembly(text))
 
 
 @dataclass(frozen=True)
@@ -82,9 +75,6 @@ class Numbers:
 
 
 def _maker(trace: Trace, made: list[int], dtype: str) -> Make:
-    from ..targets.llvm import machine as llvm
-    from ..targets.llvm.rolled import emit_maker
-
     step = extract(trace, ((("made", k), i) for k, i in enumerate(made)))
-    loaded = llvm.Loaded(object_code(emit_maker(step, dtype)), "make")
-    return Make(loaded.find("make1"), loaded.address, len(made), loaded)
+    loaded = loaded_text(step, dtype)
+    return Make(loaded.find("make1"), loaded.find("make"), len(made), loaded)

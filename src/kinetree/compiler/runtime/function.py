@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from ..ir.program import Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
 from ..rolled.function import Job, RolledKernel
 from ..rolled.weightless import refuse_singular
+from ..targets import source_text, target
 from . import cache
 from .gufunc import core_signature, register
+from .loaded import loaded
 from .threads import in_parts
 
 SPLIT = 8192
@@ -108,6 +111,21 @@ class Function:
 
         return call
 
+    def save(self, path: str | Path) -> Path:
+        """Write the function as source text, in the language of the suffix (.c), and return the path."""
+        if self.request.lowering == "rolled":
+            raise InputError(
+                f"{self.name} of {self.mechanism.name!r} is compiled with loops over its bodies, which are not written "
+                "to files; make the function with lowering='unrolled'"
+            )
+        path = Path(path)
+        text = source_text(self.program, path.suffix, self.request.dtype)
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from None
+        return path
+
     def __reduce__(self):
         """Pickle as the mechanism and the request; the other side compiles or finds it in its cache."""
         return (Function, (self.mechanism, self.request))
@@ -123,15 +141,13 @@ class Function:
     def _native(self) -> Any:
         if self.request.lowering == "rolled":
             return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
-        from ..targets.llvm import machine as llvm
-
         dtype = self.request.dtype
-        name = cache.key(self.mechanism, self.request, llvm.fingerprint())
-        loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_object(self.program, dtype)))
+        name = cache.key(self.mechanism, self.request, target().fingerprint())
+        code = loaded(name, lambda: self.program, dtype)
         signature = core_signature(self.inputs, (self.output,))
         doc = f"{self.name} of {self.mechanism.name}: {signature}"
         arity = (len(self.inputs), 1)
-        return register(loaded.address, self._bad, self.name, doc, signature, arity, dtype, loaded)
+        return register(code.find("kernel"), self._bad, self.name, doc, signature, arity, dtype, code)
 
     def _native_rolled(self) -> Any:
         from ..rolled.matrices import PRODUCTS, ColumnFunction

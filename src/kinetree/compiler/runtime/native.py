@@ -8,30 +8,24 @@ import numpy as np
 
 from ..ir.program import Program
 from ..lanes.form import Kernel
+from ..targets import target
 from . import cache
 from .gufunc import core_signature, register
+from .loaded import loaded
 
 
 def native(program: Program, dtype: str = "float64") -> np.ufunc:
     """Return the gufunc of a Program; all its inputs and outputs have entries."""
-    from ..targets.llvm import machine as llvm
-
-    name = cache.digest(program.hash, dtype, llvm.fingerprint())
-    loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_object(program, dtype)))
     signature = core_signature(program.inputs, program.outputs)
-    arity = (len(program.inputs), len(program.outputs))
-    return register(loaded.address, (ctypes.c_int64 * 2)(), program.name, signature, signature, arity, dtype, loaded)
+    return _registered(program, signature, (len(program.inputs), len(program.outputs)), dtype)
 
 
 def native_kernel(kernel: Kernel, dtype: str = "float64") -> np.ufunc:
     """Return the gufunc of a kernel."""
-    from ..targets.llvm import machine as llvm
-    from ..targets.llvm.lane_kernel import emit_lanes
+    return _registered(kernel, kernel.signature, kernel.arity, dtype)
 
-    name = cache.digest(kernel.hash, dtype, llvm.fingerprint())
-    llvm.add_memory_functions()
-    loaded = llvm.Loaded(cache.fetch(name, lambda: llvm.compile_assembly(emit_lanes(kernel, dtype))))
-    signature = kernel.signature
-    return register(
-        loaded.address, (ctypes.c_int64 * 2)(), kernel.name, signature, signature, kernel.arity, dtype, loaded
-    )
+
+def _registered(unit: Program | Kernel, signature: str, arity: tuple[int, int], dtype: str) -> np.ufunc:
+    code = loaded(cache.digest(unit.hash, dtype, target().fingerprint()), lambda: unit, dtype)
+    counter = (ctypes.c_int64 * 2)()
+    return register(code.find("kernel"), counter, unit.name, signature, signature, arity, dtype, code)

@@ -1,1 +1,46 @@
-"""What a Program becomes: native code by LLVM."""
+"""What Programs and kernels become: a target is a module that implements `protocol.Target`, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from ...errors import InputError, unknown_name
+from .protocol import Target, Unit
+
+NATIVE = "llvm"
+"""The target whose code runs in this process."""
+
+
+def _llvm() -> Target:
+    from .llvm.target import LLVM
+
+    return LLVM()
+
+
+def _c() -> Target:
+    from .c import C
+
+    return C()
+
+
+TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm, "c": _c}
+"""The targets by name; their modules, some of them heavy, are imported when they are used."""
+
+SUFFIXES = {".c": "c"}
+"""The targets whose source text is a file of its own, by the suffix of its name."""
+
+
+@cache
+def target(name: str = NATIVE) -> Target:
+    """Return a target by name."""
+    if name not in TARGETS:
+        raise unknown_name("target", name, [*TARGETS])
+    return TARGETS[name]()
+
+
+def source_text(unit: Unit, suffix: str, dtype: str) -> str:
+    """Return the text of a source file with a suffix."""
+    if suffix not in SUFFIXES:
+        raise InputError(f"no source text has the suffix {suffix!r}; expected {' or '.join(SUFFIXES)}")
+    return target(SUFFIXES[suffix]).emit(unit, dtype)

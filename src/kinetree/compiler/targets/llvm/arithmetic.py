@@ -1,7 +1,7 @@
 """LLVM assembly of a Program: samples ride in the SIMD lanes.
 
 `body` is the arithmetic on vectors, one lane a sample, reading inputs and leaving outputs in blocks of memory with one
-vector an entry. `kernel` is NumPy's inner loop: it brings rows of samples into such a block (llvm_blocks.py), runs the
+vector an entry. `kernel` is NumPy's inner loop: it brings rows of samples into such a block (blocks.py), runs the
 body, and takes the results back. A remainder runs through the same body with its last sample repeated in the idle
 lanes, so that the bits of a sample do not depend on its neighbours.
 """

@@ -1,4 +1,4 @@
-"""The LLVM target: assembly to object code to addresses, without a C compiler."""
+"""LLVM on this machine: assembly to object code to addresses, without a C compiler."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from ...ir.program import Program
-from .arithmetic import emit
 from .vector_math import LIBRARY
 
 LEVEL = 2
@@ -22,7 +20,7 @@ def _ready() -> None:
     """Prepare LLVM for this processor, once, and tell it where the C library's functions are."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    for name in (*LIBRARY, "feclearexcept"):
+    for name in (*LIBRARY, "feclearexcept", "malloc", "free"):
         llvm.add_symbol(f"kt_{name}", _library_address(name))
 
 
@@ -41,11 +39,6 @@ def fingerprint() -> str:
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} llvm-{version} O{LEVEL}"
 
 
-def compile_object(program: Program, dtype: str) -> bytes:
-    """Return the object code of a Program."""
-    return compile_assembly(emit(program, dtype))
-
-
 def compile_assembly(assembly: str) -> bytes:
     """Return the object code of a module."""
     target = machine()
@@ -54,24 +47,15 @@ def compile_assembly(assembly: str) -> bytes:
     return target.emit_object(module)
 
 
-@cache
-def add_memory_functions() -> None:
-    """Tell LLVM where the C library's memory comes from."""
-    _ready()
-    for name in ("malloc", "free"):
-        llvm.add_symbol(f"kt_{name}", _library_address(name))
-
-
 class Loaded:
-    """Object code in memory; `address` is that of its kernel, alive as long as this object."""
+    """Object code in memory, alive as long as this object."""
 
-    def __init__(self, code: bytes, name: str = "kernel") -> None:
+    def __init__(self, code: bytes) -> None:
         """Link the object code into this process."""
         empty = llvm.parse_assembly("")
         self._engine = llvm.create_mcjit_compiler(empty, machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
-        self.address = self.find(name)
 
     def find(self, name: str) -> int:
         """Return the address of a function."""

@@ -5,32 +5,29 @@ left over is run by scalar code. A block (`block<lanes>`) brings its rows into a
 computes sines and cosines of all coordinates, runs the loops and takes the results back. Products and sums are fused
 here, not by LLVM, so that the bits of a sample do not depend on how it was run.
 
-The code knows nothing of the number of bodies nor of their numbers: these are in the context (llvm_rolled_context.py)
-that `kernel` gets for its data.
+The code knows nothing of the number of bodies nor of their numbers: these are in the context (rolled/context.py) that
+ `kernel` gets for its data.
 """
 
 from __future__ import annotations
 
-from ...rolled.program import RolledProgram, Step
+from ...rolled.context import PAD, SHAPE, RolledUnit
+from ...rolled.program import Step
 from . import vector_math
 from .arithmetic import LANES, Lanes, Writer, attributes
 from .flags import clear_flags
-from .rolled_context import SHAPE, Context, Module, splat, vector_at
+from .rolled_context import Context, Module, splat, vector_at
 from .rolled_loops import last_function, loop_function
 from .rolled_rows import bring_function, scan_function
 from .rolled_steps import arithmetic
 from .writer import Text
 
-PAD = 16
-"""Parts of a workspace are so many vectors, or a multiple: whole cache lines whatever the lanes."""
 BYTES = 64
 
 
-def emit_rolled(program: RolledProgram, ranks: tuple[int, ...], dtype: str, *, parametric: bool) -> str:
-    """Return the module's assembly; `ranks` are the numbers of core dimensions of the inputs and the output.
-
-    `parametric` says that the table depends on the last input, and is computed anew for each block.
-    """
+def emit_rolled(unit: RolledUnit, dtype: str) -> str:
+    """Return the module's assembly."""
+    program, ranks, parametric = unit.program, unit.ranks, unit.parametric
     wide = LANES[dtype]
     context, module = Context(program), Module()
     scan_function(wide, module)

@@ -1,0 +1,43 @@
+"""LLVM as a target: vector code for this processor, without a C compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...ir.program import Program
+from ...lanes.form import Kernel
+from ...rolled.context import RolledUnit
+from ...rolled.program import Step
+from ..protocol import Unit
+from .arithmetic import emit
+from .lane_kernel import emit_lanes
+from .machine import Loaded, compile_assembly, fingerprint
+from .rolled import emit_maker, emit_rolled
+
+EMITTERS: dict[type, Callable[[Any, str], str]] = {
+    Program: emit,
+    Kernel: emit_lanes,
+    RolledUnit: emit_rolled,
+    Step: emit_maker,
+}
+
+
+class LLVM:
+    """The Target of this machine."""
+
+    def fingerprint(self) -> str:
+        """Return processor, features and LLVM's version."""
+        return fingerprint()
+
+    def emit(self, unit: Unit, dtype: str) -> str:
+        """Return assembly."""
+        return EMITTERS[type(unit)](unit, dtype)
+
+    def build(self, source: str) -> bytes:
+        """Return object code."""
+        return compile_assembly(source)
+
+    def load(self, code: bytes) -> Loaded:
+        """Link object code into this process."""
+        return Loaded(code)

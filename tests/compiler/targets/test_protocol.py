@@ -1,0 +1,47 @@
+"""The table of targets, and who may know one of them by name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import kinetree
+from kinetree.compiler.lanes.builder import Builder
+from kinetree.compiler.targets import TARGETS, target
+from kinetree.errors import InputError, UnknownNameError
+from native import traced
+
+PACKAGE = Path(kinetree.__file__).parent
+
+
+def test_targets_are_found_by_name():
+    """Get each target, with a text and a fingerprint, and refuse an unknown name."""
+    program = traced(lambda x: [x * 3.0])
+    for name in TARGETS:
+        assert target(name) is target(name)
+        assert target(name).fingerprint()
+        assert "x" in target(name).emit(program, "float64")
+    with pytest.raises(UnknownNameError, match="no target 'cuda'; available: llvm, c"):
+        target("cuda")
+
+
+def test_targets_refuse_what_they_cannot_do():
+    """Ask C for a kernel, and for compiled code."""
+    c = target("c")
+    with pytest.raises(InputError, match="C is written of a Program, not of a Kernel"):
+        c.emit(Builder("empty", {}).kernel(), "float64")
+    with pytest.raises(InputError, match="C source is not compiled by Kinetree"):
+        c.build("")
+    with pytest.raises(InputError, match="compiled C is not loaded by Kinetree"):
+        c.load(b"")
+
+
+def test_one_line_knows_llvm():
+    """Find LLVM imported by its own modules and by the table of targets only."""
+    users = set()
+    for path in PACKAGE.rglob("*.py"):
+        if re.search(r"^\s*(from|import)\s.*\bllvm", path.read_text(encoding="utf-8"), re.MULTILINE):
+            users.add(path.relative_to(PACKAGE).as_posix())
+    assert {u for u in users if not u.startswith("compiler/targets/llvm/")} == {"compiler/targets/__init__.py"}
