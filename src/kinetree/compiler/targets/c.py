@@ -8,8 +8,8 @@ import re
 import numpy as np
 
 from ...errors import InputError
+from ..ir.operations import BOOLEANS, OPERATIONS, Op
 from ..ir.program import Array, Program
-from ..ir.trace import Op
 from .protocol import Unit
 
 REALS = {"float64": ("double", ""), "float32": ("float", "f")}
@@ -22,12 +22,12 @@ OPERATORS = {
     Op.DIV: "{} / {}",
     Op.NEG: "-{}",
     Op.LESS: "{} < {}",
+    Op.AND: "{} && {}",
+    Op.OR: "{} || {}",
+    Op.NOT: "!{}",
     Op.SELECT: "{} ? {} : {}",
 }
-"""The operations that are operators; all others are functions of math.h."""
-
-TRUTHS = (Op.LESS,)
-"""The operations whose result is a truth."""
+"""The operations that are operators; all others are functions of math.h, by their names in the table."""
 
 KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long "
@@ -106,9 +106,9 @@ def _body(program: Program, dtype: str, inputs: list[str]) -> tuple[list[str], l
             if op in OPERATORS:
                 text = OPERATORS[op].format(*operands)
             else:
-                text = f"{op.name.lower()}{suffix}({', '.join(operands)})"
+                text = f"{OPERATIONS[op].name}{suffix}({', '.join(operands)})"
             values.append(f"v{len(lines)}")
-            lines.append(f"const {'int' if op in TRUTHS else real} {values[-1]} = {text};")
+            lines.append(f"const {'int' if op in BOOLEANS else real} {values[-1]} = {text};")
     return lines, values
 
 
