@@ -90,16 +90,22 @@ def observed(name: str, mechanism: Mechanism, function: Callable[[Instant], Sequ
 class Watch:
     """The events of one simulation: `stops` tells a run when nothing more is wanted, `locate` finds the hits."""
 
-    def __init__(self, mechanism: Mechanism, events: Sequence[Event], parameters: np.ndarray | None) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        events: Sequence[Event],
+        parameters: np.ndarray | None,
+        compiled: Callable[[Program], np.ufunc] = native,
+    ) -> None:
         """Compile the events of a mechanism; parameters are [np] or [..., np]."""
         self.events = [replace(event, name=_name(event, k)) for k, event in enumerate(events)]
         names = [event.name for event in self.events]
         if len(set(names)) < len(names):
             raise InputError(f"events have the same name: {', '.join(names)}; give each a name of its own")
-        program = observed(
-            "events", mechanism, lambda now: [_traced(e, now) for e in self.events], max(len(self.events), 1)
-        )
-        self._gufunc = native(program) if self.events else None
+        self._gufunc = None
+        if self.events:
+            traced = lambda now: [_traced(e, now) for e in self.events]  # noqa: E731
+            self._gufunc = compiled(observed("events", mechanism, traced, len(self.events)))
         self._parameters = parameters
         self._seen = 0
         self._stopped: Any = False

@@ -170,6 +170,16 @@ def loads_and_drives(
     return acting, Program.of_trace("drives", inputs, (Array("control", (nv,)),), trace, [now.control])
 
 
+def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | None = None) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control) of what acts, without the dynamics."""
+    trace = Trace()
+    inputs = _inputs(mechanism)
+    now = _acted_on(mechanism, trace, inputs, forces, control)
+    nv, nb = mechanism.nv, len(mechanism.bodies)
+    outputs = (Array("tau", (nv,)), Array("wrenches", (nb, 6)), Array("control", (nv,)))
+    return Program.of_trace("acting", inputs, outputs, trace, [now.tau, now.wrenches(), now.control])
+
+
 def _inputs(mechanism: Mechanism) -> list[Array]:
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
     if mechanism.free_parameters:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import hypot
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -39,12 +39,19 @@ class Projection:
     Near is what the masses say: the least kinetic energy of a correction.
     """
 
+    projects: ClassVar[bool] = True
+    """Loops are closed after each step, and are no part of the rates."""
+    decays: ClassVar[bool] = False
+    """Gaps stay, and decay by themselves."""
+
 
 @dataclass(frozen=True)
 class Baumgarte:
     """Gaps decay as exp(-rate t) [1/s] by themselves; they are never quite closed."""
 
     rate: float = 20.0
+    projects: ClassVar[bool] = False
+    decays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the rate."""
@@ -60,6 +67,8 @@ class Minimal:
     """
 
     independent: tuple[int | str, ...] = ()
+    projects: ClassVar[bool] = False
+    decays: ClassVar[bool] = False
 
 
 Loops = Projection | Baumgarte | Minimal
@@ -181,12 +190,10 @@ class Closer:
         return np.abs(self._of["closure_residual"](q, *more)).max(axis=-1, keepdims=True)
 
 
-def closed_run(mechanism: Mechanism, run: Run, parameters: np.ndarray | None) -> Run:
+def closed_run(closer: ProgramCloser, run: Run, parameters: np.ndarray | None) -> Run:
     """Return a run with the loops of its states closed, but for the start."""
-    if not mechanism.closures:
-        return run
     more = None if parameters is None else parameters[..., None, :]
-    q, qd = ProgramCloser(closing_program(mechanism)).close(run.q[..., 1:, :], run.qd[..., 1:, :], more)
+    q, qd = closer.close(run.q[..., 1:, :], run.qd[..., 1:, :], more)
     run.q[..., 1:, :], run.qd[..., 1:, :] = q, qd
     return run
 
@@ -198,10 +205,11 @@ def closed_start(
     parameters: np.ndarray | None,
     *,
     function: Callable[[str], Function] | None = None,
+    closer: Callable[[], ProgramCloser] | None = None,
 ):
     """Return a start with the last digits of its loops closed, or say which loop is open and what to do.
 
-    A System's `function` has what is compiled already.
+    A System's `function`, and its `closer`, have what is compiled already.
     """
     if not mechanism.closures:
         return q, qd
@@ -209,7 +217,8 @@ def closed_start(
     if is_long(mechanism):
         q2, qd2 = Closer(mechanism, function).close(q, qd, more)
     else:
-        q2, qd2 = ProgramCloser(closing_program(mechanism)).close(q, qd, parameters)
+        made = closer() if closer else ProgramCloser(closing_program(mechanism))
+        q2, qd2 = made.close(q, qd, parameters)
     make = function or (lambda name: Function(mechanism, Request(name)))
     gap = make("closure_residual")(q, *more)
     astray = ASTRAY * allowed_gap(mechanism)

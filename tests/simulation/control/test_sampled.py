@@ -11,7 +11,8 @@ import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.formats.toml import read_toml_text
 from kinetree.simulation.control.controllers import Sum
-from kinetree.simulation.control.sampled import PythonControl, Sampled, sampling_instants
+from kinetree.simulation.control.sampled import PythonControl, Sampled
+from kinetree.simulation.engines.held_torques import sampling_instants
 from runs import PENDULUM
 from tolerance import assert_close
 

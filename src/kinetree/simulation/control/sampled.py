@@ -1,30 +1,25 @@
 """Control from outside of the compiled dynamics: sampled and held, or by a plain Python function.
 
-A sampled run goes from one sampling instant to the next: Python is at work once an instant for all runs of a batch
+A sampled run goes from one sampling instant to the next: Python is at work once per instant for all runs of a batch
 together, never within a step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ...compiler.ir.program import Program
 from ...compiler.runtime.native import native
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..arguments import positive
-from ..engines.held_torques import HeldRun, blank_run, held, joined
-from ..engines.runs import Run, Settings, run
-from ..events import Watch, observed, of_run
-from ..integrators import Method, stepper_of
-from ..rates import Controller, Force, Instant, euler_step, rates
-
-NEAR = 1e-9
-"""A sampling instant that is this part of a period from an output time is that time."""
+from ..engines.runs import Run
+from ..events import observed
+from ..rates import Controller, Instant
 
 
 @dataclass(frozen=True)
@@ -33,10 +28,12 @@ class Sampled:
 
     controller: Controller
     rate: float
+    outside: ClassVar[bool] = True
+    """The torques are decided outside of the compiled rates."""
 
     def __post_init__(self) -> None:
         """Check the rate."""
-        if isinstance(self.controller, Sampled | PythonControl):
+        if getattr(self.controller, "outside", False):
             raise InputError(f"Sampled holds a {type(self.controller).__name__}, which has a rate of its own")
         object.__setattr__(self, "rate", positive(self.rate, "the rate of Sampled"))
 
@@ -55,6 +52,8 @@ class PythonControl:
 
     function: Callable[[float, np.ndarray, np.ndarray], Any]
     rate: float | None = None
+    outside: ClassVar[bool] = True
+    """The torques are decided outside of the compiled rates."""
 
     def __post_init__(self) -> None:
         """Check function and rate."""
@@ -68,90 +67,22 @@ class PythonControl:
         raise InputError("PythonControl cannot be inside another controller; do all of it in one Python function")
 
 
-def run_held(
-    mechanism: Mechanism,
-    method: Method,
-    forces: Sequence[Force],
-    control: Sampled | PythonControl,
-    start: tuple[np.ndarray, np.ndarray],
-    times: np.ndarray,
-    settings: Settings,
-    *,
-    parameters: np.ndarray | None = None,
-    threads: int = 1,
-    progress: Callable[[float], None] | None = None,
-    watch: Watch | None = None,
-) -> HeldRun:
-    """Integrate under control from outside, over the times and all sampling instants between them."""
-    law = Law(mechanism, control, parameters)
-    if control.rate is None:
-        from ..engines.scipy_control import run_python
-
-        return run_python(
-            mechanism, method, forces, law, start, times, settings,
-            parameters=parameters, progress=progress, watch=watch,
-        )  # fmt: skip
-    if method.scheme is None:
-        raise InputError(f"{method.name} cannot hold sampled torques; use a native method")
-    scheme = method.scheme()
-    program = held(euler_step if scheme is None else rates, mechanism, forces)
-    stepper = stepper_of(mechanism, program, scheme)
-    instants = sampling_instants(times, control.rate)
-    grid = np.union1d(times, instants)
-    result = blank_run(start, grid)
-    torque = np.full((*start[0].shape[:-1], len(grid), mechanism.nv), np.nan)
-    marks = np.append(np.searchsorted(grid, instants), len(grid) - 1)
-
-    def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
-        own = None if parameters is None else of_run(parameters, index)
-        more = joined(own, torque[(*index, k)])
-        near = replace(settings, first=t - grid[k])
-        short = run(
-            stepper, result.q[(*index, k)], result.qd[(*index, k)], np.array([grid[k], t]), near, parameters=more
-        )
-        return short.q[-1], short.qd[-1]
-
-    try:
-        for a, b in pairwise(marks):
-            tau = law(result, float(grid[a]), result.q[..., a, :], result.qd[..., a, :])
-            if tau is None:
-                break
-            piece = run(
-                stepper, result.q[..., a, :], result.qd[..., a, :], grid[a : b + 1],
-                replace(settings, first=float(grid[b] - grid[a])), parameters=joined(parameters, tau), threads=threads,
-            )  # fmt: skip
-            _append(result, piece, a, b)
-            torque[..., a : b + 1, :] = tau[..., None, :]
-            if progress is not None:
-                progress((grid[b] - grid[0]) / (grid[-1] - grid[0]))
-            if piece.interrupted or len(result.failures) == max(result.evaluations.size, 1):
-                break
-            if watch and watch.stops(result):
-                break
-    except KeyboardInterrupt:
-        result.interrupted = True
-    return HeldRun(result, torque, onward)
-
-
-def sampling_instants(times: np.ndarray, rate: float) -> np.ndarray:
-    """Return the instants from the first time to before the last, moved to output times that are next to them."""
-    count = int(np.ceil((times[-1] - times[0]) * rate - NEAR))
-    instants = times[0] + np.arange(count) / rate
-    above = np.clip(np.searchsorted(times, instants), 1, len(times) - 1)
-    nearest = np.where(instants - times[above - 1] < times[above] - instants, times[above - 1], times[above])
-    return np.where(np.abs(nearest - instants) <= NEAR / rate, nearest, instants)
-
-
 class Law:
     """The torques of a controller for the present states, checked: what is wrong with them ends a run."""
 
-    def __init__(self, mechanism: Mechanism, control: Sampled | PythonControl, parameters: np.ndarray | None) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        control: Sampled | PythonControl,
+        parameters: np.ndarray | None,
+        compiled: Callable[[Program], np.ufunc] = native,
+    ) -> None:
         """Compile what can be compiled."""
         if isinstance(control, PythonControl):
             self._function = control.function
             self._name = getattr(control.function, "__name__", type(control.function).__name__)
             return
-        gufunc = native(observed("law", mechanism, lambda now: _torques(control.controller, now), mechanism.nv))
+        gufunc = compiled(observed("law", mechanism, lambda now: _torques(control.controller, now), mechanism.nv))
         more = () if parameters is None else (parameters,)
         self._function = lambda t, q, qd: gufunc(np.array([t]), q, qd, *more)
         self._name = type(control.controller).__name__
@@ -197,17 +128,6 @@ def _torques(controller: Controller, now: Instant) -> list[Any]:
     if len(torque) != now.mechanism.nv:
         raise InputError(f"the controller gave {len(torque)} torques; expected {now.mechanism.nv}")
     return torque
-
-
-def _append(result: Run, piece: Run, a: int, b: int) -> None:
-    """Put the samples a + 1 to b of a piece into the result."""
-    result.q[..., a + 1 : b + 1, :], result.qd[..., a + 1 : b + 1, :] = piece.q[..., 1:, :], piece.qd[..., 1:, :]
-    result.evaluations += piece.evaluations
-    result.steps += piece.steps
-    result.reached = a + piece.reached
-    result.interrupted = piece.interrupted
-    for k, reason in piece.failures.items():
-        result.failures.setdefault(k, reason)
 
 
 def _said(error: Exception) -> str:

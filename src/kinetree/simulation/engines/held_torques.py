@@ -1,43 +1,112 @@
-"""Torques that are held: inputs of the compiled rates, behind the free parameters."""
+"""Torques that are held: inputs of the compiled rates, behind the free parameters; control decides on them at instants.
+
+A run goes over the output times and all sampling instants between them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ...compiler.ir.program import Array, Program
+from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..acting import Acting
-from ..events import Onward
-from ..rates import Force, Instant, loads
-from .runs import Run
+from ..control.sampled import Law
+from ..events import Watch, of_run
+from ..integrators import stepper_of
+from ..problem import Problem
+from ..rates import Force, Instant, euler_step, loads, rates
+from .engine import Fields, Motion, Progress, no_checkpoint
+from .runs import Run, blank_run, run
+from .steppers import Stepper
 
 HELD = "held"
 """The name of the input of held torques, before they join the parameters."""
 
+NEAR = 1e-9
+"""A sampling instant that is this part of a period from an output time is that time."""
 
-@dataclass
-class HeldRun:
-    """A run, the torque of control from each sample on [..., nt, nv], and how to go on from a sample."""
 
-    run: Run
-    torque: np.ndarray
-    onward: Onward
+class HeldTorques:
+    """Control that is asked at a rate; its torques are held between two instants."""
 
-    def cut_to(self, ended: Run, times: np.ndarray) -> HeldRun:
-        """Return the samples of `ended` (this run, or its part before an event) at the times, and its end."""
-        count = len(ended.t)
-        torque = self.torque
-        cut = ended is not self.run
-        if cut:
-            torque = torque[[*range(count - 1), max(count - 2, 0)]]
-        rows = np.flatnonzero(np.isin(ended.t, times) | (cut & (np.arange(count) == count - 1)))
-        kept = replace(ended, t=ended.t[rows], q=ended.q[..., rows, :], qd=ended.qd[..., rows, :])
-        kept.reached = int(np.searchsorted(rows, ended.reached))
-        return HeldRun(kept, torque[..., rows, :], self.onward)
+    def takes(self, problem: Problem) -> bool:
+        """Return whether the torques are sampled."""
+        return problem.outside and problem.control.rate is not None
+
+    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
+        """Integrate from one sampling instant to the next."""
+        p = problem
+        refuse_outside(p)
+        if p.method.scheme is None:
+            raise InputError(f"{p.method.name} cannot hold sampled torques; use a native method")
+        law = Law(p.mechanism, p.control, p.parameters, p.kept.native)
+        made = p.kept.part(("held", p.method.name, p.acting_key), lambda: _stepper(p))
+        instants = sampling_instants(p.times, p.control.rate)
+        grid = np.union1d(p.times, instants)
+        result = blank_run(p.start, grid)
+        torque = np.full((*p.lead, len(grid), p.mechanism.nv), np.nan)
+        marks = np.append(np.searchsorted(grid, instants), len(grid) - 1)
+
+        def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
+            own = None if p.parameters is None else of_run(p.parameters, index)
+            near, more = replace(p.settings, first=t - grid[k]), joined(own, torque[(*index, k)])
+            state = result.q[(*index, k)], result.qd[(*index, k)]
+            short = run(made, *state, np.array([grid[k], t]), near, parameters=more)
+            return short.q[-1], short.qd[-1]
+
+        try:
+            for a, b in pairwise(marks):
+                state = result.q[..., a, :], result.qd[..., a, :]
+                tau = law(result, float(grid[a]), *state)
+                if tau is None:
+                    break
+                near, more = replace(p.settings, first=float(grid[b] - grid[a])), joined(p.parameters, tau)
+                piece = run(made, *state, grid[a : b + 1], near, parameters=more, threads=p.threads)
+                _append(result, piece, a, b)
+                torque[..., a : b + 1, :] = tau[..., None, :]
+                if progress is not None:
+                    progress((grid[b] - grid[0]) / (grid[-1] - grid[0]))
+                if piece.interrupted or result.all_failed or (watch and watch.stops(result)):
+                    break
+        except KeyboardInterrupt:
+            result.interrupted = True
+        return Motion(result, onward, lambda ended: completed(p, result, ended, torque))
+
+
+def refuse_outside(problem: Problem) -> None:
+    """Refuse what does not go together with control that is decided outside of the compiled rates."""
+    who = type(problem.control).__name__
+    no_checkpoint(problem, who)
+    if problem.loops is not None and not problem.loops.projects:
+        raise InputError(f"{who} closes loops by Projection alone; leave loops out")
+
+
+def completed(problem: Problem, whole: Run, ended: Run, torque: np.ndarray) -> tuple[Run, Fields]:
+    """Return the samples at the output times, and at an event that ended the run, with what acted.
+
+    `torque` is that of control from each sample of the whole run on, [..., nt, nv].
+    """
+    p, count, cut = problem, len(ended.t), ended is not whole
+    if cut:
+        torque = torque[[*range(count - 1), max(count - 2, 0)]]
+    rows = np.flatnonzero(np.isin(ended.t, p.times) | (cut & (np.arange(count) == count - 1)))
+    done = replace(ended, t=ended.t[rows], q=ended.q[..., rows, :], qd=ended.qd[..., rows, :])
+    done.reached = int(np.searchsorted(rows, ended.reached))
+    acting = p.kept.part(("held loads", p.acting_key), lambda: Acting(held(loads, p.mechanism, p.forces), held=True))
+    return done, acting.fields() | {"control": torque[..., rows, :]}
+
+
+def _stepper(problem: Problem) -> Stepper:
+    assert problem.method.scheme is not None
+    scheme = problem.method.scheme()
+    program = held(euler_step if scheme is None else rates, problem.mechanism, problem.forces)
+    return stepper_of(problem.mechanism, program, scheme)
 
 
 class _HeldTorque:
@@ -59,21 +128,28 @@ def held(make: Callable[..., Program], mechanism: Mechanism, forces: Sequence[Fo
     return program.with_inputs((*others[:3], together, *others[3:]), {HELD: (together.name, free)})
 
 
-def held_loads(mechanism: Mechanism, forces: Sequence[Force], done: HeldRun) -> dict[str, Any]:
-    """Return what acted in a run with held torques: fields of its Trajectory."""
-    return Acting(held(loads, mechanism, forces), held=True).fields() | {"control": done.torque}
-
-
-def blank_run(start: tuple[np.ndarray, np.ndarray], times: np.ndarray) -> Run:
-    """Return a run of which nothing but the start is done."""
-    lead = start[0].shape[:-1]
-    q, qd = (np.full((*lead, len(times), x.shape[-1]), np.nan) for x in start)
-    q[..., 0, :], qd[..., 0, :] = start
-    return Run(times, q, qd, np.zeros(lead), np.zeros(lead), np.zeros(lead))
-
-
 def joined(parameters: np.ndarray | None, torque: np.ndarray) -> np.ndarray:
     """Return [free parameters, held torques] with the leading shape of the torques."""
     if parameters is None:
         return torque
     return np.concatenate([np.broadcast_to(parameters, (*torque.shape[:-1], parameters.shape[-1])), torque], axis=-1)
+
+
+def sampling_instants(times: np.ndarray, rate: float) -> np.ndarray:
+    """Return the instants from the first time to before the last, moved to output times that are next to them."""
+    count = int(np.ceil((times[-1] - times[0]) * rate - NEAR))
+    instants = times[0] + np.arange(count) / rate
+    above = np.clip(np.searchsorted(times, instants), 1, len(times) - 1)
+    nearest = np.where(instants - times[above - 1] < times[above] - instants, times[above - 1], times[above])
+    return np.where(np.abs(nearest - instants) <= NEAR / rate, nearest, instants)
+
+
+def _append(result: Run, piece: Run, a: int, b: int) -> None:
+    """Put the samples a + 1 to b of a piece into the result."""
+    result.q[..., a + 1 : b + 1, :], result.qd[..., a + 1 : b + 1, :] = piece.q[..., 1:, :], piece.qd[..., 1:, :]
+    result.evaluations += piece.evaluations
+    result.steps += piece.steps
+    result.reached = a + piece.reached
+    result.interrupted = piece.interrupted
+    for k, reason in piece.failures.items():
+        result.failures.setdefault(k, reason)

@@ -21,9 +21,9 @@ from ..acting import zeros
 from ..control.sampled import Law
 from ..forces.joint_law import joint_law
 from ..rates import Controller, Force, loads_and_drives
-from ..stabilization import Closer, Projection
-from .held_torques import blank_run
-from .runs import LOST, OPEN, Run, Settings
+from ..stabilization import Closer, Loops
+from ..tableaus import RK4
+from .runs import LOST, OPEN, Run, Settings, blank_run
 from .steppers import quaternion_places
 
 Numbers = np.ndarray
@@ -41,12 +41,12 @@ class March:
         method: str,
         forces: Sequence[Force],
         control: Controller | Law | None = None,
-        loops: Any = None,
+        loops: Loops | None = None,
         *,
         function: Callable[..., Function] | None = None,
     ) -> None:
         """Prepare what the steps need; a `Law` is a Python function of control, `function` a System's own."""
-        if loops is not None and not isinstance(loops, Projection):
+        if loops is not None and not loops.projects:
             raise InputError(
                 f"{method} of {mechanism.name!r} closes loops by Projection, not {type(loops).__name__}; "
                 "leave loops out"
@@ -163,22 +163,24 @@ class March:
         return self._accelerations(t, q, qd, self._law.torque(q, qd), None, more)
 
     def _rk4(self, t: float, h: float, q, qd, more: tuple) -> State:
-        k1 = self._rate(q, qd, more), self._explicit(t, q, qd, more)
-        a = q + h / 2 * k1[0], qd + h / 2 * k1[1]
-        k2 = self._rate(*a, more), self._explicit(t + h / 2, *a, more)
-        b = q + h / 2 * k2[0], qd + h / 2 * k2[1]
-        k3 = self._rate(*b, more), self._explicit(t + h / 2, *b, more)
-        c = q + h * k3[0], qd + h * k3[1]
-        k4 = self._rate(*c, more), self._explicit(t + h, *c, more)
-        q, qd = (y + h / 6 * (w + 2 * x + 2 * u + v) for y, w, x, u, v in zip((q, qd), k1, k2, k3, k4, strict=True))
+        """Take the stages of the tableau."""
+        k: list[State] = []
+        for c, weights in zip(RK4.c, RK4.a, strict=True):
+            x, v = _advanced((q, qd), h, weights, k)
+            k.append((self._rate(x, v, more), self._explicit(t + c * h, x, v, more)))
+        q, qd = _advanced((q, qd), h, RK4.b, k)
         if len(self._quaternions):
             parts = q[..., self._quaternions]
             q[..., self._quaternions] = parts / np.linalg.norm(parts, axis=-1, keepdims=True)
         return q, qd
 
     def _euler(self, t: float, h: float, q, qd, more: tuple) -> State:
-        """Take a semi-implicit step: speeds first, coordinates with the new speeds."""
-        qd = qd + h * self._explicit(t, q, qd, more)
+        """Take nothing implicitly but the speeds that move the coordinates."""
+        return self._semi_implicit(h, q, qd, self._explicit(t, q, qd, more), more)
+
+    def _semi_implicit(self, h: float, q, qd, a, more: tuple) -> State:
+        """Take speeds first, coordinates with the new speeds."""
+        qd = qd + h * a
         return self._moved(q, h * qd, more), qd
 
     def _implicit_euler(self, t: float, h: float, q, qd, more: tuple) -> State:
@@ -186,8 +188,7 @@ class March:
         law = self._law
         tau = law.torque(q, qd) - h * law.stiffness * qd
         a = self._accelerations(t + h, q, qd, tau, h * h * law.stiffness + h * law.resistance(qd), more)
-        qd = qd + h * a
-        return self._moved(q, h * qd, more), qd
+        return self._semi_implicit(h, q, qd, a, more)
 
     def _implicit_midpoint(self, t: float, h: float, q, qd, more: tuple) -> State:
         """Take everything at the middle, springs and dampers implicitly: second order, without damping of springs.
@@ -210,3 +211,19 @@ class March:
 
     def _moved(self, q, dq, more: tuple) -> Numbers:
         return q + dq if self._flat else self._call("integrate", q, dq, *more)
+
+
+def _advanced(state: State, h: float, weights: Sequence[float], rates: Sequence[State]) -> State:
+    """Return y + h sum of weight k, with the weights as multiples of the least: whole numbers for many a tableau."""
+    used = [(w, k) for w, k in zip(weights, rates, strict=True) if w]
+    if not used:
+        return state
+    least = 1.0 / min(abs(w) for w, _ in used)
+    y = []
+    for part, value in enumerate(state):
+        (w, k), *rest = used
+        total = (w * least) * k[part]
+        for w, k in rest:
+            total = total + (w * least) * k[part]
+        y.append(value + h / least * total)
+    return y[0], y[1]

@@ -42,6 +42,11 @@ class Run:
     saved: float = -math.inf
 
     @property
+    def all_failed(self) -> bool:
+        """Whether no run of the batch goes on."""
+        return len(self.failures) == self.evaluations.size
+
+    @property
     def status(self) -> str:
         """How it ended, in words."""
         if self.interrupted:
@@ -51,6 +56,14 @@ class Run:
             more = f" (run {first}; {len(self.failures)} runs in all)" if self.q.ndim > 2 else ""
             return f"stopped: {self.failures[first]}{more}"
         return "finished"
+
+
+def blank_run(start: tuple[np.ndarray, np.ndarray], times: np.ndarray, *, first: float = 0.0) -> Run:
+    """Return a run of which nothing but the start is done; `first` is the step to begin with [s]."""
+    lead = start[0].shape[:-1]
+    q, qd = (np.full((*lead, len(times), x.shape[-1]), np.nan) for x in start)
+    q[..., 0, :], qd[..., 0, :] = start
+    return Run(times, q, qd, np.zeros(lead), np.zeros(lead), np.full(lead, first))
 
 
 @dataclass(frozen=True)
@@ -84,20 +97,11 @@ def run(
     (`key`) is taken up again, to the same bits. Ctrl-C ends the run with what was computed, and so does `until`, which
     is asked after each piece.
     """
-    lead = q0.shape[:-1]
-    result = Run(
-        times,
-        np.full((*lead, len(times), q0.shape[-1]), np.nan),
-        np.full((*lead, len(times), qd0.shape[-1]), np.nan),
-        np.zeros(lead),
-        np.zeros(lead),
-        np.full(lead, settings.first),
-    )
-    result.q[..., 0, :], result.qd[..., 0, :] = q0, qd0
+    result = blank_run((q0, qd0), times, first=settings.first)
     if checkpoint is not None:
         load_checkpoint(checkpoint, key, result)
     try:
-        while result.reached < len(times) and not _all_failed(result):
+        while result.reached < len(times) and not result.all_failed:
             _piece(stepper, result, settings, parameters, threads)
             if progress is not None:
                 progress((times[result.reached - 1] - times[0]) / (times[-1] - times[0]))
@@ -175,10 +179,6 @@ def _note_failures(result: Run, start: int, stop: int, status, time, usual: str)
         if status is not None and (code := int(np.ravel(status)[k])) in REASONS:
             reason, last = REASONS[code], np.ravel(time)[k]
         result.failures[int(k)] = f"{reason}; the last good state is at t = {last:.9g} s"
-
-
-def _all_failed(result: Run) -> bool:
-    return len(result.failures) == int(np.prod(result.q.shape[:-2]))
 
 
 def check_times(times: np.ndarray) -> np.ndarray:

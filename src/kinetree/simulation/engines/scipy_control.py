@@ -2,127 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...compiler.runtime.native import native
 from ...errors import InputError
-from ...model.mechanism import Mechanism
+from ..control.sampled import Law
 from ..events import Watch, of_run
-from ..integrators import Method
-from ..rates import Force, rates
-from ..stabilization import Baumgarte, ProgramCloser, closing_program
-from .held_torques import HeldRun, blank_run, held, joined
-from .runs import REASONS, Settings
+from ..problem import Problem
+from ..rates import rates
+from ..stabilization import Baumgarte
+from .engine import Motion, Progress
+from .held_torques import completed, held, joined, refuse_outside
+from .scipy_pairs import dense_states, run_each
 from .steppers import quaternion_places
 
 PAIRS = {"dop853": "DOP853", "dopri5": "RK45"}
 """The methods that there are without a rate, by SciPy's names."""
 
 
-def run_python(
-    mechanism: Mechanism,
-    method: Method,
-    forces: Sequence[Force],
-    law: Any,
-    start: tuple[np.ndarray, np.ndarray],
-    times: np.ndarray,
-    settings: Settings,
-    *,
-    parameters: np.ndarray | None = None,
-    progress: Callable[[float], None] | None = None,
-    watch: Watch | None = None,
-) -> HeldRun:
-    """Integrate every run of a batch, one after the other; `law` is a `sampled.Law`.
+class PythonStages:
+    """Control by a Python function without a rate."""
 
-    Gaps of loops decay between the times, and are closed there.
-    """
-    if method.name not in PAIRS:
-        known = " or ".join(PAIRS)
-        raise InputError(f"a PythonControl without a rate runs by {known}, not {method.name}; give it a rate")
-    motion = _Motion(mechanism, method, forces, law, settings)
-    result = blank_run(start, times)
-    lead = start[0].shape[:-1]
-    torque = np.full((*lead, len(times), mechanism.nv), np.nan)
-    reached = len(times) if lead else 1  # runs of a batch end at different times
-    for flat, index in enumerate(np.ndindex(*lead)):
-        own = None if parameters is None else of_run(parameters, index)
-        samples = motion.samples(start[0][index], start[1][index], times, own)
-        try:
-            for k, (q, qd, tau) in enumerate(samples):
-                result.q[(*index, k)], result.qd[(*index, k)], torque[(*index, k)] = q, qd, tau
-                result.reached = reached if lead else k + 1
-                if progress is not None:
-                    progress((flat + k / (len(times) - 1)) / result.evaluations.size)
-                if watch and not lead and watch.stops(result):
-                    break
-        except InputError as error:
-            if np.isnan(torque[(*index, 0)]).any() and not lead:
-                raise
-            result.failures[flat] = str(error)
-        except KeyboardInterrupt:
-            result.interrupted = True
-        result.evaluations[index], motion.evaluations = motion.evaluations, 0
-        if result.interrupted:
-            break
+    def takes(self, problem: Problem) -> bool:
+        """Return whether a Python function is asked at every stage."""
+        return problem.outside and problem.control.rate is None
 
-    def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
-        own = None if parameters is None else of_run(parameters, index)
-        state = result.q[(*index, k)], result.qd[(*index, k)]
-        *_, (q, qd, _) = motion.samples(*state, np.array([times[k], t]), own)
-        return q, qd
+    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
+        """Integrate every run of a batch, one after the other.
 
-    return HeldRun(result, torque, onward)
+        Gaps of loops decay between the times, and are closed there.
+        """
+        refuse_outside(problem)
+        if problem.method.name not in PAIRS:
+            known, name = " or ".join(PAIRS), problem.method.name
+            raise InputError(f"a PythonControl without a rate runs by {known}, not {name}; give it a rate")
+        stages = _Stages(problem)
+        torques: list[np.ndarray] = []
+
+        def samples(*given) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            torques.append(np.full((len(problem.times), problem.mechanism.nv), np.nan))
+            for k, (q, qd, tau) in enumerate(stages.samples(*given)):
+                torques[-1][k] = tau
+                yield q, qd
+
+        done = run_each(problem, samples, stages.evaluated, watch, progress)
+        torque = np.full((*problem.lead, len(problem.times), problem.mechanism.nv), np.nan)
+        torque.reshape(-1, *torque.shape[-2:])[: len(torques)] = torques
+
+        def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
+            own = None if problem.parameters is None else of_run(problem.parameters, index)
+            state = done.q[(*index, k)], done.qd[(*index, k)]
+            *_, (q, qd, _) = stages.samples(*state, np.array([problem.times[k], t]), own)
+            return q, qd
+
+        return Motion(done, onward, lambda ended: completed(problem, done, ended, torque))
 
 
-class _Motion:
+class _Stages:
     """One run of a mechanism under a Python function."""
 
-    def __init__(self, mechanism: Mechanism, method: Method, forces: Sequence[Force], law, settings: Settings) -> None:
-        kept = partial(rates, loops=Baumgarte()) if mechanism.closures else rates
-        self._rates = native(held(kept, mechanism, forces))
-        self._closer = ProgramCloser(closing_program(mechanism)) if mechanism.closures else None
-        self._pair = PAIRS[method.name]
-        self._law, self._settings, self._nq = law, settings, mechanism.nq
-        self._quaternions = quaternion_places(mechanism)
-        self.evaluations = 0
+    def __init__(self, problem: Problem) -> None:
+        p, closed = problem, bool(problem.system.closures)
+        kept = partial(rates, loops=Baumgarte()) if closed else rates
+        self._rates = p.kept.part(("held rates", p.acting_key), lambda: native(held(kept, p.mechanism, p.forces)))
+        self._closer = p.closer if closed else None
+        self._pair = PAIRS[p.method.name]
+        self._law, self._settings, self._nq = Law(p.mechanism, p.control, p.parameters), p.settings, p.mechanism.nq
+        self._quaternions = quaternion_places(p.mechanism)
+        self._evaluations = 0
+
+    def evaluated(self) -> int:
+        """Return how many rates were computed since this was last called."""
+        count, self._evaluations = self._evaluations, 0
+        return count
 
     def samples(self, q0, qd0, times: np.ndarray, parameters: np.ndarray | None):
         """Yield q, qd and tau at the times; raise an InputError where the law, or a step, fails."""
-        from scipy import integrate
-
         yield q0, qd0, self._torque(float(times[0]), q0, qd0)
 
         def rate(t: float, y: np.ndarray) -> np.ndarray:
             q, qd = y[: self._nq], y[self._nq :]
             tau = self._torque(t, q, qd)
-            self.evaluations += 1
+            self._evaluations += 1
             with np.errstate(all="ignore"):
                 return np.concatenate(self._rates(np.array([t]), q, qd, joined(parameters, tau)))
 
-        s = self._settings
-        start = np.concatenate([q0, qd0])
-        solver = getattr(integrate, self._pair)(rate, times[0], start, times[-1], rtol=s.rtol, atol=s.atol)
-        steps, k = 0, 1
-        while k < len(times):
-            if solver.status == "failed" or steps >= s.most:
-                reason = REASONS[2 if steps >= s.most else 1]
-                raise InputError(f"{reason}; the last good state is at t = {solver.t:.9g} s")
-            solver.step()
-            steps += 1
-            if solver.status == "failed":
-                continue
-            between = solver.dense_output()
-            while k < len(times) and times[k] <= solver.t:
-                y = self._unit(between(times[k]) if times[k] < solver.t else solver.y.copy())
-                q, qd = y[: self._nq], y[self._nq :]
-                if self._closer:
-                    q, qd = self._closer.close(q, qd, parameters)
-                yield q, qd, self._torque(float(times[k]), q, qd)
-                k += 1
+        states = dense_states(self._pair, rate, np.concatenate([q0, qd0]), times, self._settings)
+        for t, y in zip(times[1:], map(self._unit, states), strict=True):
+            q, qd = y[: self._nq], y[self._nq :]
+            if self._closer:
+                q, qd = self._closer.close(q, qd, parameters)
+            yield q, qd, self._torque(float(t), q, qd)
 
     def _torque(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         tau = self._law.ask(t, q, qd)

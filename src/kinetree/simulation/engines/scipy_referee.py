@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ...compiler.ir.program import Program
 from ...compiler.runtime.native import native
-from .runs import Run, Settings
+from ..events import Watch
+from ..problem import Problem
+from .continuous import continuous, rates_of
+from .engine import Motion, Progress
+from .scipy_pairs import dense_states, run_each
 
 
-def run_scipy(program: Program, q0, qd0, times, settings: Settings, parameters=None) -> Run:
-    """Integrate each run of a batch by SciPy's DOP853 to the tolerances of the settings."""
-    from scipy.integrate import solve_ivp
+class Scipy:
+    """SciPy's DOP853 to the tolerances of the settings."""
 
-    rates = native(program)
-    nq, lead = q0.shape[-1], q0.shape[:-1]
-    q = np.full((*lead, len(times), nq), np.nan)
-    qd = np.full((*lead, len(times), qd0.shape[-1]), np.nan)
-    evaluations, steps, failures = np.zeros(lead), np.zeros(lead), {}
-    for flat, index in enumerate(np.ndindex(*lead)):
-        more = () if parameters is None else (parameters[index] if parameters.ndim > 1 else parameters,)
+    def takes(self, problem: Problem) -> bool:
+        """Return whether the method is SciPy's."""
+        return problem.method.name == "scipy"
 
-        def f(t: float, y: np.ndarray, more=more) -> np.ndarray:
-            return np.concatenate(rates([t], y[:nq], y[nq:], *more))
+    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
+        """Integrate every run of a batch, one after the other."""
+        program, key = rates_of(problem)
+        rates = problem.kept.part(("rates", *key), lambda: native(program()))
+        nq, count = problem.mechanism.nq, [0]
 
-        start = np.concatenate([q0[index], qd0[index]])
-        with np.errstate(all="ignore"):  # what leaves the finite numbers is named in the status
-            done = solve_ivp(
-                f, (times[0], times[-1]), start, method="DOP853", t_eval=times, rtol=settings.rtol, atol=settings.atol
-            )
-        count = done.y.shape[1]
-        q[(*index, slice(count))], qd[(*index, slice(count))] = done.y[:nq].T, done.y[nq:].T
-        evaluations[index], steps[index] = done.nfev, len(done.t)
-        if not done.success:
-            last = times[count - 1] if count else times[0]
-            failures[flat] = f"SciPy gave up ({done.message}); the last good state is at t = {last:.9g} s"
-    return Run(times, q, qd, evaluations, steps, np.zeros(lead), len(times), False, failures)
+        def evaluated() -> int:
+            before, count[0] = count[0], 0
+            return before
+
+        def samples(q0, qd0, times, parameters):
+            more = () if parameters is None else (parameters,)
+
+            def rate(t: float, y: np.ndarray) -> np.ndarray:
+                count[0] += 1
+                return np.concatenate(rates([t], y[:nq], y[nq:], *more))
+
+            yield q0, qd0
+            start = np.concatenate([q0, qd0])
+            for y in dense_states("DOP853", rate, start, times, problem.settings):
+                yield y[:nq], y[nq:]
+
+        def again(q, qd, t, more):
+            short = replace(problem, start=(q, qd), times=t, parameters=more)
+            return run_each(short, samples, evaluated)
+
+        return continuous(problem, run_each(problem, samples, evaluated, watch, progress), again)

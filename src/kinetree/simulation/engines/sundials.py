@@ -9,7 +9,12 @@ import numpy as np
 from ...compiler.ir.operations import FUNCTIONS, Op, apply
 from ...compiler.ir.program import Program
 from ...errors import InputError
-from .runs import Run, Settings
+from ..events import Watch, of_run
+from ..problem import Problem
+from .continuous import continuous, rates_of
+from .engine import Motion, Progress
+from .interrupts import noted_interrupts
+from .runs import Run, Settings, blank_run
 
 FAILED = "CVODES gave up ({reason}); try smaller tolerances or a shorter run"
 
@@ -30,38 +35,86 @@ def symbolic(program: Program) -> Any:
     )
 
 
-def run_bdf(program: Program, q0, qd0, times, settings: Settings, parameters=None) -> Run:
-    """Integrate each run of a batch, one after the other, to the tolerances of the settings."""
+class Sundials:
+    """Backward differentiation formulas to the tolerances of the settings."""
+
+    def takes(self, problem: Problem) -> bool:
+        """Return whether the method is that of CVODES."""
+        return problem.method.name == "bdf"
+
+    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
+        """Integrate every run of a batch, one after the other."""
+        p = problem
+        program, key = rates_of(p)
+        equations = p.kept.part(("symbolic", *key), lambda: _equations(program()))
+
+        def again(q, qd, t, more) -> Run:
+            return _run(_solver(equations, t, p.settings), (q, qd), t, more)
+
+        grid = p.times.tobytes()
+        made = p.kept.part(("cvodes", p.settings, grid, *key), lambda: _solver(equations, p.times, p.settings))
+        return continuous(p, _run(made, p.start, p.times, p.parameters, progress), again)
+
+
+def _equations(program: Program) -> dict[str, Any]:
+    """Return y' = f(t, y; p) for CasADi's integrators."""
     import casadi as ca
 
-    f = symbolic(program)
-    nq, nv = q0.shape[-1], qd0.shape[-1]
-    t, y = ca.SX.sym("t"), ca.SX.sym("y", nq + nv)
-    p = ca.SX.sym("p", parameters.shape[-1]) if parameters is not None else ca.SX(0, 1)
-    rates = f(t, y[:nq], y[nq:], *(() if parameters is None else (p,)))
+    sizes = {a.name: a.size for a in program.inputs}
+    nq = sizes["q"]
+    t, y = ca.SX.sym("t"), ca.SX.sym("y", nq + sizes["qd"])
+    p = ca.SX.sym("p", sizes["parameters"]) if "parameters" in sizes else ca.SX(0, 1)
+    rates = symbolic(program)(t, y[:nq], y[nq:], *((p,) if "parameters" in sizes else ()))
+    return {"t": t, "x": y, "p": p, "ode": ca.vertcat(*rates)}
+
+
+def _solver(equations: dict[str, Any], times: np.ndarray, settings: Settings) -> Any:
+    import casadi as ca
+
     options = {"reltol": settings.rtol, "abstol": settings.atol, "max_num_steps": settings.most}
-    problem = {"t": t, "x": y, "p": p, "ode": ca.vertcat(*rates)}
     try:
-        solver = ca.integrator("bdf", "cvodes", problem, float(times[0]), [float(x) for x in times[1:]], options)
+        return ca.integrator("bdf", "cvodes", equations, float(times[0]), [float(x) for x in times[1:]], options)
     except RuntimeError as error:
         raise InputError(f"CVODES cannot be set up: {_short(error)}") from None
-    lead = q0.shape[:-1]
-    q = np.full((*lead, len(times), nq), np.nan)
-    qd = np.full((*lead, len(times), nv), np.nan)
-    evaluations, steps, failures = np.zeros(lead), np.zeros(lead), {}
-    for flat, index in enumerate(np.ndindex(*lead)):
-        q[(*index, 0)], qd[(*index, 0)] = q0[index], qd0[index]
-        start = np.concatenate([q0[index], qd0[index]])
-        given = () if parameters is None else (parameters[index] if parameters.ndim > 1 else parameters,)
-        try:
-            path = np.array(solver(x0=start, **({"p": given[0]} if given else {}))["xf"]).T
-        except RuntimeError as error:
-            failures[flat] = FAILED.format(reason=_short(error))
-            continue
-        q[(*index, slice(1, None))], qd[(*index, slice(1, None))] = path[:, :nq], path[:, nq:]
-        stats = solver.stats()
-        evaluations[index], steps[index] = stats["nfevals"], stats["nsteps"]
-    return Run(times, q, qd, evaluations, steps, np.zeros(lead), len(times), False, failures)
+
+
+def _run(solver: Any, start, times, parameters, progress: Progress | None = None) -> Run:
+    """Integrate each run of a batch; states that were reached are kept, also where CVODES gives up."""
+    result, nq = blank_run(start, times), start[0].shape[-1]
+    result.reached = len(times)
+    for flat, index in enumerate(np.ndindex(*start[0].shape[:-1])):
+        given = np.concatenate([start[0][index], start[1][index]])
+        own = np.zeros(0) if parameters is None else np.array(of_run(parameters, index), dtype=float)
+        path = np.full((len(times) - 1, len(given)), np.nan)
+        with noted_interrupts() as interrupted:
+            why, stats = _integrate(solver, given, own, path)
+        result.q[(*index, slice(1, None))], result.qd[(*index, slice(1, None))] = path[:, :nq], path[:, nq:]
+        result.evaluations[index], result.steps[index] = stats.get("nfevals", 0), stats.get("nsteps", 0)
+        if interrupted():
+            result.interrupted = True
+            result.reached = len(times) if result.q.ndim > 2 else 1 + int(np.isfinite(path).all(axis=-1).sum())
+            break
+        if why:
+            last = times[int(np.isfinite(path).all(axis=-1).sum())]
+            result.failures[flat] = f"{FAILED.format(reason=why)}; the last good state is at t = {last:.9g} s"
+        if progress is not None:
+            progress((flat + 1) / result.evaluations.size)
+    return result
+
+
+def _integrate(solver: Any, start: np.ndarray, parameters: np.ndarray, path: np.ndarray) -> tuple[str, dict[str, Any]]:
+    """Let CVODES write states into a path, row by row; return why it gave up, if it did, and its counts."""
+    buffer, trigger = solver.buffer()
+    buffer.set_arg(solver.index_in("x0"), start.data)
+    buffer.set_arg(solver.index_in("p"), parameters.data)
+    buffer.set_res(solver.index_out("xf"), path.data)
+    try:
+        trigger()
+        return "", buffer.stats()
+    except KeyboardInterrupt:
+        return "interrupted", {}
+    except RuntimeError as error:
+        return _short(error), {}
 
 
 def _short(error: Exception) -> str:

@@ -1,0 +1,82 @@
+"""Arrays that `simulate` is given: output times, the start, values of free parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError
+from ..system import System
+from .engines.runs import check_times
+
+OUTPUTS = 1001
+"""Output times where none are asked for: a picture a thousand pixels wide has a sample per pixel."""
+
+
+def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
+    """Return the output times: those given, or evenly spread ones over a duration [s]."""
+    if (duration is None) == (times is None):
+        raise InputError("give either a duration or output times")
+    if times is not None:
+        return check_times(np.asarray(times, dtype=float))
+    if not (isinstance(duration, int | float | np.number) and np.isfinite(duration) and duration > 0):
+        raise InputError(f"duration is {duration!r}; expected a positive number of seconds")
+    return np.linspace(0.0, float(duration), OUTPUTS)
+
+
+def start_state(
+    system: System, q0: ArrayLike | None, qd0: ArrayLike | None, parameters: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return q [..., nq] and qd [..., nv] with one leading shape."""
+    given = (
+        ("q0", _default_position(system, parameters) if q0 is None else q0, system.nq),
+        ("qd0", np.zeros(system.nv) if qd0 is None else qd0, system.nv),
+    )
+    arrays = []
+    for name, value, size in given:
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} is not an array of real numbers{_by_name(system, name, value)}") from None
+        if array.ndim < 1 or array.shape[-1] != size:
+            raise InputError(f"{name} has shape {array.shape}; expected [..., {size}]")
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} has entries that are not finite")
+        arrays.append(array)
+    try:
+        lead = np.broadcast_shapes(arrays[0].shape[:-1], arrays[1].shape[:-1])
+    except ValueError:
+        raise InputError(f"q0 {arrays[0].shape} and qd0 {arrays[1].shape} do not fit together") from None
+    if system.nv == 0:
+        raise InputError(f"{system.mechanism.name!r} cannot move: it has no degrees of freedom")
+    q, qd = (np.ascontiguousarray(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays)
+    return q, qd
+
+
+def free_values(system: System, parameters: ArrayLike | None, lead: tuple[int, ...]) -> np.ndarray | None:
+    """Return the values of the free parameters, [np] or [..., np]; None where there are none."""
+    free = system.mechanism.free_parameters
+    if not free:
+        if parameters is not None:
+            raise InputError(f"{system.mechanism.name!r} has no free parameters")
+        return None
+    values = np.array([p.value for p in free]) if parameters is None else np.asarray(parameters, dtype=float)
+    if values.shape not in ((len(free),), (*lead, len(free))):
+        raise InputError(f"parameters have shape {values.shape}; expected [{len(free)}] or {[*lead, len(free)]}")
+    return values
+
+
+def _by_name(system: System, name: str, value: Any) -> str:
+    """Return what to do with numbers by joint, where a closed mechanism was given some."""
+    if not (isinstance(value, Mapping) and system.closures):
+        return ""
+    by = "assemble(hold={joint: position})" if name == "q0" else "consistent_speeds(q0, {joint: speed})"
+    return f"; numbers by joint make one with system.{by}"
+
+
+def _default_position(system: System, parameters: ArrayLike | None) -> np.ndarray:
+    """Return no displacement, or the closed position nearest to a closed mechanism's own guess."""
+    return system.assemble(parameters=parameters) if system.closures else system.neutral()

@@ -1,0 +1,32 @@
+"""Ctrl-C inside of another package's native code, which turns it into an error of its own."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def noted_interrupts() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C was pressed; it still has its usual effect.
+
+    Signals reach the main thread alone: elsewhere nothing is noted.
+    """
+    seen: list[bool] = []
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield lambda: False
+        return
+
+    def note(*arguments: Any) -> Any:
+        seen.append(True)
+        return before(*arguments)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(seen)
+    finally:
+        signal.signal(signal.SIGINT, before)

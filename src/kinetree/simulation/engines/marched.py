@@ -1,0 +1,53 @@
+"""Steps in Python, as an engine: long mechanisms, and methods that are implicit in the joints' springs and dampers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import InputError
+from ..control.sampled import Law
+from ..events import Watch
+from ..problem import Problem
+from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
+from .marching import STEPS, March
+from .runs import Run
+
+OWN = ("implicit_euler", "implicit_midpoint")
+"""Methods that step in Python whatever the mechanism."""
+
+
+class Marching:
+    """Mechanisms that are too long for compiled rates, and methods that no other engine has."""
+
+    def takes(self, problem: Problem) -> bool:
+        """Return whether the mechanism or the method asks for steps in Python."""
+        return problem.is_long or problem.method.name in OWN
+
+    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
+        """Integrate all runs of a batch together."""
+        p, bodies = problem, len(problem.system.bodies)
+        if p.outside and p.control.rate is not None:
+            if not p.is_long:
+                raise InputError(f"{p.method.name} cannot hold sampled torques; use a native method")
+            raise InputError(
+                f"{p.mechanism.name!r} has {bodies} bodies: too many for torques that are sampled; "
+                "use a PythonControl without a rate"
+            )
+        no_checkpoint(p, "this run")
+        if p.method.name not in STEPS:
+            raise InputError(
+                f"{p.method.name} cannot be compiled for the {bodies} bodies of {p.mechanism.name!r}; use "
+                f"{', '.join(STEPS[:-1])} or {STEPS[-1]}, with a step dt"
+            )
+        control: Any = Law(p.mechanism, p.control, p.parameters) if p.outside else p.control
+        made = March(p.mechanism, p.method.name, p.forces, control, p.loops, function=p.system.function)
+
+        def again(q, qd, t, more) -> Run:
+            return made.run(q, qd, t, p.settings, more)
+
+        done = made.run(*p.start, p.times, p.settings, p.parameters, progress=progress)
+
+        def complete(ended: Run) -> tuple[Run, Fields]:
+            return ended, made.acting(ended.t, ended.q, ended.qd, p.parameters)
+
+        return Motion(done, onward_by(p, done, again), complete)

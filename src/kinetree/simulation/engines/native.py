@@ -1,0 +1,52 @@
+"""Whole runs in native code: the integrator, the mechanism, its forces and its controller are one function."""
+
+from __future__ import annotations
+
+from ...compiler.runtime.cache import digest
+from ..acting import Acting
+from ..events import Watch
+from ..integrators import stepper
+from ..problem import Problem
+from ..rates import loads_and_drives
+from .engine import Fields, Motion, Progress, onward_by
+from .runs import Run, run
+from .steppers import Stepper
+
+
+class Native:
+    """Methods with a tableau, or a step of their own, on mechanisms that can be compiled."""
+
+    def takes(self, problem: Problem) -> bool:
+        """Return whether the method is native."""
+        return problem.method.scheme is not None
+
+    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
+        """Integrate piece by piece, with checkpoints."""
+        p = problem
+        made = p.kept.part(
+            ("stepper", p.method.name, p.loops, p.acting_key),
+            lambda: stepper(p.mechanism, p.method, p.forces, p.control, loops=p.loops),
+        )
+
+        def again(q, qd, t, more) -> Run:
+            return run(made, q, qd, t, p.settings, parameters=more)
+
+        done = run(
+            made, *p.start, p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
+            checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=watch.stops if watch else None,
+        )  # fmt: skip
+        return Motion(done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)))
+
+
+def _key(problem: Problem, made: Stepper) -> str:
+    """Return what a checkpoint of a problem is recognized by."""
+    arrays = (*problem.start, problem.times, *(() if problem.parameters is None else (problem.parameters,)))
+    numbers = (x.tobytes().hex() for x in arrays)
+    return digest(made.program.hash, problem.method.name, repr(problem.settings), *numbers)
+
+
+def acting_on(problem: Problem) -> Fields:
+    """Return what forces and compiled control do, as a source that is evaluated where it is read."""
+    p = problem
+    made = p.kept.part(("loads", p.acting_key), lambda: Acting(*loads_and_drives(p.mechanism, p.forces, p.control)))
+    return made.fields()

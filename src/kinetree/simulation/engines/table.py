@@ -1,0 +1,30 @@
+"""The engines, one per line; the first that takes a problem carries it out."""
+
+from __future__ import annotations
+
+from ...errors import InputError
+from ..problem import Problem
+from .engine import Engine
+from .held_torques import HeldTorques
+from .marched import Marching
+from .native import Native
+from .scipy_control import PythonStages
+from .scipy_referee import Scipy
+from .sundials import Sundials
+
+ENGINES: tuple[Engine, ...] = (
+    Marching(),
+    PythonStages(),
+    HeldTorques(),
+    Sundials(),
+    Scipy(),
+    Native(),
+)
+
+
+def engine_of(problem: Problem) -> Engine:
+    """Return the engine that takes a problem."""
+    for engine in ENGINES:
+        if engine.takes(problem):
+            return engine
+    raise InputError(f"no engine takes {problem.method.name} for {problem.mechanism.name!r}; use another method")

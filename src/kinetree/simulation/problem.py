@@ -1,0 +1,86 @@
+"""A problem of motion: everything that `simulate` was asked for, checked, in the form that engines take."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..compiler.lower.build import is_long
+from ..model.mechanism import Mechanism
+from ..system import System
+from .engines.runs import Settings
+from .integrators import Method
+from .kept import Kept, kept_of
+from .rates import Force
+from .stabilization import Loops, ProgramCloser, closing_program
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A System, its start q [..., nq] and qd [..., nv], the output times, what acts, and how to integrate.
+
+    `parameters` are [np] or [..., np], None without free ones. `control` is compiled with the rates, or decided outside
+    of them (`outside`).
+    """
+
+    system: System
+    start: tuple[np.ndarray, np.ndarray]
+    times: np.ndarray
+    method: Method
+    settings: Settings
+    parameters: np.ndarray | None = None
+    forces: tuple[Force, ...] = ()
+    control: Any = None
+    loops: Loops | None = None
+    threads: int = 1
+    checkpoint: str | Path | None = None
+    kept: Kept = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find what the System has kept."""
+        object.__setattr__(self, "kept", kept_of(self.system))
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that moves."""
+        return self.system.mechanism
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The shape of the batch; () for a single run."""
+        return self.start[0].shape[:-1]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the mechanism has too many bodies for compiled rates."""
+        return is_long(self.mechanism)
+
+    @property
+    def outside(self) -> bool:
+        """Whether the torques of control are decided outside of the compiled rates."""
+        return getattr(self.control, "outside", False)
+
+    @property
+    def more(self) -> tuple[np.ndarray, ...]:
+        """The parameters as further arguments of compiled functions of samples [..., nt, .]."""
+        return () if self.parameters is None else (self.parameters[..., None, :],)
+
+    @cached_property
+    def acting_key(self) -> Hashable:
+        """What identifies the forces, and the control where it is compiled with the rates."""
+        return self.kept.key(self.forces, None if self.outside else self.control)
+
+    @property
+    def closer(self) -> ProgramCloser:
+        """What closes the loops of states, compiled for the mechanism."""
+        return closer_of(self.system)
+
+
+def closer_of(system: System) -> ProgramCloser:
+    """Return what closes the loops of states of a System."""
+    return kept_of(system).part("closer", lambda: ProgramCloser(closing_program(system.mechanism)))

@@ -1,0 +1,53 @@
+"""Which engine takes a problem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.simulation.engines.held_torques import HeldTorques
+from kinetree.simulation.engines.marched import Marching
+from kinetree.simulation.engines.native import Native
+from kinetree.simulation.engines.runs import Settings
+from kinetree.simulation.engines.scipy_control import PythonStages
+from kinetree.simulation.engines.scipy_referee import Scipy
+from kinetree.simulation.engines.sundials import Sundials
+from kinetree.simulation.engines.table import engine_of
+from kinetree.simulation.integrators import METHODS
+from kinetree.simulation.problem import Problem
+
+
+def asked(system: kt.System, method: str, control=None) -> Problem:
+    """Return a problem of a tenth of a second."""
+    start = system.neutral(), np.zeros(system.nv)
+    return Problem(system, start, np.array([0.0, 0.1]), METHODS[method], Settings(dt=1e-3), control=control)
+
+
+def push(t, q, qd):
+    """Return no torque."""
+    return 0.0 * qd
+
+
+@pytest.mark.parametrize(
+    ("method", "control", "engine"),
+    [
+        *((name, None, Native) for name in ("rk4", "euler", "midpoint", "gauss", "dopri5", "dop853")),
+        ("implicit_euler", None, Marching),
+        ("implicit_midpoint", kt.PythonControl(push), Marching),
+        ("bdf", None, Sundials),
+        ("scipy", None, Scipy),
+        ("dop853", kt.PythonControl(push), PythonStages),
+        ("rk4", kt.PythonControl(push, rate=50.0), HeldTorques),
+        ("dop853", kt.Sampled(kt.PD(3.0, 1.0, kt.Hold([0.1, 0.2])), rate=50.0), HeldTorques),
+    ],
+)
+def test_each_problem_has_its_engine(method, control, engine):
+    """Choose the engine of a short mechanism by its method and control."""
+    assert isinstance(engine_of(asked(kt.load("planar_2r"), method, control)), engine)
+
+
+@pytest.mark.parametrize("method", ["rk4", "bdf", "implicit_euler"])
+def test_long_mechanisms_march(method):
+    """Choose steps in Python for a chain of 90 bodies, whatever the method."""
+    assert isinstance(engine_of(asked(kt.chain(90), method)), Marching)
