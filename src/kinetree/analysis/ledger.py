@@ -99,8 +99,7 @@ def ledger(
     system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None
 ) -> Ledger:
     """Return where the torques of a motion come from; all arrays may have leading shapes."""
-    options = {} if wrenches is None else {"wrenches": wrenches}
-    torque = np.asarray(system.inverse_dynamics(q, qd, qdd, **options), dtype=float)
+    torque = np.asarray(system.inverse_dynamics(q, qd, qdd, wrenches=wrenches), dtype=float)
     mechanism = system.mechanism
     shape = torque.shape[:-1]
     nb, nv = len(mechanism.bodies), mechanism.nv

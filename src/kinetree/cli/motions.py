@@ -109,9 +109,8 @@ def along(system: System, reference: Reference, samples: int) -> Trajectory:
     q, qd, qdd = sampled(reference, t)
     free = system.mechanism.free_parameters
     parameters = np.array([p.value for p in free]) if free else None
-    more = {} if parameters is None else {"parameters": parameters}
-    _require_closed(system, t, q, more)
-    tau = system.inverse_dynamics(q, qd, qdd, **more)
+    _require_closed(system, t, q, parameters)
+    tau = system.inverse_dynamics(q, qd, qdd, parameters=parameters)
     return Trajectory(
         system, t, q, qd,
         torque=tau, accelerations=qdd, parameters=parameters, method="inverse dynamics", evaluations=len(t),
@@ -204,9 +203,9 @@ def _constants(option: str, text: str) -> list[float]:
         raise InputError(str(error)) from None
 
 
-def _require_closed(system: System, t: np.ndarray, q: np.ndarray, more: dict[str, Any]) -> None:
+def _require_closed(system: System, t: np.ndarray, q: np.ndarray, parameters: np.ndarray | None) -> None:
     """Refuse a motion that opens loops, and say where it does most."""
-    gaps = np.abs(system.closure_residual(q, **more)) if system.closures else np.zeros((1, 1))
+    gaps = np.abs(system.closure_residual(q, parameters=parameters)) if system.closures else np.zeros((1, 1))
     k, equation = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     if gaps[k, equation] > OPEN:
         closure = system.closures[equation]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from . import closed, closure, convective, energy, inertia, inverse, jacobians, kinematics, states
 
@@ -12,6 +13,7 @@ from . import closed, closure, convective, energy, inertia, inverse, jacobians, 
 class Algorithm:
     """A page with its inputs and the shape of its output.
 
+    A page with several outputs returns a list of scalars for each; `output` has their names, `shape` their shapes.
     Shapes are in terms of nq, nv, nb (bodies), nc (equations of loops) and numbers. `wrenches` tells whether external
     wrenches matter, `frame` whether a frame is asked for, `axes` the default axes where there is a choice, `inverts`
     whether the inertia matrix must be invertible, `lumps` whether only the torques matter, so that masses may be
@@ -20,13 +22,20 @@ class Algorithm:
 
     page: Callable
     inputs: tuple[str, ...]
-    output: str
-    shape: tuple[str | int, ...]
+    output: str | tuple[str, ...]
+    shape: tuple[str | int | tuple[str | int, ...], ...]
     wrenches: bool = False
     frame: bool = False
     axes: str | None = None
     inverts: bool = False
     lumps: bool = False
+
+    @property
+    def outputs(self) -> tuple[tuple[str, Any], ...]:
+        """The names of the outputs, each with its shape."""
+        if isinstance(self.output, str):
+            return ((self.output, self.shape),)
+        return tuple(zip(self.output, self.shape, strict=True))
 
 
 ALGORITHMS: dict[str, Algorithm] = {

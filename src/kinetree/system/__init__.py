@@ -6,13 +6,23 @@ call it, and import it when they are first called.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Self
+from collections.abc import Callable, Iterable
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiled import CompiledMechanism
+from ..compiler.runtime.methods import WrenchOptions, compiled
+from ..errors import InputError
+
+
+class ActuatedOptions(WrenchOptions, total=False):
+    """Options of inverse dynamics, those of `actuation` among them."""
+
+    actuated: str | Iterable[str] | None
+    weights: Any
+    share: Any
 
 
 class System(CompiledMechanism):
@@ -22,25 +32,27 @@ class System(CompiledMechanism):
     and tau have [..., nv]. CompiledMechanism lists the options that all of them take.
     """
 
+    @compiled
     def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        *,
-        actuated: str | Iterable[str] | None = None,
-        **options,
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[ActuatedOptions]
     ) -> NDArray[np.floating]:
         """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
 
         In a closed mechanism these are the torques with every joint driven, so that the loops carry nothing; with
         `actuated`, those of the joints named, as `actuation` finds them with its options: the loops move the others.
         """
+        ...
+
+    def _with(self, name: str, *, actuated: str | Iterable[str] | None = None, **options: Any) -> Callable[..., Any]:
+        """Return a function of the arrays alone, for one call with options."""
         if actuated is None:
-            return super().inverse_dynamics(q, qd, qdd, **options)
+            return super()._with(name, **options)
+        if name != "inverse_dynamics":
+            raise InputError(f"{name} takes no actuated joints; inverse_dynamics does")
         from ..analysis.loops.actuation import actuated_torques
 
-        return actuated_torques(self._at(options.pop("parameters", None)), q, qd, qdd, actuated, **options)
+        mechanism = self._at(options.pop("parameters", None))
+        return lambda q, qd, qdd: actuated_torques(mechanism, q, qd, qdd, actuated, **options)
 
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
         """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""

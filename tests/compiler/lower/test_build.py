@@ -48,7 +48,7 @@ def test_defaults_are_filled_in():
 
 def test_signatures():
     """Give every input and output its shape."""
-    inputs, output = signature(ARM, Request("reactions", wrenches=True))
+    inputs, (output,) = signature(ARM, Request("reactions", wrenches=True))
     assert [(a.name, a.shape) for a in inputs] == [("q", (5,)), ("qd", (4,)), ("qdd", (4,)), ("wrenches", (2, 6))]
     assert (output.name, output.shape) == ("w", (2, 6))
 
@@ -60,8 +60,8 @@ def test_every_algorithm_is_built_again_the_same(name):
     request = Request(name, "tool" if ALGORITHMS[name].frame else None).checked(mechanism)
     p = build(mechanism, request)
     assert p == build(mechanism, request)
-    inputs, output = signature(mechanism, request)
-    assert (p.inputs, p.outputs) == (inputs, (output,))
+    inputs, outputs = signature(mechanism, request)
+    assert (p.inputs, p.outputs) == (inputs, outputs)
     assert len(p.results[0]) == output.size
 
 

@@ -166,9 +166,8 @@ def carried(
     wrenches: ArrayLike | None,
 ) -> Numbers:
     """Return what joints and loops carry in a motion with these multipliers, [..., nb + nl, 6], as T orders them."""
-    options = {} if wrenches is None else {"wrenches": wrenches}
     out = (T @ multipliers[..., None, :, None])[..., 0]
-    out[..., : len(system.bodies), :] += system.reactions(q, qd, qdd, **options)
+    out[..., : len(system.bodies), :] += system.reactions(q, qd, qdd, wrenches=wrenches)
     return out
 
 

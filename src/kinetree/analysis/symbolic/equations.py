@@ -141,6 +141,8 @@ def equations(
 
 
 def _refuse(mechanism: Mechanism, request: Request) -> None:
+    if len(ALGORITHMS[request.name].outputs) > 1:
+        raise InputError(f"{request.name} has several outputs; ask for the equations of one")
     where = f"mechanism {mechanism.name!r}"
     for joint in mechanism.joints:
         if joint.kind in ("spherical", "free"):

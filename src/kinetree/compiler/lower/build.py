@@ -74,14 +74,18 @@ class Request:
             raise InputError(f"lowering is {self.lowering!r}; expected 'auto', 'unrolled' or 'rolled'")
         if self.name in CLOSING and not mechanism.closures:
             return "unrolled"  # there is nothing to compute
+        if len(ALGORITHMS[self.name].outputs) > 1:
+            if self.lowering == "rolled":
+                raise InputError(f"{self.name} has several outputs, which rolled code has not; use lowering='unrolled'")
+            return "unrolled"
         if self.lowering == "auto":
             closed = self.name in (*CLOSING, *DRIVEN)
             return "rolled" if is_long(mechanism, closed=closed) else "unrolled"
         return self.lowering
 
 
-def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...], Array]:
-    """Return the inputs and the output of a request, with their shapes."""
+def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Return the inputs and the outputs of a request, with their shapes."""
     algorithm = ALGORITHMS[request.name]
     sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": len(mechanism.bodies), "nc": len(mechanism.closures)}
     shapes: dict[str, tuple[str | int, ...]] = {
@@ -92,13 +96,13 @@ def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...]
     inputs = [Array(name, _sized(shape, sizes)) for name, shape in shapes.items()]
     if mechanism.free_parameters:
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
-    return tuple(inputs), Array(algorithm.output, _sized(algorithm.shape, sizes))
+    return tuple(inputs), tuple(Array(name, _sized(shape, sizes)) for name, shape in algorithm.outputs)
 
 
 def build(mechanism: Mechanism, request: Request) -> Program:
     """Trace the page of an algorithm on a mechanism."""
     algorithm = ALGORITHMS[request.name]
-    inputs, output = signature(mechanism, request)
+    inputs, outputs = signature(mechanism, request)
     trace = Trace()
     scalars = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     lean = algorithm.lumps and not mechanism.free_parameters
@@ -108,8 +112,9 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     options = {"frame": request.frame} if algorithm.frame else {}
     if algorithm.axes:
         options["axes"] = request.axes
-    results = list(algorithm.page(tree, **options))
-    return Program.of_trace(request.name, inputs, (output,), trace, [results])
+    results = algorithm.page(tree, **options)
+    entries = [list(results)] if len(outputs) == 1 else [list(x) for x in results]
+    return Program.of_trace(request.name, inputs, outputs, trace, entries)
 
 
 def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> Tree:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
 from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path
@@ -17,7 +16,7 @@ from ...dynamics import ALGORITHMS
 from ...errors import InputError
 from ...joints import kind
 from ...model.mechanism import Mechanism
-from ..ir.program import Program
+from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
 from ..rolled.function import Job, RolledKernel
 from ..rolled.weightless import refuse_singular
@@ -39,7 +38,7 @@ class Function:
         self.request = request.checked(mechanism)
         self.mechanism = mechanism
         refuse_singular(mechanism, self.request)
-        self.inputs, self.output = signature(mechanism, self.request)
+        self.inputs, self.outputs = signature(mechanism, self.request)
         self._bad: Any = (ctypes.c_int64 * 2)()
         self._rolled: RolledKernel | None = None
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
@@ -48,6 +47,11 @@ class Function:
     def name(self) -> str:
         """The algorithm's name."""
         return self.request.name
+
+    @property
+    def output(self) -> Array:
+        """The output, of several the first."""
+        return self.outputs[0]
 
     @cached_property
     def program(self) -> Program:
@@ -75,41 +79,21 @@ class Function:
         before = self._bad[1]
         result = self.unchecked(arguments, out=out, threads=threads)
         if self._bad[1] != before:
-            self._refuse_non_finite(arguments)
+            self.refuse_non_finite(arguments)
         return result
 
     def unchecked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
         """Run without a look at the numbers."""
-        self._refuse_masked(arguments)
+        self.refuse_masked(arguments)
         try:
             return self._run(arguments, out, threads)
         except (ValueError, TypeError) as error:
-            raise self._explained(arguments, out, error) from None
+            raise self.explained(arguments, out, error) from None
 
-    def quick(self, constant: tuple, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `checked` as a plain function of the arrays, for single calls.
-
-        `constant` are appended to the arrays; a call with options goes to `otherwise`.
-        """
-        gufunc, count = self.gufunc, memoryview(self._bad).cast("B").cast("q")
-
-        def call(*arguments, **options):
-            if options:
-                return otherwise(*arguments, **options)
-            if constant:
-                arguments += constant
-            before = count[1]
-            try:
-                result = gufunc(*arguments)
-            except (ValueError, TypeError) as error:
-                raise self._explained(arguments, None, error) from None
-            if count[1] != before:
-                self._refuse_non_finite(arguments)
-            if isinstance(result, MaskedArray):
-                self._refuse_masked(arguments)
-            return result
-
-        return call
+    @property
+    def bad_blocks(self) -> memoryview:
+        """Two counts that calls raise: of blocks of samples with an input, and with any number, that is not finite."""
+        return memoryview(self._bad).cast("B").cast("q")
 
     def save(self, path: str | Path) -> Path:
         """Write the function as source text, in the language of the suffix (.c), and return the path."""
@@ -132,22 +116,27 @@ class Function:
 
     def __repr__(self) -> str:
         """Return the name with its shapes."""
-        inputs = ", ".join(f"{a.name}{list(a.shape)}" for a in self.inputs)
-        return f"<{self.name}({inputs}) -> {self.output.name}{list(self.output.shape)} of {self.mechanism.name}>"
+        inputs, outputs = (", ".join(f"{a.name}{list(a.shape)}" for a in x) for x in (self.inputs, self.outputs))
+        return f"<{self.name}({inputs}) -> {outputs} of {self.mechanism.name}>"
 
     def _has_entries(self) -> bool:
-        return self.output.size > 0 and all(a.size > 0 for a in self.inputs)
+        return all(a.size > 0 for a in (*self.inputs, *self.outputs))
 
     def _native(self) -> Any:
         if self.request.lowering == "rolled":
             return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
         dtype = self.request.dtype
-        name = cache.key(self.mechanism, self.request, target().fingerprint())
-        code = loaded(name, lambda: self.program, dtype)
-        signature = core_signature(self.inputs, (self.output,))
+        code = loaded(self._cache_key(target().fingerprint()), lambda: self.program, dtype)
+        signature = core_signature(self.inputs, self.outputs)
         doc = f"{self.name} of {self.mechanism.name}: {signature}"
-        arity = (len(self.inputs), 1)
+        arity = (len(self.inputs), len(self.outputs))
         return register(code.find("kernel"), self._bad, self.name, doc, signature, arity, dtype, code)
+
+    def _cache_key(self, fingerprint: str) -> str:
+        """Return the key of the object code; of pages from elsewhere, whose source may change, by their arithmetic."""
+        if ALGORITHMS[self.name].page.__module__.startswith("kinetree."):
+            return cache.key(self.mechanism, self.request, fingerprint)
+        return cache.digest(self.program.hash, self.request.dtype, fingerprint)
 
     def _native_rolled(self) -> Any:
         from ..rolled.matrices import PRODUCTS, ColumnFunction
@@ -185,11 +174,20 @@ class Function:
         for a, given in zip(self.inputs, arguments, strict=True):
             if np.shape(given)[np.ndim(given) - len(a.shape) :] != a.shape:
                 raise ValueError("shape")
-        result = self.program.interpret(*arguments)[0].astype(self.request.dtype)
-        if out is not None:
-            out[...] = result
-            return out
-        return result
+        results = [x.astype(self.request.dtype) for x in self.program.interpret(*arguments)]
+        for k, place in enumerate(self._places(out)):
+            if place is not None:
+                place[...] = results[k]
+                results[k] = place
+        return self._returned(results)
+
+    def _places(self, out: Any) -> list[Any]:
+        """Return the arrays given for the outputs, None for those that are not."""
+        return [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
+
+    def _returned(self, results: list[Any]) -> Any:
+        """Return the only output alone, several in a tuple."""
+        return results[0] if len(results) == 1 else tuple(results)
 
     def _run(self, arguments: tuple, out, threads: int | None):
         if threads is None or threads == 1:
@@ -206,14 +204,19 @@ class Function:
         parts = min(threads or os.cpu_count() or 1, prod(lead) // split, lead[0] if lead else 1)
         if parts <= 1:
             return self._run(arguments, out, None)
-        if out is None:
-            out = np.empty(lead + self.output.shape, self.request.dtype)
+        results = [
+            np.empty(lead + a.shape, self.request.dtype) if place is None else place
+            for a, place in zip(self.outputs, self._places(out), strict=True)
+        ]
         cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
         arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
-        in_parts(lead[0], parts, lambda rows: self.gufunc(*(a[rows] for a in arrays), out=out[rows]))
-        return out
+        in_parts(
+            lead[0], parts, lambda rows: self.gufunc(*(a[rows] for a in arrays), out=tuple(x[rows] for x in results))
+        )
+        return self._returned(results)
 
-    def _explained(self, arguments: tuple, out, error: Exception) -> InputError:
+    def explained(self, arguments: tuple, out, error: Exception) -> InputError:
+        """Return the error that names what came and what was expected, for arguments that did not fit."""
         if len(arguments) != len(self.inputs):
             names = ", ".join(a.name for a in self.inputs)
             return InputError(f"{self.name} takes {len(self.inputs)} arrays ({names}); {len(arguments)} came")
@@ -236,11 +239,17 @@ class Function:
         except ValueError:
             pairs = ", ".join(f"{a.name} {shape}" for a, shape in zip(self.inputs, leads, strict=True))
             return InputError(f"{self.name}: the leading shapes do not fit together: {pairs}")
-        if out is not None and np.shape(out) != lead + self.output.shape:
-            return InputError(f"{self.name}: out has shape {np.shape(out)}; expected {lead + self.output.shape}")
+        places = self._places(out)
+        if len(places) != len(self.outputs):
+            names = ", ".join(a.name for a in self.outputs)
+            return InputError(f"{self.name}: out has {len(places)} arrays; expected a tuple of one each for {names}")
+        for a, place in zip(self.outputs, places, strict=True):
+            if place is not None and np.shape(place) != lead + a.shape:
+                which = "out" if len(places) == 1 else f"out for {a.name}"
+                return InputError(f"{self.name}: {which} has shape {np.shape(place)}; expected {lead + a.shape}")
         return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
 
-    def _refuse_masked(self, arguments: tuple) -> None:
+    def refuse_masked(self, arguments: tuple) -> None:
         """Refuse masked entries: native code would compute with the numbers that the mask hides."""
         for a, given in zip(self.inputs, arguments, strict=False):
             if isinstance(given, MaskedArray) and np.ma.is_masked(given):
@@ -249,7 +258,8 @@ class Function:
                     "such as x.filled(0.0), or leave those samples out"
                 )
 
-    def _refuse_non_finite(self, arguments: tuple) -> None:
+    def refuse_non_finite(self, arguments: tuple) -> None:
+        """Raise an error that names the entry of the arguments that is not finite, if one is."""
         if self._rolled is not None and self._rolled.failures():
             raise MemoryError(f"{self.name}: no memory for a workspace of {self._rolled.workspace:,} numbers a sample")
         for a, given in zip(self.inputs, arguments, strict=True):

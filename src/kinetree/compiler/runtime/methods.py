@@ -1,0 +1,105 @@
+"""Methods that call a compiled function of the same name: written once, with signatures that editors and inspect read.
+
+A class declares such a method by its signature and docstring alone. What it does is written here, and compiled by
+Python for the names of its arrays: a call without options is one Python frame around the gufunc.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, TypedDict, TypeVar, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...dynamics import ALGORITHMS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Options(TypedDict, total=False):
+    """Options of every compiled function."""
+
+    parameters: ArrayLike | None
+    out: NDArray[np.floating] | tuple[NDArray[np.floating], ...] | None
+    threads: int | None
+    check: bool
+    dtype: str | type
+
+
+class WrenchOptions(Options, total=False):
+    """Options of functions that external wrenches matter to."""
+
+    wrenches: ArrayLike | None
+
+
+class AxesOptions(Options, total=False):
+    """Options of functions with a choice of axes, "body" or "world"."""
+
+    axes: str | None
+
+
+DEFAULTS = {"check": True, "dtype": "float64"}
+"""The defaults of options; of all others None."""
+
+TEMPLATE = """
+def {name}(self, {arrays}, **options):
+    if options:
+        return self._with({name!r}, **options)({arrays})
+    try:
+        gufunc, count, nominal, function = self._ready_{name}
+    except AttributeError:
+        gufunc, count, nominal, function = self._prepare({name!r})
+    before = count[1]
+    try:
+        result = gufunc({arrays}) if nominal is None else gufunc({arrays}, nominal)
+    except (ValueError, TypeError) as error:
+        raise function.explained(({arrays},) if nominal is None else ({arrays}, nominal), None, error) from None
+    if count[1] != before:
+        function.refuse_non_finite(({arrays},) if nominal is None else ({arrays}, nominal))
+    if type(result) is not ndarray and type(result) is not float64:
+        function.refuse_masked(({arrays},))
+    return result
+"""
+FRAME_TEMPLATE = """
+def {name}(self, {arrays}, frame, **options):
+    return self._with({name!r}, frame=frame, **options)({arrays})
+"""
+
+
+def compiled(declared: F) -> F:
+    """Return the method of an algorithm, declared by its signature and docstring.
+
+    Its class has `_with`, which returns a function for a call with options, and `_prepare`, which keeps as an attribute
+    what calls without options need.
+    """
+    parameters = list(inspect.signature(declared).parameters.values())
+    name = declared.__name__
+    arrays = [p.name for p in parameters[1:-1] if p.name != "frame"]
+    method: Any = update_wrapper(_written(name, *arrays), declared)
+    (options,) = get_args(get_type_hints(declared)["options"])
+    keywords = [_keyword(o) for o in options.__annotations__]
+    method.__signature__ = inspect.Signature([*parameters[:-1], *keywords])
+    return method
+
+
+def complete(cls: type) -> None:
+    """Give a class the methods of all algorithms in the table that it does not declare."""
+    for name, algorithm in ALGORITHMS.items():
+        if not hasattr(cls, name):
+            method = _written(name, *algorithm.inputs)
+            method.__doc__, method.__qualname__ = algorithm.page.__doc__, f"{cls.__qualname__}.{name}"
+            setattr(cls, name, method)
+
+
+def _written(name: str, *arrays: str) -> Any:
+    template = FRAME_TEMPLATE if ALGORITHMS[name].frame else TEMPLATE
+    space: dict[str, Any] = {"ndarray": np.ndarray, "float64": np.float64}
+    exec(template.format(name=name, arrays=", ".join(arrays)), space)
+    return space[name]
+
+
+def _keyword(name: str) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name))
