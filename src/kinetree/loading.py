@@ -14,10 +14,11 @@ from .compiler.rolled.weightless import weightless_joints
 from .errors import InputError, ModelError, unknown_name
 from .formats import KNOWN, read
 from .formats.dh import mechanism_from_dh
-from .formats.report import Report
+from .formats.report import Report, report_tolerated
 from .library.chains import chain_mechanism, rope_mechanism
 from .library.closed import n_four_bars_mechanism
 from .library.nets import net_mechanism, rope_tree_mechanism
+from .model import Frame, Loop, Parameter
 from .model.mechanism import Mechanism
 from .system import System
 
@@ -30,12 +31,14 @@ def load(
     base: str = "fixed",
     fixed: str = "merge",
     roots: Iterable[str | Path] = (),
+    lenient: bool | None = None,
 ) -> System:
     """Return the System of a library name, or of a file: .toml, .urdf, .xml (URDF or MJCF) or .csv.
 
     For URDF: base="free" lets the root link float, and `roots` are the folders in which package:// paths of meshes may
-    lie. For URDF and MJCF: fixed="keep" keeps what fixed joints hold as bodies of their own. MJCF needs mujoco. What
-    the file held, what was changed and what was dropped is in the System's `report`.
+    lie. For URDF and MJCF: fixed="keep" keeps what fixed joints hold as bodies of their own. MJCF needs mujoco. For
+    .toml and .csv: lenient=True lets inertias pass that no body can have, as is always done for URDF and MJCF. What the
+    file held, what was changed, dropped or let pass is in the System's `report`.
     """
     if not isinstance(model, str | os.PathLike):
         raise InputError(f"model is {repr(model)[:80]}; expected a library name, or the path of a {KNOWN} file")
@@ -43,7 +46,7 @@ def load(
         if model not in library.names():
             raise unknown_name("library mechanism", model, library.names())
         model = library.path(model)
-    mechanism, report = read(model, base=base, fixed=fixed, roots=tuple(roots))
+    mechanism, report = read(model, base=base, fixed=fixed, roots=tuple(roots), lenient=lenient)
     return _system(mechanism, report)
 
 
@@ -54,10 +57,26 @@ def from_dh(
     degrees: bool = False,
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
     name: str = "dh",
+    parameters: Iterable[Parameter] = (),
+    frames: Iterable[Frame | Mapping[str, Any]] = (),
+    tool: Any = None,
+    loops: Iterable[Loop | Mapping[str, Any]] = (),
+    guess: Mapping[str, Any] | None = None,
+    lenient: bool = False,
 ) -> System:
-    """Return the System of a Denavit-Hartenberg table; see docs/conventions.md for the rows and the conventions."""
-    mechanism = mechanism_from_dh(rows, convention=convention, degrees=degrees, gravity=gravity, name=name)
-    return _system(mechanism, Report(file=name))
+    """Return the System of a Denavit-Hartenberg table; see docs/conventions.md for the rows and the conventions.
+
+    `tool` is where the frame "tool" stands as seen from the last row's frame: a translation [m], a 4 x 4 matrix, or a
+    Placement. `frames` and `loops` are parts, or tables as in TOML files; `guess` has coordinates by joint name near
+    which the loops close. `lenient` lets inertias pass that no body can have, and lists them in the System's `report`.
+    """
+    mechanism = mechanism_from_dh(
+        rows, convention=convention, degrees=degrees, gravity=gravity, name=name, parameters=parameters,
+        frames=frames, tool=tool, loops=loops, guess=guess, lenient=lenient,
+    )  # fmt: skip
+    report = Report(file=name)
+    report_tolerated(mechanism, report)
+    return _system(mechanism, report)
 
 
 def _built(make: Callable[P, Mechanism]) -> Callable[P, System]:

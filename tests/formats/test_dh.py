@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kinetree as kt
 from kinetree.errors import ModelError
 from kinetree.formats.dh import mechanism_from_dh
 from kinetree.model import Parameter
@@ -193,3 +194,69 @@ def test_unknown_conventions_are_refused():
     """Name the conventions that are known."""
     with pytest.raises(ModelError, match=r"no convention 'modifed'; did you mean 'modified'\? available: standard"):
         mechanism_from_dh([GOOD], convention="modifed")
+
+
+LINK = {"joint": "revolute", "a": 0.3, "alpha": 0.4, "mass": 2.0, "inertia": (0.02, 0.03, 0.04, 0, 0, 0)}
+PUMA_LINK = {"joint": "revolute", "alpha": 90, "a": 0.1, "b": 0.2, "mass": 1.5, "inertia": (0, 0.35, 0, 0, 0, 0)}
+"""A published link has the inertia of one axis alone, as some tables of the PUMA 560 print it."""
+
+
+def test_published_tables_need_leniency():
+    """Refuse an inertia that no body can have with the remedy, and let it pass with an entry in the report."""
+    with pytest.raises(ModelError, match=r"body 'link1': no body can have this inertia.* let it pass by lenient"):
+        kt.from_dh([PUMA_LINK], degrees=True)
+    arm = kt.from_dh([PUMA_LINK, PUMA_LINK], degrees=True, lenient=True)
+    assert [e.text.split(" kg")[0] for e in arm.report.of("suspect")] == [
+        f"body 'link{k}': no body can have this inertia: its principal moments are 0, 0, 0.35" for k in (1, 2)
+    ]
+    assert arm.inertia_matrix(arm.neutral()).shape == (2, 2)
+
+
+@pytest.mark.parametrize("convention", ["standard", "modified"])
+def test_fixed_rows_frames_and_a_tool(convention):
+    """Weld a flange to an arm, put frames and a tool on it, and find them where the table says."""
+    arm = kt.from_dh(
+        [LINK, {"joint": "fixed", "b": 0.3, "theta": 0.2, "mass": 0.5, "name": "flange"}],
+        convention=convention,
+        frames=[kt.Frame("camera", "link1"), {"name": "lamp", "body": "flange", "translation": [0, 0.1, 0]}],
+        tool=(0.01, 0.02, 0.05),
+    )
+    assert (arm.nv, arm.joints[1].kind) == (1, "fixed")
+    q = [0.4]
+    last = arm.pose(q, "frame_3" if convention == "standard" else "flange")
+    assert_close(np.linalg.solve(last, arm.pose(q, "tool"))[:3, 3], np.array([0.01, 0.02, 0.05]), 1e-15, "tool")
+    assert_close(
+        np.linalg.solve(arm.pose(q, "flange"), arm.pose(q, "lamp"))[:3, 3], np.array([0, 0.1, 0]), 1e-15, "lamp"
+    )
+    assert_close(arm.pose(q, "camera"), arm.pose(q, "link1"), 1e-15, "camera")
+
+
+def test_a_tool_in_any_form():
+    """Give a tool as a translation, a matrix, a placement and a table, and find the same frame."""
+    pose = np.eye(4)
+    pose[:3, 3] = 0.1, 0.2, 0.3
+    pose[:3, :3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    placement = kt.Placement((0.1, 0.2, 0.3), tuple(map(tuple, pose[:3, :3].tolist())))
+    table = {"translation": [0.1, 0.2, 0.3], "rotation": pose[:3, :3]}
+    found = [kt.from_dh([LINK], tool=tool).mechanism.frames for tool in (pose, placement, table)]
+    assert found[0] == found[1] == found[2]
+    with pytest.raises(ModelError, match="tool: 2 numbers; give 3"):
+        kt.from_dh([LINK], tool=(0.1, 0.2))
+    with pytest.raises(ModelError, match="tool: the last row of the matrix is .*; give a 4 x 4 pose"):
+        kt.from_dh([LINK], tool=2 * pose)
+
+
+def test_a_table_with_a_loop():
+    """Close a four-bar whose joints are rows of a table."""
+    bars = [{"joint": "revolute", "a": a, "mass": 1.0, "inertia": (0.01,) * 3 + (0,) * 3} for a in (0.2, 0.5, 0.4)]
+    loop = {
+        "name": "pin",
+        "kind": "revolute",
+        "body_a": "link3",
+        "body_b": "ground",
+        "placement_b": {"translation": [0.45, 0, 0]},
+    }
+    loop["placement_a"] = {"translation": [0.4, 0, 0]}
+    system = kt.from_dh(bars, loops=[loop], guess={"joint1": 1.0, "joint2": -0.5, "joint3": -1.5})
+    assert system.assemble(hold={"joint1": 0.9})[0] == 0.9
+    assert len(system.closures) == 5

@@ -136,3 +136,21 @@ def test_mutations_give_a_mechanism_or_an_error(data):
     else:
         assert isinstance(mechanism, Mechanism)
         assert all(math.isfinite(g) for g in mechanism.gravity)
+
+
+def test_lenient_files_and_a_tool(tmp_path):
+    """Let a published inertia pass by a comment or by the call, weld a row, and put a tool."""
+    file = tmp_path / "arm.csv"
+    file.write_text("joint,a,mass,ixx,iyy,izz\nrevolute,0.1,1,0,0.35,0\nfixed,0.2,1,1,1,1\n")
+    with pytest.raises(ModelError, match="no body can have this inertia.* let it pass by lenient"):
+        read_dh_csv(file)
+    mechanism, report = read_dh_csv(file, lenient=True)
+    assert [e.text.partition(" kg")[0] for e in report.of("suspect")] == [
+        "body 'link1': no body can have this inertia: its principal moments are 0, 0, 0.35"
+    ]
+    file.write_text("# lenient: true\n# tool: 0 0 0.1\n" + file.read_text())
+    again, _ = read_dh_csv(file)
+    assert again.bodies == mechanism.bodies
+    assert again.frames[-1].name == "tool"
+    assert again.frames[-1].placement.translation == (pytest.approx(0.2), 0.0, 0.1)
+    assert [j.kind for j in again.joints] == ["revolute", "fixed"]

@@ -43,7 +43,8 @@ def refused(bodies=(GOOD,), joints=(JOINT,), name="bad", **more) -> str:
 
 NONE_MAY = (
     "and none may be negative or exceed the sum of the others; "
-    "check units, signs and the order xx, yy, zz, xy, yz, zx, about the mass centre"
+    "check units, signs and the order xx, yy, zz, xy, yz, zx, about the mass centre, "
+    "or let it pass by lenient (lenient=True in Python, true in files, --lenient)"
 )
 
 

@@ -18,10 +18,12 @@ def read(
     base: str = "fixed",
     fixed: str = "merge",
     roots: tuple[str | Path, ...] = (),
+    lenient: bool | None = None,
 ) -> tuple[Mechanism, Report]:
     """Read .toml (native), .urdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
 
-    `base`, `fixed` and `roots` concern URDF, `fixed` MJCF as well.
+    `base`, `fixed` and `roots` concern URDF, `fixed` MJCF as well. `lenient` concerns .toml and .csv, where it goes
+    before what the file says; the other formats are always read so.
     """
     path = Path(path)
     if not os.path.isfile(path):  # unlike Path.is_file, False for a name that is longer than names can be
@@ -43,11 +45,11 @@ def read(
     if suffix == ".toml":
         from .toml import read_toml
 
-        return read_toml(path)
+        return read_toml(path, lenient=lenient)
     if suffix == ".csv":
         from .dh_csv import read_dh_csv
 
-        return read_dh_csv(path)
+        return read_dh_csv(path, lenient=lenient)
     raise ModelError(f"files that end with {suffix or 'nothing'!r} are not read", file=path, remedy=f"use {KNOWN}")
 
 

@@ -16,13 +16,14 @@ from ..algebra.rotations import Full, Planar
 from ..algebra.scalars import Scalar, cos, is_number, sin, snap
 from ..algebra.vectors import Matrix, add, from_moments, matmul, times, to_moments
 from ..errors import ModelError, unknown_name
-from ..model import GROUND, Body, Frame, Joint, Mechanism, Number, Parameter, Placement, assemble
+from ..model import GROUND, Body, Frame, Joint, Loop, Mechanism, Number, Parameter, Placement, assemble
 from ..model.checks import MAX_NAME
-from .fields import inertia, known_keys, name, number, required, sort, vector
+from . import toml_parts
+from .fields import PLACEMENT, inertia, known_keys, name, number, numbers, placement, required, sequence, sort, vector
 from .toml_parts import LOSSES, limits, losses
 
 CONVENTIONS = ("standard", "modified")
-JOINTS = ("revolute", "prismatic")
+JOINTS = ("revolute", "prismatic", "fixed")
 GEOMETRY = ("a", "alpha", "b", "theta")
 BRANCH = ("gamma", "epsilon")
 ROW = ("joint", *GEOMETRY, "mass", "com", "inertia", "parent", "name", "limits", *LOSSES)
@@ -38,21 +39,48 @@ def mechanism_from_dh(
     gravity: Sequence[Number] = (0.0, 0.0, -9.81),
     name: str = "dh",
     parameters: Iterable[Parameter] = (),
+    frames: Iterable[Frame | Mapping[str, Any]] = (),
+    tool: Any = None,
+    loops: Iterable[Loop | Mapping[str, Any]] = (),
+    guess: Mapping[str, Any] | None = None,
+    lenient: bool = False,
 ) -> Mechanism:
-    """Return the mechanism of a table of rows, one a moving body.
+    """Return the mechanism of a table of rows, one per body.
 
-    A row has `joint` ("revolute" or "prismatic"), `a`, `b` [m], `alpha`, `theta` [rad, or degrees], `mass` [kg],
+    A row has `joint` ("revolute", "prismatic", "fixed"), `a`, `b` [m], `alpha`, `theta` [rad, or degrees], `mass` [kg],
     `com` [m] and `inertia` about it [kg m^2] in frame i+1 (standard) or i (modified), `parent` (the number of a row
     from 0, a name, or "ground"; the row before if not given), `name`, `limits`, `damping`, `friction`, `armature`;
     modified rows may add `gamma` and `epsilon`. What is not given is zero. Standard rows also give the frames
-    "frame_2", "frame_3", ... of the paper, and "tool" at the last one.
+    "frame_2", "frame_3", ... of the paper, and "tool" at the last one. `tool` puts this frame elsewhere, as seen from
+    the last row's frame: a translation [m], a 4 x 4 matrix, a Placement or a table of one. `frames` and `loops` are
+    parts, or tables as in TOML files. `lenient` lets inertias pass that no body can have.
     """
-    bodies, joints, frames = parts_from_dh(list(rows), convention=convention, degrees=degrees)
-    return assemble(name, bodies, joints, frames=frames, gravity=vector(gravity, "gravity"), parameters=parameters)
+    bodies, joints, made = parts_from_dh(list(rows), convention=convention, degrees=degrees, tool=tool)
+    return assemble(
+        name,
+        bodies,
+        joints,
+        frames=[*made, *(_part(x, Frame, toml_parts.frame, f"frame {i}") for i, x in enumerate(frames, 1))],
+        loops=[_part(x, Loop, toml_parts.loop, f"loop {i}") for i, x in enumerate(loops, 1)],
+        gravity=vector(gravity, "gravity"),
+        parameters=parameters,
+        guess=guess or {},
+        lenient=lenient,
+    )
+
+
+def _part(x: Any, kind: type, read: Any, where: str) -> Any:
+    """Return a part as it is, or that of a table."""
+    return x if isinstance(x, kind) else read(x, where)
 
 
 def parts_from_dh(
-    rows: Sequence[Any], *, convention: str = "standard", degrees: bool = False, bodies: Iterable[str] = ()
+    rows: Sequence[Any],
+    *,
+    convention: str = "standard",
+    degrees: bool = False,
+    bodies: Iterable[str] = (),
+    tool: Any = None,
 ) -> Parts:
     """Return bodies, joints and frames of a table; parents may also be among the other `bodies` named."""
     if name(convention, "dh, convention") not in CONVENTIONS:
@@ -78,9 +106,32 @@ def parts_from_dh(
         out[1].append(_joint(row, i, parent, names[i], start))
         if standard:
             out[2].append(Frame(f"frame_{i + 2}", names[i], ends[i]))
-    if standard and "tool" not in index and "tool" not in others:
-        out[2].append(Frame("tool", names[-1], ends[-1]))
+    if tool is not None or (standard and "tool" not in index and "tool" not in others):
+        out[2].append(Frame("tool", names[-1], _seen_from(ends[-1], tool_placement(tool, "tool"))))
     return out
+
+
+def tool_placement(x: Any, where: str) -> Placement:
+    """Return a placement out of a Placement, a table of one, a translation, a 4 x 4 matrix, or nothing."""
+    if x is None or isinstance(x, Placement):
+        return x or Placement()
+    if isinstance(x, Mapping):
+        return placement(known_keys(x, PLACEMENT, where), where)
+    items = sequence(x, where)
+    if len(items) != 4:
+        return Placement(vector(items, where))
+    rows = [numbers(row, where, 4) for row in items]
+    if rows[3] != (0.0, 0.0, 0.0, 1.0):
+        raise ModelError(
+            f"the last row of the matrix is {rows[3]}",
+            where=where,
+            remedy="give a 4 x 4 pose that ends with 0, 0, 0, 1",
+        )
+    return Placement(*zip(*((row[3], row[:3]) for row in rows[:3]), strict=True))
+
+
+def _seen_from(end: Placement, inner: Placement) -> Placement:
+    return Placement(add(end.translation, times(end.rotation, inner.translation)), matmul(end.rotation, inner.rotation))
 
 
 def _end(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:

@@ -1,6 +1,7 @@
 """DH tables as CSV: a header line of the rows' keys, then a line for each row; lines after # are comments.
 
-`# convention: modified`, `# degrees: true`, `# gravity: 0 0 -9.81` and `# name: arm` set what the call leaves open.
+`# convention: modified`, `# degrees: true`, `# gravity: 0 0 -9.81`, `# name: arm`, `# tool: 0 0 0.1` (a translation
+from the last frame) and `# lenient: true` set what the call leaves open.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from ..model import Mechanism, parse
 from ..model.checks import MAX_NAME
 from .dh import BRANCH, GEOMETRY, mechanism_from_dh
 from .numbers import shown, strict_float, strict_floats
-from .report import Report
+from .report import Report, report_tolerated
 from .toml import file_text
 from .toml_parts import LIMITS, LOSSES
 
 COM = ("cx", "cy", "cz")
 INERTIA = ("ixx", "iyy", "izz", "ixy", "iyz", "izx")
 COLUMNS = ("joint", *GEOMETRY, *BRANCH, "mass", *COM, *INERTIA, "parent", "name", *LOSSES, *LIMITS)
-SETTINGS = ("convention", "degrees", "gravity", "name")
+SETTINGS = ("convention", "degrees", "gravity", "name", "tool", "lenient")
+TRUTHS, VECTORS = ("degrees", "lenient"), ("gravity", "tool")
 
 _ROW = re.compile(r"row (\d+)")
 
@@ -37,9 +39,10 @@ def read_dh_csv(
     degrees: bool | None = None,
     gravity: Sequence[float] | None = None,
     name: str | None = None,
+    lenient: bool | None = None,
 ) -> tuple[Mechanism, Report]:
     """Read a DH table; what is given here goes before what the file says."""
-    given = {"convention": convention, "degrees": degrees, "gravity": gravity, "name": name}
+    given = {"convention": convention, "degrees": degrees, "gravity": gravity, "name": name, "lenient": lenient}
     return read_dh_csv_text(
         file_text(path), file=str(path), **{key: value for key, value in given.items() if value is not None}
     )
@@ -68,6 +71,7 @@ def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> t
         place = _ROW.match(error.where)
         raise error.located(file, rows[int(place[1]) - 1][0] if place else None) from None
     report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom")
+    report_tolerated(mechanism, report)
     return mechanism, report
 
 
@@ -79,11 +83,11 @@ def _setting(comment: str, report: Report, line: int) -> dict[str, Any]:
         if close:
             report.suspect(f"the comment {shown(key)} looks like the setting {close[0]!r} and was not used", line)
         return {}
-    if key == "degrees":
+    if key in TRUTHS:
         if value not in ("true", "false"):
-            raise ModelError(f"degrees is {shown(value)}", remedy="write true or false", file=report.file, line=line)
+            raise ModelError(f"{key} is {shown(value)}", remedy="write true or false", file=report.file, line=line)
         return {key: value == "true"}
-    if key == "gravity":
+    if key in VECTORS:
         return {key: strict_floats(value, 3, where=key, file=report.file, line=line)}
     return {key: value}
 

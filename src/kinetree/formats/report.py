@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..model.checks import tolerated
+from ..model.mechanism import Mechanism
+
 SORTS = ("read", "changed", "dropped", "suspect")
 
 
@@ -61,3 +64,9 @@ class Report:
                 lines.append(f"{sort} ({len(entries)})")
                 lines += [f"  {e}" for e in entries]
         return "\n".join(lines) or "nothing to report"
+
+
+def report_tolerated(mechanism: Mechanism, report: Report) -> None:
+    """Note as suspect all that only a lenient check let pass."""
+    for part, message in tolerated(mechanism):
+        report.suspect(f"{part}: {message}")

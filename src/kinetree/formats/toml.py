@@ -17,7 +17,7 @@ from ..errors import ModelError, unknown_name
 from ..model import Mechanism, assemble
 from ..model.checks import MAX_NAME, impossible_inertias
 from . import toml_parts
-from .dh import CONVENTIONS, parts_from_dh
+from .dh import CONVENTIONS, parts_from_dh, tool_placement
 from .fields import known_keys, required, sequence, text, truth, vector
 from .report import Report
 from .toml_lines import Places
@@ -42,16 +42,16 @@ _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_WORD}(?:[ \t]*\.[ \t]*{_WORD}){{{M
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
-def read_toml(path: str | Path) -> tuple[Mechanism, Report]:
-    """Read a native TOML file."""
-    return read_toml_text(file_text(path), file=str(path))
+def read_toml(path: str | Path, *, lenient: bool | None = None) -> tuple[Mechanism, Report]:
+    """Read a native TOML file; `lenient` goes before what the file says."""
+    return read_toml_text(file_text(path), file=str(path), lenient=lenient)
 
 
-def read_toml_text(source: str, *, file: str = "<text>") -> tuple[Mechanism, Report]:
+def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = None) -> tuple[Mechanism, Report]:
     """Read a native TOML text; `file` names it in messages."""
     places, report = Places(source), Report(file)
     try:
-        mechanism = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem)
+        mechanism = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem, lenient)
         report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
         for body, message in impossible_inertias(mechanism):
             place = places.locate(ModelError(message, where=f"body {body!r}"), file)
@@ -114,7 +114,7 @@ def parsed_toml(source: str) -> dict[str, Any]:
         raise ModelError("not TOML: a number has too many digits", remedy="write it as a decimal") from None
 
 
-def _mechanism(data: dict[str, Any], places: Places, stem: str) -> Mechanism:
+def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | None) -> Mechanism:
     if not data:
         raise ModelError(
             "the file is empty: there is nothing to build",
@@ -151,7 +151,7 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str) -> Mechanism:
         source=text(head.get("source", ""), f"{where}, source"),
         description=text(head.get("description", ""), f"{where}, description"),
         guess=guess,
-        lenient=truth(head.get("lenient", False), f"{where}, lenient"),
+        lenient=truth(head.get("lenient", False), f"{where}, lenient") if lenient is None else lenient,
     )
 
 
@@ -173,7 +173,7 @@ def _label(sort: str, i: int, table: Any) -> str:
 
 def _dh(table: Any, places: Places, bodies: list[str]):
     where = places.add("dh", "dh")
-    known_keys(table, ("convention", "degrees", "row"), where)
+    known_keys(table, ("convention", "degrees", "tool", "row"), where)
     rows = sequence(required(table, "row", where), f"{where}, row")
     for i, row in enumerate(rows):
         places.add(f"row {i + 1}", "dh.row", i)
@@ -185,4 +185,5 @@ def _dh(table: Any, places: Places, bodies: list[str]):
         convention=text(table.get("convention", CONVENTIONS[0]), f"{where}, convention"),
         degrees=truth(table.get("degrees", False), f"{where}, degrees"),
         bodies=bodies,
+        tool=tool_placement(table["tool"], f"{where}, tool") if "tool" in table else None,
     )

@@ -123,7 +123,8 @@ def body(b: Any) -> None:
             + ", ".join(f"{m:.6g}" for m in moments)
             + " kg m^2, and none may be negative or exceed the sum of the others",
             where=where,
-            remedy="check units, signs and the order xx, yy, zz, xy, yz, zx, about the mass centre",
+            remedy="check units, signs and the order xx, yy, zz, xy, yz, zx, about the mass centre, or let it pass "
+            "by lenient (lenient=True in Python, true in files, --lenient)",
         )
 
 
@@ -136,6 +137,17 @@ def impossible_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
         except ModelError as error:
             out.append((b.name, error.what))
     return out
+
+
+def tolerated(mechanism: Mechanism) -> list[tuple[str, str]]:
+    """Return (part, message) for all that `lenient` let pass: impossible masses and inertias, and limits that cross."""
+    found = [(f"body {name!r}", message) for name, message in impossible_inertias(mechanism)]
+    for j in resolved(mechanism.joints, mechanism.values()):
+        try:
+            joint(j)
+        except ModelError as error:
+            found.append((f"joint {j.name!r}", error.what))
+    return found
 
 
 @lru_cache(maxsize=1024)
