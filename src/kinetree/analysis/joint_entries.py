@@ -52,7 +52,7 @@ def some(names: Iterable[str], comma: str = "") -> str:
 def held(mechanism: Mechanism, names: str | Iterable[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which coordinates [nq] and which degrees of freedom [nv] are those of joints, or axes of joints."""
     out = np.zeros(mechanism.nq, dtype=bool), np.zeros(mechanism.nv, dtype=bool)
-    turning = {j.name for j in mechanism.joints if kind(j.kind).NQ != kind(j.kind).NV}
+    turning = {j.name for j in mechanism.joints if kind(j.kind).QUATERNION is not None}
     for name in listed(names):
         joint = str(name).rpartition(".")[0]
         if joint in turning:

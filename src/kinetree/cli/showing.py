@@ -106,11 +106,9 @@ def _tree(mechanism: Mechanism, width: int, whole: bool) -> Tree:
 def _print_joints(console: Console, mechanism: Mechanism, whole: bool) -> None:
     heading(console, f"Joints ({len(mechanism.joints)})")
     table = make_table(console, "q", "joint", "kind", "parent", "body", "axis", numeric=("q",))
-    first = 0
-    for joint in _some(mechanism.joints, whole):
-        size = kind(joint.kind).NQ
-        index = f"{first}" if size == 1 else (f"{first}-{first + size - 1}" if size else "")
-        first += size
+    for joint, own in zip(_some(mechanism.joints, whole), mechanism.q_slices, strict=False):
+        size = own.stop - own.start
+        index = f"{own.start}" if size == 1 else (f"{own.start}-{own.stop - 1}" if size else "")
         table.add_row(index, *map(clean, (joint.name, joint.kind, joint.parent, joint.child)), _axis(joint))
     print_table(console, table)
     _print_rest(console, len(mechanism.joints) - ROWS, whole)
@@ -147,10 +145,11 @@ def _some(items: Sequence[Any], whole: bool) -> Sequence[Any]:
 
 
 def _axis(joint: Joint) -> str:
-    if joint.kind in ("fixed", "free", "spherical"):
-        return "-"
-    if joint.kind in ("euler", "free_euler"):
+    data = kind(joint.kind).DATA
+    if "sequence" in data:
         return joint.sequence
+    if "axis" not in data:
+        return "-"
     second = f", {_vector(joint.axis2)}" if joint.axis2 is not None else ""
     return _vector(joint.axis) + second
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..loading import load
+from ..model.axes import axis_names
 from ..results.trajectory import Trajectory
 from ..system import System
 from .agreement import Check
@@ -180,7 +181,7 @@ def planar_torques(arm: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Number
 
 
 def _units(arm: System) -> tuple[str, ...]:
-    return tuple("N" if joint.kind == "prismatic" else "N m" for joint in arm.joints)
+    return tuple("N" if unit == "m" else "N m" for _, _, unit in axis_names(arm.mechanism, 1))
 
 
 def _relative(a: Numbers, b: Numbers) -> float:

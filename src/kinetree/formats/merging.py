@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .. import joints as joint_kinds
 from ..algebra.rotations import snapped
 from ..algebra.vectors import (
     ZERO,
@@ -70,7 +71,7 @@ def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
     frames += [Frame(w.joint, *where[w.body]) for w in held if w.joint not in taken]
     return Merged(
         bodies=tuple(combined(members[b.name]) for b in bodies if where[b.name][0] == b.name),
-        joints=tuple(_moved(j, *where[j.parent]) for j in joints if j.kind != "fixed"),
+        joints=tuple(_moved(j, *where[j.parent]) for j in joints if joint_kinds.kind(j.kind).NV),
         frames=tuple(frames),
         welds=tuple(welds),
         hidden=tuple(w.joint for w in held if w.joint in taken),
@@ -112,7 +113,7 @@ def _carriers(bodies: Sequence[Body], joints: Sequence[Joint]) -> dict[str, tupl
         parent = stack.pop()
         carrier, placement = where[parent]
         for joint in children.get(parent, ()):
-            welded = joint.kind == "fixed"
+            welded = not joint_kinds.kind(joint.kind).NV
             where[joint.child] = (
                 (carrier, composed(placement, joint.placement)) if welded else (joint.child, Placement())
             )

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import loops
-from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import GROUND, Placement
 from .denoc import DeNOC, denoc
@@ -128,8 +127,6 @@ def _of_loop(d: DeNOC, loop) -> tuple[list[float], list[Matrix], list[float]]:
 
 def _entries(mechanism: Mechanism) -> tuple[dict[str, int], dict[str, int]]:
     """Return the first coordinate and the first degree of freedom of each joint."""
-    at_q, at_v, q, v = {}, {}, 0, 0
-    for joint in mechanism.joints:
-        at_q[joint.name], at_v[joint.name] = q, v
-        q, v = q + kind(joint.kind).NQ, v + kind(joint.kind).NV
-    return at_q, at_v
+    names = [joint.name for joint in mechanism.joints]
+    q, v = ([at.start for at in slices] for slices in (mechanism.q_slices, mechanism.v_slices))
+    return dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True))

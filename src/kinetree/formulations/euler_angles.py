@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import joints as joint_kinds
 from ..algebra.rotations import Rotation, about, snapped
 from ..algebra.vectors import IDENTITY, ZERO, Vector, matmul, times, transpose
 from ..algebra.vectors import Matrix as Turn
@@ -113,9 +114,9 @@ def intersecting_revolutes(mechanism: Mechanism) -> Mechanism:
 
 def _chain(joint: Joint) -> list[Joint]:
     """Return the joints of one degree of freedom that stand for a joint: itself, for most kinds."""
-    if joint.kind not in ("euler", "free_euler"):
+    if "sequence" not in joint_kinds.kind(joint.kind).DATA:
         return [joint]
-    slides = 3 if joint.kind == "free_euler" else 0
+    slides = joint_kinds.kind(joint.kind).NV - 3
     places, axes = _turns(euler_table(joint.sequence))
     parts = [("prismatic", Placement(), IDENTITY[k]) for k in range(slides)]
     parts += [("revolute", Placement(ZERO, R), axis) for R, axis in zip(places, axes, strict=True)]

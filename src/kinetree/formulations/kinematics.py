@@ -54,11 +54,10 @@ def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None)
     q, qd = _vector("q", q, mechanism.nq), _vector("qd", np.zeros(mechanism.nv) if qd is None else qd, mechanism.nv)
     values = mechanism.values()
     out: list[BodyState] = []
-    at_q = at_v = 0
     for i, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
         body, joint = resolved(body, values), resolved(joint, values)
         kind, parent = joint_kinds.kind(joint.kind), mechanism.parents[i]
-        mine, dofs = q[at_q : at_q + kind.NQ].tolist(), slice(at_v, at_v + kind.NV)
+        mine, dofs = q[mechanism.q_slices[i]].tolist(), mechanism.v_slices[i]
         Rp, op, wp, vp = (np.eye(3), *np.zeros((3, 3))) if parent < 0 else _motion(out[parent])
         # The joint's own axes (z along its axis) stand in the parent by R0, and in the child by the same columns.
         axes = np.array(kind.frame(joint), dtype=float)
@@ -82,7 +81,6 @@ def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None)
         c = o + R @ np.array(body.com, dtype=float)
         armature = np.array(joint.armature or (0.0,) * kind.NV, dtype=float)
         out.append(BodyState(body.name, parent, R, o, c, w, v, P, dP, float(body.mass), inertia, armature, dofs))
-        at_q, at_v = at_q + kind.NQ, at_v + kind.NV
     return out
 
 

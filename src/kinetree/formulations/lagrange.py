@@ -85,14 +85,14 @@ def _moved(mechanism: Mechanism, q: Any, delta: Any) -> list[list[Any]]:
     """
     import casadi as ca
 
-    out, at_q, at_v = [], 0, 0
-    for joint in resolved(mechanism.joints, mechanism.values()):
+    out = []
+    joints = resolved(mechanism.joints, mechanism.values())
+    for joint, own_q, own_v in zip(joints, mechanism.q_slices, mechanism.v_slices, strict=True):
         kind = joint_kinds.kind(joint.kind)
-        mine, step = q[at_q : at_q + kind.NQ, 0], delta[at_v : at_v + kind.NV, 0]  # columns, empty ones too
+        mine, step = q[own_q, 0], delta[own_v, 0]  # columns, empty ones too
         r = ca.vertcat(*kind.rate(joint, ca.vertsplit(mine), ca.vertsplit(step))) if kind.NV else ca.SX(0, 1)
-        moved = mine + r + _rate(r, q, _embedded(r, at_q, mechanism.nq)) / 2
+        moved = mine + r + _rate(r, q, _embedded(r, own_q.start, mechanism.nq)) / 2
         out.append([moved[k] for k in range(kind.NQ)])
-        at_q, at_v = at_q + kind.NQ, at_v + kind.NV
     return out
 
 

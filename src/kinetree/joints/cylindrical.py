@@ -7,11 +7,19 @@ import math
 from ..algebra.mass import MassMatrix
 from ..algebra.rotations import about
 from ..algebra.spatial import Motion
-from ..algebra.vectors import ZERO
+from ..algebra.vectors import ZERO, transpose
 from ._common import SLIDE, TURN, axes_with_z, check_axis, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .protocol import ROTATION, TRANSLATION
 
 NQ, NV, UNITS = 2, 2, ("rad", "m")
+NAMES = (("angle", "shift"),) * 3
+DATA = ("axis",)
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = None, True
+FLOATS, ADVANCES = False, True
+SOLID, SYMBOL = "cylinder", "cylindrical"
+PEERS = {}
 
 
 def check(joint, where: str) -> None:
@@ -22,6 +30,12 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Return axes with z along the joint's."""
     return axes_with_z(joint.axis)
+
+
+def steps(joint):
+    """Return the rotation about the axis and the translation along it."""
+    z = transpose(frame(joint))[2]
+    return (ROTATION, z), (TRANSLATION, z)
 
 
 def displacement(joint, q):

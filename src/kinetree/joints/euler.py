@@ -17,8 +17,16 @@ from ..algebra.vectors import IDENTITY, ZERO, cross, scale
 from ..errors import ModelError
 from ._common import random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .protocol import ROTATION
 
 NQ, NV, UNITS = 3, 3, ("rad", "rad", "rad")
+NAMES = (("angle1", "angle2", "angle3"),) * 3
+DATA = ("sequence",)
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = None, True
+FLOATS, ADVANCES = False, False
+SOLID, SYMBOL = "ball", "euler"
+PEERS = {}
 
 SEQUENCES = tuple(a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if a != b != c)
 """The twelve sequences."""
@@ -37,6 +45,11 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Keep the child's own axes, which the sequence names."""
     return IDENTITY
+
+
+def steps(joint):
+    """Return the rotations of the sequence."""
+    return tuple((ROTATION, IDENTITY["xyz".index(letter)]) for letter in joint.sequence)
 
 
 def displacement(joint, q):

@@ -9,6 +9,13 @@ from ..algebra.vectors import IDENTITY, ZERO
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 0, 0, ()
+NAMES = ((),) * 3
+DATA = ()
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = None, True
+FLOATS, ADVANCES = False, False
+SOLID, SYMBOL = None, "fixed"
+PEERS = {}
 
 
 def check(joint, where: str) -> None:
@@ -18,6 +25,11 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Keep the child's own axes."""
     return IDENTITY
+
+
+def steps(joint):
+    """Return no steps: nothing moves."""
+    return ()
 
 
 def displacement(joint, q):

@@ -11,6 +11,17 @@ from . import spherical
 from ._common import SLIDE, TURN
 
 NQ, NV, UNITS = 7, 6, ("rad", "rad", "rad", "m", "m", "m")
+NAMES = (
+    ("x", "y", "z", "qx", "qy", "qz", "qw"),
+    ("wx", "wy", "wz", "vx", "vy", "vz"),
+    ("nx", "ny", "nz", "fx", "fy", "fz"),
+)
+DATA = ()
+QUATERNION, ANGLES = 3, "free_euler"
+AXIAL, PERIODIC = None, True
+FLOATS, ADVANCES = True, False
+SOLID, SYMBOL = None, "free"
+PEERS = {"pinocchio": "JointModelFreeFlyer", "mujoco": "free"}
 
 
 def check(joint, where: str) -> None:
@@ -20,6 +31,11 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Keep the child's own axes."""
     return IDENTITY
+
+
+def steps(joint):
+    """Return None: three coordinates and a quaternion are not one step each."""
+    return None
 
 
 def displacement(joint, q):

@@ -8,8 +8,16 @@ from ..algebra.vectors import IDENTITY, ZERO, cross, scale
 from . import euler
 from ._common import random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .protocol import TRANSLATION
 
 NQ, NV, UNITS = 6, 6, ("m", "m", "m", "rad", "rad", "rad")
+NAMES = (("x", "y", "z", "angle1", "angle2", "angle3"),) * 3
+DATA = ("sequence",)
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = None, True
+FLOATS, ADVANCES = True, False
+SOLID, SYMBOL = None, "free_euler"
+PEERS = {}
 
 
 def check(joint, where: str) -> None:
@@ -20,6 +28,11 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Keep the child's own axes, which the sequence names."""
     return IDENTITY
+
+
+def steps(joint):
+    """Return the translations along the parent's axes, then the rotations of the sequence."""
+    return (*((TRANSLATION, e) for e in IDENTITY), *euler.steps(joint))
 
 
 def displacement(joint, q):

@@ -12,6 +12,13 @@ from ._common import Z, axes_with_z, check_axis, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 1, 1, ("rad",)
+NAMES = (("",),) * 3
+DATA = ("axis", "pitch")
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = None, False
+FLOATS, ADVANCES = False, True
+SOLID, SYMBOL = "cylinder", "helical"
+PEERS = {"pinocchio": "JointModelHelicalUnaligned"}
 
 
 def check(joint, where: str) -> None:
@@ -22,6 +29,11 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Return axes with z along the joint's."""
     return axes_with_z(joint.axis)
+
+
+def steps(joint):
+    """Return None: one coordinate rotates and translates at once."""
+    return None
 
 
 def displacement(joint, q):

@@ -8,11 +8,19 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import about
 from ..algebra.scalars import cos, sin
 from ..algebra.spatial import Motion, Twist
-from ..algebra.vectors import ZERO
+from ..algebra.vectors import ZERO, transpose
 from ._common import TURN, axes_with_z, check_axis, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .protocol import ROTATION, TRANSLATION
 
 NQ, NV, UNITS = 3, 3, ("m", "m", "rad")
+NAMES = (("x", "y", "angle"),) * 3
+DATA = ("axis",)
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = None, True
+FLOATS, ADVANCES = True, False
+SOLID, SYMBOL = None, "planar"
+PEERS = {}
 
 
 def check(joint, where: str) -> None:
@@ -23,6 +31,12 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Return axes with z along the joint's; x and y are the coordinates' directions."""
     return axes_with_z(joint.axis)
+
+
+def steps(joint):
+    """Return the translations along x and y and the rotation about the axis."""
+    x, y, z = transpose(frame(joint))
+    return (TRANSLATION, x), (TRANSLATION, y), (ROTATION, z)
 
 
 def displacement(joint, q):

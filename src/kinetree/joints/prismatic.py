@@ -5,11 +5,19 @@ from __future__ import annotations
 from ..algebra.mass import MassMatrix
 from ..algebra.rotations import ONE
 from ..algebra.spatial import Motion
-from ..algebra.vectors import ZERO
+from ..algebra.vectors import ZERO, transpose
 from ._common import SLIDE, axes_with_z, check_axis, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .protocol import TRANSLATION
 
 NQ, NV, UNITS = 1, 1, ("m",)
+NAMES = (("",),) * 3
+DATA = ("axis",)
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = TRANSLATION, True
+FLOATS, ADVANCES = False, True
+SOLID, SYMBOL = "box", "P"
+PEERS = {}
 
 
 def check(joint, where: str) -> None:
@@ -20,6 +28,11 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Return axes with z along the joint's."""
     return axes_with_z(joint.axis)
+
+
+def steps(joint):
+    """Return the translation along the axis."""
+    return ((TRANSLATION, transpose(frame(joint))[2]),)
 
 
 def displacement(joint, q):

@@ -7,11 +7,19 @@ import math
 from ..algebra.mass import MassMatrix
 from ..algebra.rotations import about
 from ..algebra.spatial import Motion
-from ..algebra.vectors import ZERO
+from ..algebra.vectors import ZERO, transpose
 from ._common import TURN, axes_with_z, check_axis, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .protocol import ROTATION
 
 NQ, NV, UNITS = 1, 1, ("rad",)
+NAMES = (("",),) * 3
+DATA = ("axis",)
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = ROTATION, True
+FLOATS, ADVANCES = False, False
+SOLID, SYMBOL = "cylinder", "R"
+PEERS = {}
 
 
 def check(joint, where: str) -> None:
@@ -22,6 +30,11 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Return axes with z along the joint's."""
     return axes_with_z(joint.axis)
+
+
+def steps(joint):
+    """Return the rotation about the axis."""
+    return ((ROTATION, transpose(frame(joint))[2]),)
 
 
 def displacement(joint, q):

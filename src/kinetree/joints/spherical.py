@@ -14,6 +14,13 @@ from ..algebra.vectors import IDENTITY, ZERO
 from ._common import TURN
 
 NQ, NV, UNITS = 4, 3, ("rad", "rad", "rad")
+NAMES = (("qx", "qy", "qz", "qw"), ("wx", "wy", "wz"), ("nx", "ny", "nz"))
+DATA = ()
+QUATERNION, ANGLES = 0, "euler"
+AXIAL, PERIODIC = None, True
+FLOATS, ADVANCES = False, False
+SOLID, SYMBOL = "ball", "S"
+PEERS = {"pinocchio": "JointModelSpherical", "mujoco": "ball"}
 
 
 def check(joint, where: str) -> None:
@@ -23,6 +30,11 @@ def check(joint, where: str) -> None:
 def frame(joint):
     """Keep the child's own axes."""
     return IDENTITY
+
+
+def steps(joint):
+    """Return None: the coordinates are a quaternion."""
+    return None
 
 
 def displacement(joint, q):

@@ -12,8 +12,16 @@ from ..algebra.vectors import ZERO, cross, dot, transpose
 from ..errors import ModelError
 from ._common import TURN, axes_with_z, check_axis, random_in_limits, unit
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .protocol import ROTATION
 
 NQ, NV, UNITS = 2, 2, ("rad", "rad")
+NAMES = (("angle1", "angle2"),) * 3
+DATA = ("axis", "axis2")
+QUATERNION, ANGLES = None, None
+AXIAL, PERIODIC = None, True
+FLOATS, ADVANCES = False, False
+SOLID, SYMBOL = "ball", "U"
+PEERS = {}
 
 
 def check(joint, where: str) -> None:
@@ -38,6 +46,12 @@ def frame(joint):
         return transpose((z, x, y))
     first, second = unit(joint.axis), unit(joint.axis2)
     return transpose((first, second, cross(first, second)))
+
+
+def steps(joint):
+    """Return the rotations about the two axes."""
+    first, second, _ = transpose(frame(joint))
+    return (ROTATION, first), (ROTATION, second)
 
 
 def displacement(joint, q):

@@ -8,6 +8,7 @@ function in blocks.py.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from .. import joints as joint_kinds
@@ -16,25 +17,48 @@ from ..errors import unknown_name
 from ..joints._common import axes_with_z
 from .blocks import Block, Equation, across, along, distance, place, screw, square, swing, turn
 
-KINDS: dict[str, tuple[Block, ...]] = {
-    "revolute": (place, swing),
-    "prismatic": (across, turn),
-    "helical": (across, screw, swing),
-    "cylindrical": (across, swing),
-    "universal": (place, square),
-    "planar": (along, swing),
-    "spherical": (place,),
-    "euler": (place,),
-    "fixed": (place, turn),
-    "rod": (distance,),
-    "point_on_line": (across,),
-    "point_on_plane": (along,),
+Point = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class LoopKind:
+    """A kind of loop: its blocks, and what it looks like from outside.
+
+    `data` are the fields of a Loop that it uses; `joint` tells whether it is a cut joint, whose checks, axes and solid
+    are those of the joint kind of the same name. `balls` are the ends (0 for a, 1 for b) with a ball in pictures, `bar`
+    tells whether a bar is drawn between the ends. `points` stay together along the axes [m], where such points are all
+    that the loop holds.
+    """
+
+    blocks: tuple[Block, ...]
+    data: tuple[str, ...] = ("axis",)
+    joint: bool = True
+    balls: tuple[int, ...] = ()
+    bar: bool = False
+    points: tuple[Point, ...] = ()
+
+
+HERE, AHEAD = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+
+KINDS: dict[str, LoopKind] = {
+    "revolute": LoopKind((place, swing), points=(HERE, AHEAD)),  # two points give one equation too many
+    "prismatic": LoopKind((across, turn), bar=True),
+    "helical": LoopKind((across, screw, swing), ("axis", "pitch"), bar=True),
+    "cylindrical": LoopKind((across, swing), bar=True),
+    "universal": LoopKind((place, square), ("axis", "axis2")),
+    "planar": LoopKind((along, swing)),
+    "spherical": LoopKind((place,), (), points=(HERE,)),
+    "euler": LoopKind((place,), (), points=(HERE,)),
+    "fixed": LoopKind((place, turn), ()),
+    "rod": LoopKind((distance,), ("length",), joint=False, balls=(0, 1), bar=True),
+    "point_on_line": LoopKind((across,), joint=False, balls=(1,), bar=True),
+    "point_on_plane": LoopKind((along,), joint=False, balls=(1,)),
 }
-"""The blocks of each kind of loop: all joint kinds that hold something, and what only loops can be."""
+"""Each kind of loop: all joint kinds that hold something, and what only loops can be."""
 
 
-def kind(name: str, where: str = "") -> tuple[Block, ...]:
-    """Return the blocks of a kind of loop by name."""
+def kind(name: str, where: str = "") -> LoopKind:
+    """Return a kind of loop by name."""
     if name not in KINDS:
         raise unknown_name("loop kind", name, KINDS, where=where)
     return KINDS[name]
@@ -42,14 +66,14 @@ def kind(name: str, where: str = "") -> tuple[Block, ...]:
 
 def frame(loop: Any) -> Matrix:
     """Return the axes in which a loop's equations are written, in frame a and, where it is closed, in frame b."""
-    if loop.kind == "universal":
-        return joint_kinds.kind("universal").frame(loop)
+    if "axis2" in kind(loop.kind).data:
+        return joint_kinds.kind(loop.kind).frame(loop)
     return axes_with_z(loop.axis)
 
 
 def equations(loop: Any, r, R, w, v) -> list[Equation]:
     """Return the equations of a loop from place, rotation and relative twist of frame b in frame a."""
-    return [e for block in kind(loop.kind) for e in block(loop, r, R, w, v)]
+    return [e for block in kind(loop.kind).blocks for e in block(loop, r, R, w, v)]
 
 
 def labels(loop: Any) -> list[tuple[str, str]]:
@@ -58,4 +82,4 @@ def labels(loop: Any) -> list[tuple[str, str]]:
     return [(e.label, e.unit) for e in equations(loop, zero, one, zero, zero)]
 
 
-__all__ = ["KINDS", "Equation", "equations", "frame", "kind", "labels"]
+__all__ = ["KINDS", "Equation", "LoopKind", "equations", "frame", "kind", "labels"]

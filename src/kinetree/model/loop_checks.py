@@ -12,37 +12,36 @@ from ..joints._common import check_axis
 from .mechanism import Mechanism
 from .parts import GROUND
 
-AXES = ("point_on_line", "point_on_plane")
-"""The kinds of loops that have an axis and are no joints."""
-ONLY = {"axis2": ("universal", None), "pitch": ("helical", 0.0), "length": ("rod", 0.0)}
-"""What only one kind of loop has, and what the others must leave at."""
+LEFT_OUT = {"axis2": None, "pitch": 0.0, "length": 0.0}
+"""The values of a loop's data that say nothing, for kinds that do not use them."""
 
 
 def loop(x: Any) -> None:
     """Refuse an unknown kind, two ends on one body, axes without direction, and numbers of another kind."""
     where = f"loop {x.name!r}"
-    loop_kinds.kind(x.kind, where=f"{where}, kind")
+    kind = loop_kinds.kind(x.kind, where=f"{where}, kind")
     if x.body_a == x.body_b:
         body = "the ground" if x.body_a == GROUND else f"body {x.body_a!r}"
         raise ModelError(f"both ends are on {body}", where=f"{where}, body_b", remedy="name another body")
-    for key, (kind, default) in ONLY.items():
-        if x.kind != kind and getattr(x, key) != default:
+    for key, nothing in LEFT_OUT.items():
+        if key not in kind.data and getattr(x, key) != nothing:
+            users = [name for name, other in loop_kinds.KINDS.items() if key in other.data]
             raise ModelError(
                 f"a {x.kind} loop has none",
                 where=f"{where}, {key}",
-                remedy=f"leave it out, or make it a {kind} loop",
+                remedy=f"leave it out, or make it a {' or '.join(users)} loop",
             )
-    if x.kind in AXES:
+    if "axis" in kind.data and not kind.joint:
         check_axis(x.axis, where)
-    elif x.kind in joint_kinds.KINDS and x.kind != "euler":
+    elif "axis" in kind.data:
         joint_kinds.kind(x.kind).check(x, where)
-    if x.kind == "rod" and not x.length > 0:
+    if "length" in kind.data and not x.length > 0:
         raise ModelError(
             f"the rod is {x.length:g} m long",
             where=f"{where}, length",
             remedy="give a length above 0, or make it a spherical loop",
         )
-    if x.kind == "helical" and x.pitch == 0:
+    if "pitch" in kind.data and x.pitch == 0:
         raise ModelError(
             "the pitch is 0 m/rad", where=f"{where}, pitch", remedy="give a pitch, or make it a revolute loop"
         )

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 from .. import joints as joint_kinds
@@ -70,12 +71,22 @@ class Mechanism:
     @cached_property
     def nq(self) -> int:
         """The number of coordinates."""
-        return sum(joint_kinds.kind(j.kind).NQ for j in self.joints)
+        return self.q_slices[-1].stop if self.joints else 0
 
     @cached_property
     def nv(self) -> int:
         """The number of degrees of freedom of the tree."""
-        return sum(joint_kinds.kind(j.kind).NV for j in self.joints)
+        return self.v_slices[-1].stop if self.joints else 0
+
+    @cached_property
+    def q_slices(self) -> tuple[slice, ...]:
+        """Where the coordinates of each joint are in q."""
+        return _slices(joint_kinds.kind(j.kind).NQ for j in self.joints)
+
+    @cached_property
+    def v_slices(self) -> tuple[slice, ...]:
+        """Where the degrees of freedom of each joint are in qd, qdd and tau."""
+        return _slices(joint_kinds.kind(j.kind).NV for j in self.joints)
 
     @cached_property
     def closures(self) -> tuple[Closure, ...]:
@@ -134,6 +145,12 @@ class Mechanism:
     def frame_names(self) -> tuple[str, ...]:
         """The names that `frame` knows."""
         return tuple(dict.fromkeys([*(f.name for f in self.frames), *(b.name for b in self.bodies), GROUND]))
+
+
+def _slices(counts: Iterable[int]) -> tuple[slice, ...]:
+    """Return slices of the given lengths, one after the other."""
+    ends = tuple(accumulate(counts, initial=0))
+    return tuple(slice(a, b) for a, b in pairwise(ends))
 
 
 def _digest(mechanism: Mechanism) -> str:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .. import joints as joint_kinds
-from ..algebra.vectors import IDENTITY, Vector, transpose
+from ..algebra.vectors import Vector
 from .mechanism import Mechanism, resolved
 from .parts import Body, Joint, Placement
 
-SPLIT = ("universal", "euler")
-"""Kinds whose axes meet and whose speeds are those about the axes."""
-
 
 def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
-    """Return the mechanism with universal and Euler joints split, and each body's index before, None for new ones.
+    """Return the mechanism with joints of several rotations split, and each body's index before, None for new ones.
 
     Coordinates, speeds and torques keep their order. The axes of one revolute joint after the other turn with less work
     than a joint motion that depends on q. Numbers must not depend on free parameters.
@@ -26,7 +23,7 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
     taken, named = {b.name for b in mechanism.bodies}, {j.name for j in mechanism.joints}
     given, guess = dict(mechanism.guess), dict[str, tuple[float, ...]]()
     for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
-        axes = _axes(resolved(joint, values)) if joint.kind in SPLIT else []
+        axes = _axes(resolved(joint, values))
         above, place = joint.parent, joint.placement
         for k, axis in enumerate(axes[:-1]):
             name = _free_name(f"{body.name}_{k + 1}", taken)
@@ -46,10 +43,10 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
 
 
 def _axes(joint: Joint) -> list[Vector]:
-    if joint.kind == "euler":
-        return [IDENTITY["xyz".index(letter)] for letter in joint.sequence]
-    first, second, _ = transpose(joint_kinds.kind(joint.kind).frame(joint))
-    return [first, second]
+    """Return the axes of a joint that is several rotations one after the other; none for every other joint."""
+    steps = joint_kinds.kind(joint.kind).steps(joint) or ()
+    turns = len(steps) > 1 and all(what == joint_kinds.ROTATION for what, _ in steps)
+    return [axis for _, axis in steps] if turns else []
 
 
 def _part(joint: Joint, k: int, parent: str, child: str, place: Placement, axis: Vector, named: set[str]) -> Joint:

@@ -12,7 +12,7 @@ from ..algebra.quaternions import conjugate, product
 from ..algebra.rotations import from_quaternion
 from ..algebra.vectors import times as rotated
 from ..algebra.vectors import transpose
-from ..model.axes import QUATERNION, axis_names
+from ..model.axes import quaternion_places
 from ..model.mechanism import Mechanism
 from .derived import call_options
 from .recorded import is_zeros
@@ -70,8 +70,7 @@ def _shared(run: Trajectory) -> list[str]:
 
 def quaternions(mechanism: Mechanism) -> list[slice]:
     """Return where in q the quaternions are."""
-    names = [name for _, name, _ in axis_names(mechanism, 0)]
-    return [slice(k, k + 4) for k, name in enumerate(names) if name == QUATERNION[0]]
+    return [slice(k, k + 4) for k in quaternion_places(mechanism)]
 
 
 def _cubic(a: Numbers, b: Numbers, da: Numbers, db: Numbers, h: Numbers, s: Numbers) -> Numbers:
@@ -87,19 +86,18 @@ def _cubic_rate(a: Numbers, b: Numbers, da: Numbers, db: Numbers, h: Numbers, s:
 
 def _speeds(mechanism: Mechanism, q: Numbers, rate: Numbers) -> Numbers:
     """Return qd for coordinates, of any length, and their rates."""
-    parts, at = [], 0
-    for joint in mechanism.joints:
+    parts = []
+    for joint, at in zip(mechanism.joints, mechanism.q_slices, strict=True):
         kind = joint_kinds.kind(joint.kind)
-        own, change = q[..., at : at + kind.NQ], rate[..., at : at + kind.NQ]
-        at += kind.NQ
-        if kind.NQ == kind.NV:
+        own, change = q[..., at], rate[..., at]
+        if kind.QUATERNION is None:
             parts.append(change)
             continue
         turn = _entries(own[..., -4:] / np.linalg.norm(own[..., -4:], axis=-1, keepdims=True))
         size = np.linalg.norm(own[..., -4:], axis=-1)
         w = product(conjugate(turn), _entries(change[..., -4:]))[:3]  # w/2 = conj(q) o dq; along q it has no share
         parts.append(np.stack([2.0 * x / size for x in w], axis=-1))
-        if kind.NQ == 7:  # free: the velocity in the body's axes
+        if kind.QUATERNION:  # a place before it: its velocity is in the body's axes
             parts.append(np.stack(rotated(transpose(from_quaternion(turn)), _entries(change[..., :3])), axis=-1))
     return np.concatenate(parts, axis=-1) if parts else rate
 

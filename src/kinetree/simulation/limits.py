@@ -79,15 +79,15 @@ def limit_violations(run: Any) -> LimitReport:
     """
     drives = "control" if run.control is not None else "tau"
     found: list[Violation] = []
-    efforts, at_q, at_v = False, 0, 0
-    for joint in run.system.joints:
+    efforts, mechanism = False, run.system.mechanism
+    for joint, own_q, own_v in zip(mechanism.joints, mechanism.q_slices, mechanism.v_slices, strict=True):
         module = kind(joint.kind)
         bounds = joint.limits
         efforts = efforts or bool(bounds.effort)
-        flat = module.NQ == module.NV  # a quaternion has no limits
+        flat = module.QUATERNION is None  # a quaternion has no limits
         for axis in range(module.NV):
-            q = run.q[..., at_q + axis] if flat else None
-            qd, tau = run.qd[..., at_v + axis], run[drives][..., at_v + axis] if bounds.effort else None
+            q = run.q[..., own_q.start + axis] if flat else None
+            qd, tau = run.qd[..., own_v.start + axis], run[drives][..., own_v.start + axis] if bounds.effort else None
             for what, limits, values in (
                 ("lower", bounds.lower, q), ("upper", bounds.upper, q),
                 ("velocity", bounds.velocity, qd), ("effort", bounds.effort, tau),
@@ -95,7 +95,6 @@ def limit_violations(run: Any) -> LimitReport:
                 if values is not None and axis < len(limits):
                     slack = TOLERANCE * _limit_size(bounds, what, axis)
                     found += _passed(run, joint.name, axis, what, float(limits[axis]), values, slack)
-        at_q, at_v = at_q + module.NQ, at_v + module.NV
     note = NOT_APART if efforts and drives == "tau" and run.torque is not None else ""
     return LimitReport(tuple(sorted(found, key=lambda v: (v.run, v.t_first))), note)
 

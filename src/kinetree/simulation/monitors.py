@@ -17,8 +17,6 @@ from ..model.mechanism import resolved
 from ..model.parts import GROUND
 from .limits import LimitReport, Violation, limit_violations
 
-FREE = ("free", "free_euler")
-
 ROUNDING = 1e-9
 """A residual below this share of the energy is no cause for doubt, however far apart the samples are."""
 
@@ -125,15 +123,12 @@ def _coarseness(run: Any, residual: np.ndarray, scale: np.ndarray) -> np.ndarray
 def momentum_balance(run: Any) -> MomentumBalance:
     """Return the momentum of a free-floating Trajectory less the impulse of gravity and of the wrenches that acted."""
     mechanism = run.system.mechanism
-    at = 0
-    for joint in mechanism.joints:
-        count = kind(joint.kind).NV
+    for joint, own in zip(mechanism.joints, mechanism.v_slices, strict=True):
         if joint.parent == GROUND:
-            if joint.kind not in FREE:
+            if kind(joint.kind).NV != 6:
                 raise InputError(f"the joint {joint.name!r} ({joint.kind}) holds {mechanism.name!r} to the ground")
-            if run.torque is not None and np.nan_to_num(run.torque[..., at : at + count]).any():
+            if run.torque is not None and np.nan_to_num(run.torque[..., own]).any():
                 raise InputError(f"the free joint {joint.name!r} has torques of its own; use an ExternalWrench")
-        at += count
     weight = np.empty((*run.shape, 1, 3))
     for index in np.ndindex(*run.shape):
         values = run.parameters

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import joints as joint_kinds
+from .. import loops as loop_kinds
 from ..model.parts import Joint, Loop, Placement
 from . import meshes
 from .meshes import Mesh
@@ -17,12 +18,6 @@ Point = tuple[float, float, float]
 
 GREY = "#8a8f98"
 DARK = "#3c4350"
-FLOATING = ("free", "free_euler", "planar")
-SLIDING = ("prismatic", "cylindrical")
-TURNING = ("revolute", "helical", "cylindrical")
-BALLS = ("spherical", "euler", "universal")
-GUIDED = ("prismatic", "cylindrical", "helical", "point_on_line")
-"""Loops whose frames may be apart, along an axis: a rod leads from the one to the other."""
 ORIGIN = (0.0, 0.0, 0.0)
 
 
@@ -45,12 +40,14 @@ def rgb(color: str) -> tuple[float, float, float]:
 
 def joint_solid(joint: Joint | Loop, r: float) -> Mesh | None:
     """Return the solid of a joint between rods of radius r: a cylinder or box along its axis, a ball, or nothing."""
-    if joint.kind in TURNING or joint.kind == "prismatic":
-        slides = joint.kind == "prismatic"
-        solid = meshes.box((4.2 * r, 4.2 * r, 6.0 * r)) if slides else meshes.cylinder(2.3 * r, 6.0 * r)
-        turn = joint_kinds.kind(joint.kind).frame(joint)
-        return solid.placed(turn, ORIGIN).painted(rgb(DARK))
-    return meshes.sphere(2.6 * r).painted(rgb(DARK)) if joint.kind in BALLS else None
+    kind = joint_kinds.kind(joint.kind)
+    if kind.SOLID == "ball":
+        return meshes.sphere(2.6 * r).painted(rgb(DARK))
+    if kind.SOLID is None:
+        return None
+    box = kind.SOLID == "box"
+    solid = meshes.box((4.2 * r, 4.2 * r, 6.0 * r)) if box else meshes.cylinder(2.3 * r, 6.0 * r)
+    return solid.placed(kind.frame(joint), ORIGIN).painted(rgb(DARK))
 
 
 def reaches(loops: Sequence[Loop], body: str) -> list[Point]:
@@ -63,19 +60,19 @@ def cut_solids(loops: Sequence[Loop], body: str, r: float) -> list[Mesh]:
     """Return the joints that were cut and are drawn on a body: on the first end's, but on the second's that slide."""
     solids = []
     for loop in loops:
-        on, place = _ends(loop)[1 if loop.kind in GUIDED or loop.kind in FLOATING else 0]
-        solid = joint_solid(loop, r)
+        kind, ends = loop_kinds.kind(loop.kind), _ends(loop)
+        on, place = ends[1 if kind.bar or (kind.joint and joint_kinds.kind(loop.kind).FLOATS) else 0]
+        solid = joint_solid(loop, r) if kind.joint else None
         if on == body and solid is not None:
             solids.append(solid.placed(*_pose(place)))
-        if loop.kind in ("rod", "point_on_line", "point_on_plane"):
-            ball = meshes.sphere(2.6 * r).painted(rgb(DARK))
-            held = _ends(loop) if loop.kind == "rod" else _ends(loop)[1:]
-            solids += [ball.placed(np.eye(3), place.translation) for name, place in held if name == body]
+        ball = meshes.sphere(2.6 * r).painted(rgb(DARK))
+        held = [ends[k] for k in kind.balls]
+        solids += [ball.placed(np.eye(3), place.translation) for name, place in held if name == body]
     return solids
 
 
 def cut_rods(loops: Sequence[Loop], index: Mapping[str, int], r: float) -> list[Rod]:
-    """Return the rods of loops: those of a given length, and guides."""
+    """Return the bars of loops: those of a given length, and those along which the ends may move apart."""
     return [
         Rod(
             index[loop.body_a],
@@ -86,7 +83,7 @@ def cut_rods(loops: Sequence[Loop], index: Mapping[str, int], r: float) -> list[
             rgb(GREY),
         )
         for loop in loops
-        if loop.kind == "rod" or loop.kind in GUIDED
+        if loop_kinds.kind(loop.kind).bar
     ]
 
 

@@ -170,8 +170,7 @@ def _joint(axes: Axes, mechanism: Mechanism, i: int, line: list[tuple[float, flo
     axes.plot(x, y, marker="o" if count else "s", markersize=10 if count else 6, color="white", mec=GREY, zorder=5)
     if count:
         axes.text(x, y - 0.003, str(count), ha="center", va="center", fontsize=7.5, zorder=6)
-    letters = {"revolute": "R", "prismatic": "P", "spherical": "S", "universal": "U"}.get(joint.kind, joint.kind)
-    axes.text(x + 0.12, y, letters, fontsize=7.5, color=GREY, va="center")
+    axes.text(x + 0.12, y, joint_kinds.kind(joint.kind).SYMBOL, fontsize=7.5, color=GREY, va="center")
 
 
 def _loops(axes: Axes, mechanism: Mechanism, boxes: list[_Box]) -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import joints as joint_kinds
 from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import GROUND, Body, Joint, Shape
 from . import links, meshes
-from .links import FLOATING, GREY, ORIGIN, SLIDING, Rod, rgb
+from .links import GREY, ORIGIN, Rod, rgb
 from .meshes import Mesh
 from .plots import COLORS
 
@@ -59,7 +60,7 @@ def scene(run: Trajectory) -> Scene:
         if _is_whole(body.shapes):
             solids.append(meshes.joined(shapes))
         else:
-            boxed = not points[i] or joint.kind in FLOATING
+            boxed = not points[i] or joint_kinds.kind(joint.kind).FLOATS
             cuts = links.cut_solids(loops, body.name, radius)
             solids.append(meshes.joined([*shapes, _skeleton(body, joint, boxed, radius, color), *cuts]))
             ends = [end for end in points[i] if not (boxed and _inside(body, run["poses"][0], i, *end))]
@@ -121,7 +122,7 @@ def _size(run: Trajectory, bodies, joints, points) -> float:
     """Return the extent of the mechanism where the run begins [m]."""
     poses = run["poses"][0]
     places = [poses[k] @ [*point, 1.0] for ends in points for k, point in ends] + [pose[:, 3] for pose in poses]
-    if not any(joint.kind in FLOATING for joint in joints):
+    if not any(joint_kinds.kind(joint.kind).FLOATS for joint in joints):
         places.append(np.array([0.0, 0.0, 0.0, 1.0]))
     extent = float(np.linalg.norm(np.ptp(np.array(places)[:, :3], axis=0))) if places else 0.0
     shapes = [shape for body in bodies for shape in _drawable(body.shapes)]
@@ -179,6 +180,6 @@ def _footing(run: Trajectory, joints, loops, size: float, radius: float) -> list
         Rod(-1, ORIGIN, k, ORIGIN, radius, rgb(GREY))
         for k, joint in enumerate(joints)
         if joint.parent == GROUND
-        and joint.kind not in FLOATING
-        and (joint.kind in SLIDING or np.linalg.norm(origins[k]) > 1e-3 * size)
+        and not joint_kinds.kind(joint.kind).FLOATS
+        and (joint_kinds.kind(joint.kind).ADVANCES or np.linalg.norm(origins[k]) > 1e-3 * size)
     ]

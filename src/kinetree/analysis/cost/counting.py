@@ -17,7 +17,7 @@ from ...compiled import CompiledMechanism
 from ...compiler.lower.build import Request, build
 from ...compiler.rolled.weightless import refuse_singular
 from ...errors import InputError
-from ...joints import kind
+from ...joints import JointKind, kind
 from ...model import GROUND, Body, Joint, Mechanism, Placement, assemble
 from ...model.parts import Frame
 from ...model.splitting import split_joints
@@ -83,8 +83,8 @@ def generic_robot(n: int, kinds: Sequence[str] = ("revolute",), *, branches: int
                 f"link{k + 1}",
                 Placement() if k == 0 else _placement(rng, what),
                 axis=(0.0, 0.0, 1.0),
-                axis2=(1.0, 0.0, 0.0) if what == "universal" else None,
-                pitch=0.1 if what == "helical" else 0.0,
+                axis2=(1.0, 0.0, 0.0) if "axis2" in kind(what).DATA else None,
+                pitch=0.1 if "pitch" in kind(what).DATA else 0.0,
             )
         )
     gravity = _vector(rng.uniform(2.0, 6.0, 3))
@@ -97,7 +97,9 @@ def in_revolutes(mechanism: Mechanism) -> Mechanism:
     This is how a program without joints of several degrees of freedom has to see it; a spherical joint becomes three
     axes by Euler angles, which is the same motion.
     """
-    joints = tuple(replace(j, kind="euler") if j.kind == "spherical" else j for j in mechanism.joints)
+    joints = tuple(
+        replace(j, kind=kind(j.kind).ANGLES) if kind(j.kind).QUATERNION == 0 else j for j in mechanism.joints
+    )
     return split_joints(replace(mechanism, name=f"{mechanism.name}_split", joints=joints))[0]
 
 
@@ -114,13 +116,17 @@ def _body(name: str, rng: np.random.Generator) -> Body:
 def _placement(rng: np.random.Generator, what: str) -> Placement:
     """Return Rx(alpha) Tx(a) Tz(b) of modified DH for one axis, or any rotation and place for several axes."""
     alpha, a, b = rng.uniform(0.3, 1.2), *rng.uniform(0.2, 0.6, 2)
-    if what in ("revolute", "prismatic", "helical", "cylindrical"):
+    if _one_axis(kind(what)):
         R = _rotation(alpha, 0.0, 0.0)
         place = R @ (a, 0.0, b)
     else:
         R, place = _rotation(*rng.uniform(0.3, 1.2, 3)), rng.uniform(0.2, 0.6, 3)
     x, y, z = map(_vector, R)
     return Placement(_vector(place), (x, y, z))
+
+
+def _one_axis(kind: JointKind) -> bool:
+    return "axis" in kind.DATA and "axis2" not in kind.DATA and not kind.FLOATS
 
 
 def _vector(numbers: np.ndarray) -> tuple[float, float, float]:

@@ -149,20 +149,19 @@ def _free_motions(loops: LoopKinematics, q: Numbers, degrees: Mask) -> int:
 def _holdable(loops: LoopKinematics, name: str) -> str:
     """Return an axis, or its whole joint where it turns by a quaternion."""
     joint = next((j for j in loops.mechanism.joints if name.startswith(f"{j.name}.")), None)
-    return joint.name if joint is not None and kind(joint.kind).NQ != kind(joint.kind).NV else name
+    return joint.name if joint is not None and kind(joint.kind).QUATERNION is not None else name
 
 
 def _unwound(loops: LoopKinematics, q: Numbers, near: Numbers, at: Mask) -> Numbers:
     """Return the same position with angles within half a turn of another's, where whole turns make no difference."""
     geared = {name for c in loops.mechanism.couplings for name in (c.joint, *(term[0] for term in c.terms))}
-    out, k = q.copy(), 0
-    for joint in loops.mechanism.joints:
+    out = q.copy()
+    for joint, own in zip(loops.mechanism.joints, loops.mechanism.q_slices, strict=True):
         sort = kind(joint.kind)
-        if sort.NQ == sort.NV and joint.kind != "helical" and joint.name not in geared:
-            for n, unit in enumerate(sort.UNITS, k):
+        if sort.QUATERNION is None and sort.PERIODIC and joint.name not in geared:
+            for n, unit in enumerate(sort.UNITS, own.start):
                 if unit == "rad" and not at[n]:
                     out[n] -= 2 * math.pi * round((out[n] - near[n]) / (2 * math.pi))
-        k += sort.NQ
     return out
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ... import joints as joint_kinds
+from ... import loops as loop_kinds
 from ...compiler.lower.newton import RANK
 from ...errors import AssemblyError, InputError
 from ..joint_entries import some, spoken
@@ -76,7 +78,7 @@ def redundant(loops: LoopKinematics, found: Redundancy, *, moves: bool) -> list[
     out = []
     if found.idle:
         flat = planar(loops)
-        pins = flat and all(x.kind == "revolute" for x in loops.mechanism.loops)
+        pins = flat and all(_pin(x.kind) for x in loops.mechanism.loops)
         count = len(found.idle)
         text = f"{_by_loop(loops, found.idle)} {_verb(count, 'say')} nothing new, whatever the joints do."
         advice = (
@@ -229,3 +231,8 @@ def _count(n: int, what: str) -> str:
 
 def _verb(n: int, verb: str) -> str:
     return verb + ("s" if n == 1 else "")
+
+
+def _pin(kind: str) -> bool:
+    """Tell whether a loop is a cut revolute joint."""
+    return loop_kinds.kind(kind).joint and joint_kinds.kind(kind).AXIAL == joint_kinds.ROTATION

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import loops as loop_kinds
 from ...errors import AssemblyError
 from ...model.mechanism import resolved
 from ..joint_entries import spoken
@@ -101,7 +102,11 @@ def _loops_contradict(loops: LoopKinematics, q: Numbers, best: Numbers, degrees:
 def _open(loops: LoopKinematics, q: Numbers) -> str:
     """Return the loops that are open, with their gaps, and of rods how near their ends come."""
     values, out = loops.mechanism.values(), []
-    rods = {f"loop {x.name!r}": x for x in resolved(loops.mechanism.loops, values) if x.kind == "rod"}
+    rods = {
+        f"loop {x.name!r}": x
+        for x in resolved(loops.mechanism.loops, values)
+        if "length" in loop_kinds.kind(x.kind).data
+    }
     residual = loops.residual(q)
     for (name, at), gap in zip(loops.groups, loops.gaps(q), strict=True):
         if max(gap.distance, gap.angle) <= CLOSED:

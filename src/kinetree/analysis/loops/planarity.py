@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ... import joints as joint_kinds
 from ...model.mechanism import resolved
 from .kinematics import LoopKinematics, Numbers
 
@@ -17,14 +18,11 @@ def planar(loops: LoopKinematics) -> bool:
     normals: list[Numbers] = []
     shifts: list[Numbers] = []
     for joint, pose in zip(resolved(mechanism.joints, mechanism.values()), loops.call("poses", q), strict=True):
-        axis = pose[:3, :3] @ np.array(joint.axis, dtype=float)
-        axis /= np.linalg.norm(axis)
-        if joint.kind in ("revolute", "planar"):
-            normals.append(axis)
-        elif joint.kind == "prismatic":
-            shifts.append(axis)
-        elif joint.kind != "fixed":
+        steps = joint_kinds.kind(joint.kind).steps(joint)
+        if steps is None:
             return False
+        for what, axis in steps:
+            (normals if what == joint_kinds.ROTATION else shifts).append(pose[:3, :3] @ np.array(axis, dtype=float))
     if not normals:
         return False
     turns = all(np.linalg.norm(np.cross(n, normals[0])) < PARALLEL for n in normals)

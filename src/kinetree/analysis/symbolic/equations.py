@@ -12,6 +12,7 @@ from ...compiler.ir.program import Program
 from ...compiler.lower.build import Request, build
 from ...dynamics import ALGORITHMS
 from ...errors import InputError, ModelError
+from ...joints import kind
 from ...model.mechanism import Mechanism
 from .fourier import Sum, exact
 from .symbols import freed_numbers, import_sympy
@@ -145,11 +146,11 @@ def _refuse(mechanism: Mechanism, request: Request) -> None:
         raise InputError(f"{request.name} has several outputs; ask for the equations of one")
     where = f"mechanism {mechanism.name!r}"
     for joint in mechanism.joints:
-        if joint.kind in ("spherical", "free"):
+        if kind(joint.kind).QUATERNION is not None:
             raise ModelError(
                 f"joint {joint.name!r} has a quaternion, which no textbook prints",
                 where=where,
-                remedy=f"use a {'free_euler' if joint.kind == 'free' else 'euler'} joint",
+                remedy=f"use a {kind(joint.kind).ANGLES} joint",
             )
     if ALGORITHMS[request.name].inverts:
         raise InputError(

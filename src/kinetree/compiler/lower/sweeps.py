@@ -53,7 +53,7 @@ class Record:
         whole = snapped(matmul(turn, matmul(placement.rotation, self.frame.axes)))
         place = sub(add(placement.translation, times(placement.rotation, self.frame.origin)), parent.frame.origin)
         r = cleared(times(turn, place))
-        if self.joint.kind == "revolute" and all(is_number(x) for row in whole for x in row):
+        if self.kind.AXIAL == joint_kinds.ROTATION and all(is_number(x) for row in whole for x in row):
             factors, theta = standing(whole)
             return Propagation(r, factors), theta
         return Propagation(r, constant(whole)), (1.0, 0.0)
@@ -190,24 +190,22 @@ class Tree:
         self.rho = TwistRate(ZERO, ZERO, neg(self.gravity))  # [Saha2013] (26)
         self.records: list[Any] = []
         frames = plain_frames(mechanism, values) if mechanism.free_parameters else chosen_frames(mechanism)
-        at_q = at_v = 0
         for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
-            kind = joint_kinds.kind(joint.kind)
             parent = mechanism.parents[index]
             plain = resolved(joint, values)
             before = self.records[parent] if parent >= 0 else self.ground
             record: Any = Record(resolved(body, values), plain, frames[index], before)
+            own_q, own_v = mechanism.q_slices[index], mechanism.v_slices[index]
             for name in ("q", "q2"):
-                setattr(record, name, _slice(inputs, name, at_q, kind.NQ))
+                setattr(record, name, _slice(inputs, name, own_q))
             for name in ("qd", "qdd", "tau", "added"):
-                setattr(record, name, _slice(inputs, name, at_v, kind.NV))
-            record.labels = tuple(range(at_v, at_v + kind.NV))
+                setattr(record, name, _slice(inputs, name, own_v))
+            record.labels = tuple(range(own_v.start, own_v.stop))
             if "wrenches" in inputs:
                 w = inputs["wrenches"][6 * index : 6 * index + 6]
                 record.w_ext = record.from_body(Wrench(tuple(w[:3]), tuple(w[3:])))
             self.records.append(record)
-            at_q, at_v = at_q + kind.NQ, at_v + kind.NV
-        self.nv = at_v
+        self.nv = mechanism.nv
         self._values = values
 
     def lump(self) -> None:
@@ -313,11 +311,11 @@ class Chain:
     each, outward, inward = Tree.each, Tree.outward, Tree.inward
 
 
-def _slice(inputs: Mapping[str, Sequence[Any]], name: str, start: int, count: int) -> tuple:
+def _slice(inputs: Mapping[str, Sequence[Any]], name: str, own: slice) -> tuple:
     """Return a joint's share of an input; what is not an input is at rest."""
     if name not in inputs:
-        return (0.0,) * count
-    return tuple(inputs[name][start : start + count])
+        return (0.0,) * (own.stop - own.start)
+    return tuple(inputs[name][own])
 
 
 def cleared(r: Vector) -> Vector:

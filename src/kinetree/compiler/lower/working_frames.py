@@ -17,11 +17,9 @@ import numpy as np
 from ... import joints as joint_kinds
 from ...algebra.rotations import Planar, Rotation, constant
 from ...algebra.vectors import IDENTITY, ZERO, Matrix, Vector
+from ...joints import ROTATION, TRANSLATION
 from ...model.mechanism import Mechanism, resolved
 from .common_normals import FLAT, foot, main_children, norm, normal
-
-ALONG_AXIS = ("revolute", "prismatic")
-"""Kinds with one axis, along or about which the working frame may be moved."""
 
 NOISE = 16 * np.finfo(float).eps
 """Entries this small are the rounding of a zero in products of three rotations."""
@@ -45,11 +43,11 @@ def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
     """Return Denavit and Hartenberg's frames where joints have one axis, the canonical ones elsewhere."""
     values = mechanism.values()
     joints = [resolved(j, values) for j in mechanism.joints]
-    main = main_children(mechanism.parents, [j.kind in ALONG_AXIS for j in joints])
+    main = main_children(mechanism.parents, [joint_kinds.kind(j.kind).AXIAL is not None for j in joints])
     out: list[WorkingFrame] = []
     for i, joint in enumerate(joints):
         axes = np.array(joint_kinds.kind(joint.kind).frame(joint), dtype=float)
-        if joint.kind not in ALONG_AXIS:
+        if not _has_axis(joints, i):
             out.append(WorkingFrame(_tuples(axes)))
             continue
         z = axes[:, 2]
@@ -58,21 +56,25 @@ def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
         child = main[i]
         if child is not None:
             axes = _facing(axes, z, origin, joints[child])
-        elif joint.kind == "revolute":
+        elif _is(joint, ROTATION):
             axes = _turned(axes, z, np.array(resolved(mechanism.bodies[i].com, values), dtype=float))
         out.append(WorkingFrame(_tuples(axes), tuple(map(float, origin))))  # type: ignore[arg-type]
     return out
 
 
 def _has_axis(joints, i: int) -> bool:
-    return i >= 0 and joints[i].kind in ALONG_AXIS
+    return i >= 0 and joint_kinds.kind(joints[i].kind).AXIAL is not None
+
+
+def _is(joint, what: str) -> bool:
+    return joint_kinds.kind(joint.kind).AXIAL == what
 
 
 def _origin(joint, z, parent: WorkingFrame, parent_has_axis: bool):
     """Return the working origin in the body's frame: the foot of the normal from the parent's axis (or origin)."""
     R, p = np.array(joint.placement.rotation, dtype=float), np.array(joint.placement.translation, dtype=float)
     arm = p - np.array(parent.origin)  # from the parent's working origin to the joint, in the parent's frame
-    if joint.kind == "prismatic":
+    if _is(joint, TRANSLATION):
         return _cleared(-(R.T @ arm), 1 + np.abs(arm).max())  # any point will do: the parent's own
     axis, across = R @ z, np.array(parent.axes, dtype=float)[:, 2]
     s, usable = foot(across, axis, arm)
@@ -86,7 +88,7 @@ def _facing(axes, z, origin, child):
     R, p = np.array(child.placement.rotation, dtype=float), np.array(child.placement.translation, dtype=float)
     direction = R @ np.array(joint_kinds.kind(child.kind).frame(child), dtype=float)[:, 2]
     x, there, crossing = normal(z, direction, p - origin)
-    if not there or not (crossing or child.kind == "revolute"):
+    if not there or not (crossing or _is(child, ROTATION)):
         return axes
     return _turned(axes, z, x / norm(x))
 

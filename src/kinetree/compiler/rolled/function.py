@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import joints as joint_kinds
 from ...dynamics import Algorithm
 from ...model.mechanism import Mechanism
 from ..ir.operations import count
@@ -135,7 +136,7 @@ def _shift(b: Bodies, given: list[dict[str, Any]], shifts: np.ndarray) -> None:
     segments = b.segments
     of_body = np.repeat(np.arange(len(segments)), segments[:, COUNT])
     for c, what in enumerate(b.classes):
-        if what.lean and what.kind == "revolute":
+        if what.lean and joint_kinds.kind(what.kind).AXIAL == joint_kinds.ROTATION:
             members = b.members(c)
             theta = np.arctan2(given[c]["st"], given[c]["ct"])
             first = np.flatnonzero(b.starts)[of_body[members]]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ... import joints as joint_kinds
 from ..lower.common_normals import CROSSING, foot, main_children, normal
-from ..lower.working_frames import ALONG_AXIS
 
 LEAN = 16 * float(np.finfo(float).eps)
 """A placement differs from a lean one by no more than this part of its size: the rounding of three rotations."""
@@ -52,7 +52,7 @@ def lean_frames(s: Stands) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _followers(s: Stands) -> np.ndarray:
     """Return the bodies on joints of one axis that are the main child of a body on such a joint."""
-    single = [kind in ALONG_AXIS for kind in s.kinds]
+    single = [joint_kinds.kind(name).AXIAL is not None for name in s.kinds]
     main = main_children(s.parents.tolist(), single)
     followers = sorted(k for parent, k in enumerate(main) if k is not None and single[parent])
     return np.array(followers, dtype=np.int64)

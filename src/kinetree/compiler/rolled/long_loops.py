@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ... import joints as joint_kinds
 from ...algebra.poses import Pose
 from ...algebra.rotations import ONE, Rotation
 from ...algebra.spatial import Twist, TwistRate
@@ -94,10 +93,8 @@ class LongLoops:
         self._dynamics, self._response = (make(m, "implicit_dynamics", False) for m in (tree, floating))
         self._moments = make(floating, "gravity_torque", True)
         self._kinematics = tuple(make(tree, name, False) for name in ("poses", "twists", "twist_rates"))
-        self._at, q, v = {}, 0, 0
-        for joint in mechanism.joints:
-            self._at[joint.name] = q, v
-            q, v = q + joint_kinds.kind(joint.kind).NQ, v + joint_kinds.kind(joint.kind).NV
+        whole = zip(mechanism.joints, mechanism.q_slices, mechanism.v_slices, strict=True)
+        self._at = {joint.name: (q.start, v.start) for joint, q, v in whole}
 
     def closure_residual(self, q: Numbers, *more: Numbers) -> list[float]:
         """Return the residual."""

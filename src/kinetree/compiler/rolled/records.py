@@ -116,7 +116,7 @@ class StepRecord(Record):
             return Propagation(self._vector("r"), Rotation((Full(self._matrix("E")),))), (1.0, 0.0)
         r = self.number("r0"), 0.0, self.number("r2")
         factors: tuple = (Planar(0, self.number("ca"), self.number("sa")),)
-        if self.body_class.kind != "revolute":
+        if self.kind.AXIAL != joint_kinds.ROTATION:
             factors = (*factors, Planar(2, self.number("ct"), self.number("st")))
         return Propagation(r, Rotation(factors)), (1.0, 0.0)
 

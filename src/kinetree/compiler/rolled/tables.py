@@ -65,8 +65,8 @@ class Bodies:
         first = np.flatnonzero(self.starts)
         out = np.zeros((len(first), 8), dtype=np.int64)
         own = np.cumsum(self.starts)  # the row of each body's segment: the ground's is 0
-        kinds = [joint_kinds.kind(j.kind) for j in self.mechanism.joints]
-        at_q, at_v = (np.cumsum([0, *(getattr(k, n) for k in kinds)]) for n in ("NQ", "NV"))
+        m = self.mechanism
+        at_q, at_v = (np.array([at.start for at in slices]) for slices in (m.q_slices, m.v_slices))
         out[:, CLASS], out[:, BODY] = self.of_class[first], self.index[first]
         out[:, COUNT] = np.diff(np.append(first, len(self.index)))
         out[:, PARENT] = np.where(self.parents[first] < 0, 0, own[self.parents[first]])
@@ -99,7 +99,13 @@ def bodies_of(mechanism: Mechanism, *, frame: str | None = None, wrenches: bool 
         axes, origins, lean = lean_frames(Stands(kinds, parents, rotations, translations, axes))
     given = [mechanism.joints[k].armature for k in index]  # an expression may be zero now and not later
     keys = [
-        BodyClass(j.kind, bool(flat), any(x != 0 for x in a), wrenches, j.sequence if "euler" in j.kind else "")
+        BodyClass(
+            j.kind,
+            bool(flat),
+            any(x != 0 for x in a),
+            wrenches,
+            j.sequence if "sequence" in joint_kinds.kind(j.kind).DATA else "",
+        )
         for j, flat, a in zip(joints, lean.tolist(), given, strict=True)
     ]
     classes = tuple(sorted(set(keys), key=repr))
@@ -121,7 +127,7 @@ def _canonical_axes(kinds: list[str], joints: list[Any]) -> np.ndarray:
         groups.setdefault((kinds[k], joint.axis2 is None), []).append(k)
     for (kind, plain), members in groups.items():
         joint = SimpleNamespace(axis=columns(joints[k].axis for k in members), axis2=None)
-        if not plain and kind == "universal":
+        if not plain and "axis2" in joint_kinds.kind(kind).DATA:
             joint.axis2 = columns(joints[k].axis2 for k in members)
         m = joint_kinds.kind(kind).frame(joint)
         for a, b in MATRIX:

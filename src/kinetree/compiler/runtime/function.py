@@ -276,18 +276,17 @@ class Function:
 
     def _refuse_zero_quaternions(self, arguments: tuple) -> None:
         """Name a quaternion of length zero; other results that are not finite are those of singular states."""
-        at = 0
-        for joint in self.mechanism.joints:
-            size = kind(joint.kind).NQ
+        starts = zip(self.mechanism.joints, self.mechanism.q_slices, strict=True)
+        for joint, own in ((j, at) for j, at in starts if kind(j.kind).QUATERNION is not None):
             for a, given in zip(self.inputs, arguments, strict=True):
-                if a.name in ("q", "q2") and joint.kind in ("spherical", "free"):
-                    quaternion = np.asarray(given, dtype=float)[..., at + size - 4 : at + size]
-                    if not quaternion.any(axis=-1).all():
-                        raise InputError(
-                            f"{self.name}: {a.name} has a quaternion of length zero (joint {joint.name!r}); "
-                            "give one of unit length"
-                        )
-            at += size
+                if a.name not in ("q", "q2"):
+                    continue
+                quaternion = np.asarray(given, dtype=float)[..., own.stop - 4 : own.stop]
+                if not quaternion.any(axis=-1).all():
+                    raise InputError(
+                        f"{self.name}: {a.name} has a quaternion of length zero (joint {joint.name!r}); "
+                        "give one of unit length"
+                    )
 
 
 @lru_cache(maxsize=8)

@@ -188,11 +188,9 @@ def _scratch(now: Instant) -> tuple[Any, list[Any], list[Any]]:
 
 def driven(now: Instant, joints: Sequence[str] | None, who: str, *remedy: str) -> tuple[list[int], list[int]]:
     """Return the places in q and in qd of the named joints (all by default), which must be flat."""
-    places: dict[str, tuple[range, range]] = {}
-    at_q = at_v = 0
-    for i in now.tree.records:
-        places[i.joint.name] = range(at_q, at_q + i.kind.NQ), range(at_v, at_v + i.kind.NV)
-        at_q, at_v = at_q + i.kind.NQ, at_v + i.kind.NV
+    m = now.mechanism
+    whole = zip(m.joints, m.q_slices, m.v_slices, strict=True)
+    places = {joint.name: (range(q.start, q.stop), range(v.start, v.stop)) for joint, q, v in whole}
     names = list(places) if joints is None else list(joints)
     for k, name in enumerate(names):
         if name not in places:

@@ -10,24 +10,12 @@ import numpy as np
 from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...compiler.runtime.native import native_kernel
-from ...joints import kind
-from ...model.mechanism import Mechanism
+from ...model.axes import quaternion_places  # noqa: F401 - for the engines
 from ..kernels.adaptive_steps import adaptive_kernel
 from ..kernels.fixed_steps import explicit_kernel, map_kernel
 from ..kernels.implicit_steps import implicit_kernel
 from ..stabilization import ProgramCloser
 from ..tableaus import Pair, Tableau
-
-
-def quaternion_places(mechanism: Mechanism) -> list[int]:
-    """Return where in q the quaternions start."""
-    places, at = [], 0
-    for joint in mechanism.joints:
-        count = kind(joint.kind).NQ
-        if joint.kind in ("spherical", "free"):
-            places.append(at + count - 4)
-        at += count
-    return places
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...joints import kind
 from ...model.mechanism import Mechanism, resolved
 from ..arguments import spread
 from .joint_forces import JointDamper, JointFriction, JointSpring, require_flat
@@ -52,13 +51,11 @@ def joint_law(
     """
     if parameters is not None and parameters.ndim > 1:
         return _stacked(mechanism, forces, parameters)
-    values, places, at_q, at_v = mechanism.values(parameters), {}, 0, 0
-    for joint in mechanism.joints:
-        what = kind(joint.kind)
-        places[joint.name] = joint, at_q, slice(at_v, at_v + what.NV)
-        at_q, at_v = at_q + what.NQ, at_v + what.NV
-    k, rest, damping, friction = np.zeros((4, at_v))
-    slip, at, others = np.ones(at_v), np.zeros(at_v, dtype=int), []
+    values, nv = mechanism.values(parameters), mechanism.nv
+    whole = zip(mechanism.joints, mechanism.q_slices, mechanism.v_slices, strict=True)
+    places = {joint.name: (joint, q.start, v) for joint, q, v in whole}
+    k, rest, damping, friction = np.zeros((4, nv))
+    slip, at, others = np.ones(nv), np.zeros(nv, dtype=int), []
 
     def numbers(given: Any, count: int, what: str, joint: str) -> Numbers:
         return np.array(resolved(spread(given, count, f"the {what} of {joint!r}"), values), dtype=float)

@@ -10,19 +10,19 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from ....algebra.vectors import from_moments
+from ....joints import ROTATION, TRANSLATION, kind
 from ....model.mechanism import Mechanism, resolved
-from ....model.parts import Joint, Placement
+from ....model.parts import Placement
 from ..answers import Answers, NotRun, Solver, State
-from ._axes import TURN, steps
 
 mujoco: Any = import_module("mujoco")
 
 Numbers = np.ndarray
+TYPES = {ROTATION: "hinge", TRANSLATION: "slide"}
 
 
 def prepare(mechanism: Mechanism) -> Solver:
     """Return what answers for a state; the model is compiled once. Raises NotRun where MuJoCo refuses it."""
-    joints = resolved(mechanism.joints, mechanism.values())
     try:
         with _quiet():
             model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
@@ -32,7 +32,7 @@ def prepare(mechanism: Mechanism) -> Solver:
     bodies = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, _name(body.name)) for body in mechanism.bodies]
 
     def solve(s: State) -> Answers:
-        qpos, B, drift = _speeds(joints, s)
+        qpos, B, drift = _speeds(mechanism, s)
         data.qpos[:], data.qvel[:] = qpos, 0.0
         data.xfrc_applied[:] = data.qfrc_applied[:] = 0.0
         mujoco.mj_fwdPosition(model, data)
@@ -104,56 +104,56 @@ def mjcf(mechanism: Mechanism) -> str:
 
 def _joints(joint: Any, parent: int) -> list[str]:
     armature = joint.armature or ()
-    if joint.kind == "fixed":
-        return []
-    if joint.kind == "helical":
-        raise NotRun(f"MuJoCo has no helical joint (joint {joint.name!r})")
-    if joint.kind == "free":
+    steps = kind(joint.kind).steps(joint)
+    if steps is not None:
+        return [
+            f'<joint type="{TYPES[what]}" axis="{_text(axis)}" armature="{float(a)!r}"/>'
+            for (what, axis), a in zip(steps, armature or (0.0,) * len(steps), strict=True)
+        ]
+    made = _type(joint)
+    if made == "free":
         if parent >= 0:
             raise NotRun(f"MuJoCo has free joints on the ground alone (joint {joint.name!r})")
         if any(armature):
             raise NotRun(f"MuJoCo's armature of a free joint is along the ground's axes (joint {joint.name!r})")
         return ['<joint type="free"/>']
-    if joint.kind == "spherical":
+    if made == "ball":
         if len(set(armature)) > 1:
             raise NotRun(f"MuJoCo has one armature for all axes of a ball joint (joint {joint.name!r})")
         return [f'<joint type="ball" armature="{float(armature[0]) if armature else 0.0!r}"/>']
-    single = steps(joint)
-    return [
-        f'<joint type="{"hinge" if what == TURN else "slide"}" axis="{_text(axis)}" armature="{float(a)!r}"/>'
-        for (what, axis), a in zip(single, armature or (0.0,) * len(single), strict=True)
-    ]
+    raise NotRun(f"MuJoCo has no {joint.kind} joint (joint {joint.name!r})")
 
 
-def _speeds(joints: tuple[Joint, ...], s: State) -> tuple[Numbers, Numbers, Numbers]:
+def _type(joint: Any) -> str | None:
+    """Return MuJoCo's joint where it has one for the whole kind."""
+    return kind(joint.kind).PEERS.get("mujoco")
+
+
+def _speeds(mechanism: Mechanism, s: State) -> tuple[Numbers, Numbers, Numbers]:
     """Return qpos, and B and drift of MuJoCo's speeds and accelerations: qvel = B qd, qacc = B qdd + drift.
 
     They differ for free joints alone: qvel = (R v, omega) with v in the ground's axes, so that qacc has R (omega x v).
     MuJoCo's pose of a free body is that in the ground, whatever the joint's placement; quaternions are (w, x, y, z).
     """
-    n = len(s.qd)
+    n, values = len(s.qd), mechanism.values()
     qpos, B, drift = np.zeros(len(s.q)), np.eye(n), np.zeros(n)
-    at_q = at_v = 0
-    for joint in joints:
-        if joint.kind == "free":
-            q = s.q[at_q : at_q + 7]
-            R0, place = np.array(joint.placement.rotation, float), np.array(joint.placement.translation, float)
+    for joint, own_q, own_v in zip(mechanism.joints, mechanism.q_slices, mechanism.v_slices, strict=True):
+        made, at_v = _type(joint), own_v.start
+        if made == "free":
+            q, placement = s.q[own_q], resolved(joint.placement, values)
+            R0, place = np.array(placement.rotation, float), np.array(placement.translation, float)
             R = R0 @ _matrix(q[3:])
-            qpos[at_q : at_q + 7] = [*(place + R0 @ q[:3]), *_quaternion(R)]
+            qpos[own_q] = [*(place + R0 @ q[:3]), *_quaternion(R)]
             w, v = s.qd[at_v : at_v + 3], s.qd[at_v + 3 : at_v + 6]
-            B[at_v : at_v + 6, at_v : at_v + 6] = 0.0
+            B[own_v, own_v] = 0.0
             B[at_v : at_v + 3, at_v + 3 : at_v + 6] = R
             B[at_v + 3 : at_v + 6, at_v : at_v + 3] = np.eye(3)
             drift[at_v : at_v + 3] = R @ np.cross(w, v)
-            at_q, at_v = at_q + 7, at_v + 6
-        elif joint.kind == "spherical":
-            x, y, z, w = s.q[at_q : at_q + 4]
-            qpos[at_q : at_q + 4] = [w, x, y, z]
-            at_q, at_v = at_q + 4, at_v + 3
-        elif joint.kind != "fixed":
-            count = len(steps(joint))
-            qpos[at_q : at_q + count] = s.q[at_q : at_q + count]
-            at_q, at_v = at_q + count, at_v + count
+        elif made == "ball":
+            x, y, z, w = s.q[own_q]
+            qpos[own_q] = [w, x, y, z]
+        else:
+            qpos[own_q] = s.q[own_q]
     return qpos, B, drift
 
 

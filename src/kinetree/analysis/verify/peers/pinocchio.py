@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from ....algebra.vectors import from_moments
-from ....joints import kind
+from ....joints import ROTATION, TRANSLATION, kind
 from ....model.mechanism import Mechanism, resolved
 from ....model.parts import Body, Joint, Placement
 from ..answers import Answers, NotRun, Solver, State
-from ._axes import TURN, steps
 
 pin: Any = import_module("pinocchio")
 
@@ -56,14 +55,15 @@ def build(mechanism: Mechanism) -> tuple[Any, list, np.ndarray]:
         parent = mechanism.parents[i]
         above, place = carriers[parent] if parent >= 0 else (0, pin.SE3.Identity())
         place = place * se3(joint.placement)
-        if joint.kind == "fixed":
+        nv = kind(joint.kind).NV
+        if not nv:
             carriers.append((above, place))
         else:
             made = _joint(joint)
             number = model.addJoint(above, made, place, joint.name)
             carriers.append((number, pin.SE3.Identity()))
-            mine = np.arange(len(order), len(order) + kind(joint.kind).NV)
-            shuffled = mine[[3, 4, 5, 0, 1, 2]] if joint.kind == "free" else mine
+            mine = np.arange(len(order), len(order) + nv)
+            shuffled = mine[[3, 4, 5, 0, 1, 2]] if _flies(joint) else mine
             own = joint.armature or (0.0,) * len(mine)
             armature += [own[k - mine[0]] for k in shuffled]
             order += shuffled.tolist()
@@ -81,18 +81,22 @@ def _inertia(body: Body) -> Any:
         raise NotRun(f"Pinocchio refuses the inertia of body {body.name!r}: {error}") from None
 
 
+def _flies(joint: Joint) -> bool:
+    return kind(joint.kind).PEERS.get("pinocchio") == "JointModelFreeFlyer"
+
+
 def _joint(joint: Joint) -> Any:
-    if joint.kind == "free":
-        return pin.JointModelFreeFlyer()
-    if joint.kind == "spherical":
-        return pin.JointModelSpherical()
-    if joint.kind == "helical":
+    own, steps = kind(joint.kind), kind(joint.kind).steps(joint)
+    if steps is None:
+        name = own.PEERS.get("pinocchio")
+        if name is None:
+            raise NotRun(f"Pinocchio has no {joint.kind} joint (joint {joint.name!r})")
+        if "axis" not in own.DATA:
+            return getattr(pin, name)()
         axis = np.array(joint.axis, dtype=float)
-        return pin.JointModelHelicalUnaligned(axis / np.linalg.norm(axis), float(joint.pitch))  # type: ignore[arg-type]
-    single = [
-        pin.JointModelRevoluteUnaligned(axis) if what == TURN else pin.JointModelPrismaticUnaligned(axis)
-        for what, axis in steps(joint)
-    ]
+        return getattr(pin, name)(axis / np.linalg.norm(axis), *(float(getattr(joint, key)) for key in own.DATA[1:]))
+    made = {ROTATION: pin.JointModelRevoluteUnaligned, TRANSLATION: pin.JointModelPrismaticUnaligned}
+    single = [made[what](np.array(axis, dtype=float)) for what, axis in steps]
     if len(single) == 1:
         return single[0]
     whole = pin.JointModelComposite(len(single))

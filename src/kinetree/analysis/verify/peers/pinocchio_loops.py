@@ -14,13 +14,8 @@ from ..answers import NotRun
 from .pinocchio import build, pin, se3
 
 Points = tuple[tuple[float, float, float], ...]
-POINTS: dict[str, Points] = {
-    "spherical": ((0.0, 0.0, 0.0),),
-    "euler": ((0.0, 0.0, 0.0),),
-    "revolute": ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
-}
-"""The points of each kind of loop that stay together, along its axes [m]; with two of a revolute cut, one equation is
-redundant."""
+POINTS: dict[str, Points] = {name: kind.points for name, kind in loops.KINDS.items() if kind.points}
+"""The points of each kind of loop that stay together, along its axes [m]."""
 
 
 def closed_dynamics(mechanism: Mechanism, *, accuracy: float = 1e-14, mu: float = 1e-10) -> Callable[..., np.ndarray]:
