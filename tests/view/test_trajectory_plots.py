@@ -10,6 +10,7 @@ import pytest
 import kinetree as kt
 from kinetree.results import Trajectory
 from runs import batch, swinging
+from tolerance import assert_close
 
 
 def titles(figure) -> list[str]:
@@ -20,6 +21,14 @@ def titles(figure) -> list[str]:
 def labels(figure) -> list[str]:
     """Return the labels of the panels' values."""
     return [axes.get_ylabel() for axes in figure.axes]
+
+
+def swinging_chain(n: int) -> Trajectory:
+    """Return a run of a chain of n links in which every joint swings, with torques."""
+    chain = kt.chain(n)
+    t = np.linspace(0.0, 2.0, 41)
+    q = 0.3 * np.sin(1.7 * t[:, None] + 0.4 * np.arange(chain.nv))
+    return Trajectory(chain, t, q, 0.51 * np.cos(1.7 * t[:, None] + 0.4 * np.arange(chain.nv)), torque=2.0 * q)
 
 
 def test_a_row_for_each_joint_and_a_column_for_each_quantity():
@@ -44,11 +53,11 @@ def test_energies_share_a_panel_and_parts_have_their_own(tmp_path):
     """Draw two energies with a legend, a reaction by its entries, and write the file."""
     path = tmp_path / "run.png"
     figure = swinging().plot(["energy", "kinetic_energy", "reactions.link2", "reactions.link3.fz", "poses.tool"], path)
-    assert titles(figure)[:3] == ["energy, kinetic_energy", "reactions.link2", "reactions.link3.fz"]
-    assert labels(figure)[:3] == ["[J]", "[N m, N]", "[N]"]
-    legend = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
-    assert legend == ["nx", "ny", "nz", "fx", "fy", "fz"]
-    assert figure.axes[2].get_legend() is None
+    assert titles(figure)[:4] == ["energy, kinetic_energy", "reactions.link2", "", "reactions.link3.fz"]
+    assert labels(figure) == ["[J]", "[N m]", "[N]", "[N]", "[1]", "[m]"]
+    legends = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.axes[1:3]]
+    assert legends == [["nx", "ny", "nz"], ["fx", "fy", "fz"]]
+    assert figure.axes[3].get_legend() is None
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [file.name for file in tmp_path.iterdir()] == ["run.png"]
 
@@ -58,7 +67,43 @@ def test_runs_of_a_batch_lie_over_each_other():
     assert len(batch().plot("q").axes[0].get_lines()) >= 3
     runs = batch()
     many = Trajectory(runs.system, runs.t, *(np.resize(a, (100, *a.shape[1:])) for a in (runs.q, runs.qd)))
-    assert len([line for line in many.plot("qd").axes[0].get_lines() if len(line.get_xdata()) == 41]) == 40
+    figure = many.plot("qd", heading="arm")
+    assert len([line for line in figure.axes[0].get_lines() if len(line.get_xdata()) == 41]) == 40
+    assert figure.get_suptitle() == "arm   (40 of 100 runs are drawn, evenly spread)"
+    assert batch().plot("q").get_suptitle() == "stanford"
+
+
+def test_many_joints_stand_side_by_side(tmp_path):
+    """Draw 32 joints in a figure of a screen's proportions, and six joints of one quantity in two columns."""
+    run = swinging_chain(32)
+    width, height = run.plot(("q", "qd", "tau")).get_size_inches()
+    assert max(width, height) * 200 < 5000
+    assert 0.5 < width / height < 2.0
+    grid = swinging().plot("q").axes[0].get_subplotspec().get_gridspec()
+    assert (grid.nrows, grid.ncols) == (3, 2)
+
+
+def test_tracking_shows_reference_error_and_limits():
+    """Draw a driven arm with limits and find them, the reference, the error and the control in its panels."""
+    bodies = [kt.Body(n, 1.1, (0.3, 0.1, 0.0), (0.1, 0.2, 0.15, 0.0, 0.0, 0.0)) for n in ("one", "two")]
+    limits = kt.Limits((-0.6,), (0.9,), (2.5,), (40.0,)), kt.Limits((-300.0,), (300.0,), (), ())
+    joints = [
+        kt.Joint("a", "revolute", kt.GROUND, "one", limits=limits[0]),
+        kt.Joint("b", "revolute", "one", "two", kt.Placement((0.5, 0.0, 0.0)), limits=limits[1]),
+    ]
+    system = kt.System(kt.assemble("arm", bodies, joints, gravity=(0.0, -9.81, 0.0)))
+    control = kt.PD(30.0, 6.0, kt.Hold([0.7]), joints=["a"])
+    run = kt.simulate(system, [0.1, 0.2], duration=1.0, control=control, forces=[kt.JointDamper("a", 0.8)])
+    figure = run.plot()
+    assert labels(figure)[:4] == ["$q$  [rad]", "$q_d - q$  [rad]", r"$\dot q$  [rad/s]", r"$\tau$  [N m]"]
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["reference", "control", "limit"]
+    drawn = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    assert_close(np.unique(drawn["reference"].get_ydata()), [0.7], 1e-15, "reference")
+    heights = {float(line.get_ydata()[0]) for axes in figure.axes[:4] for line in axes.get_lines()}
+    assert {0.9, 2.5} <= heights
+    assert [t.get_text() for t in figure.axes[0].texts] == ["limit -0.6"]
+    assert [t.get_text() for t in figure.axes[4].texts] == [r"limit $\pm$300"]
+    assert [t.get_text() for t in figure.axes[5].texts] == ["not driven"]
 
 
 def test_the_rounding_of_zero_is_flat():

@@ -1,0 +1,205 @@
+"""Panels of a run: one entry of a column with its reference and limits, or several curves of one unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..model.parts import Joint
+from ..results.columns import Column
+from .plots import COLORS, DASHES, INK, _frame, _prefix
+
+if TYPE_CHECKING:
+    from ..results.trajectory import Trajectory
+
+Numbers = NDArray[np.floating]
+
+SYMBOLS = {
+    "q": "$q$",
+    "qd": r"$\dot q$",
+    "qdd": r"$\ddot q$",
+    "tau": r"$\tau$",
+    "control": r"$\tau_c$",
+    "tracking_error": "$q_d - q$",
+}
+"""Columns with an entry for each coordinate or degree of freedom: one panel per entry."""
+
+LIMITS = {"q": ("lower", "upper"), "qd": ("velocity",), "tau": ("effort",), "control": ("effort",)}
+"""The limits of a joint that belong to a column; those with one name hold in both directions."""
+
+BESIDE = {"q": "reference", "tau": "control"}
+"""A column that is drawn beside another one where it is known, and not the same."""
+
+STYLES = {
+    "reference": {"color": COLORS[1], "linestyle": "--", "linewidth": 1.1},
+    "control": {"color": COLORS[2], "linestyle": "-.", "linewidth": 1.1},
+    "limit": {"color": "#a03060", "linestyle": ":", "linewidth": 1.1},
+}
+
+MOST_RUNS = 40
+"""Runs of a batch that are drawn; of more, as many are drawn evenly spread."""
+
+REACH = 1.0
+"""Limits within this many times the range of the values are drawn as lines, those beyond as numbers."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a column: its place there, the joint that it belongs to, and which coordinate of that it is."""
+
+    column: Column
+    at: int
+    joint: Joint
+    axis: int
+
+    @property
+    def title(self) -> str:
+        """The joint, with the coordinate where there are several."""
+        return self.column.labels[self.at].removeprefix(f"{self.column.name}.")
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves of one unit: labels and values [..., nt]."""
+
+    unit: str
+    labels: list[str]
+    values: list[Numbers]
+
+
+def draw_entry(axes: Any, run: Trajectory, entry: Entry, title: str) -> None:
+    """Draw one entry of a column; what is the rounding of zero is drawn as flat as it is."""
+    axes.set_title(plain(title), loc="left")
+    name, unit = entry.column.name, entry.column.units[entry.at]
+    values = run[name][..., entry.at]
+    if np.isnan(values).all():
+        axes.text(0.5, 0.5, "not driven", transform=axes.transAxes, ha="center", va="center", color="#707070")
+    peak = float(np.nanmax(np.abs(values), initial=0.0))
+    noise = peak <= 1e-12 * float(np.nanmax(np.abs(run[name]), initial=0.0))
+    factor, prefix = (1.0, "") if noise or unit == "1" else _prefix(peak)
+    for one in some_runs(values):
+        axes.plot(run.t, factor * one, color=INK, alpha=alpha(values))
+    drawn = [0.0 * values if noise else factor * values, *_beside(axes, run, entry, factor)]
+    axes.set_ylabel(f"{SYMBOLS[name]}  [{prefix}{unit}]")
+    everything = np.concatenate([x.reshape(-1) for x in drawn])
+    within = _draw_limits(axes, entry, factor, everything)
+    _fit(axes, run.t, np.concatenate([everything, within]))
+
+
+def _beside(axes: Any, run: Trajectory, entry: Entry, factor: float) -> list[Numbers]:
+    """Draw the reference of a coordinate or the control in a torque, and return the numbers drawn."""
+    name = BESIDE.get(entry.column.name)
+    if name is None or getattr(run, name) is None:
+        return []
+    values = factor * run[name][..., entry.at]
+    same = name == "control" and np.array_equal(values, factor * run["tau"][..., entry.at], equal_nan=True)
+    if same or np.isnan(values).all():
+        return []
+    for k, one in enumerate(some_runs(values)):
+        axes.plot(run.t, one, label=name if k == 0 else None, alpha=alpha(values), **STYLES[name])
+    return [values]
+
+
+def _draw_limits(axes: Any, entry: Entry, factor: float, values: Numbers) -> Numbers:
+    """Draw the limits of an entry as lines where they are near, as a number where not; return those drawn as lines."""
+    finite = values[np.isfinite(values)]
+    bounds = _limits(entry)
+    if not finite.size or not bounds:
+        return np.zeros(0)
+    low, high = float(finite.min()), float(finite.max())
+    reach = REACH * max(high - low, 0.5 * max(abs(low), abs(high)))
+    near = [factor * b for b in bounds if low - reach <= factor * b <= high + reach]
+    far = [b for b in bounds if factor * b not in near]
+    if near and bounds[0] == -bounds[-1]:
+        far = []  # the one line names the other
+    for k, bound in enumerate(near):
+        axes.axhline(bound, label="limit" if k == 0 else None, **STYLES["limit"])
+    if far:
+        beyond = f"$\\pm${far[1]:.3g}" if len(far) == 2 and far[0] == -far[1] else ", ".join(f"{b:.3g}" for b in far)
+        style = {"color": STYLES["limit"]["color"], "fontsize": 7.5}
+        axes.text(0.99, 1.02, f"limit {beyond}", transform=axes.transAxes, ha="right", va="bottom", **style)
+    return np.array(near)
+
+
+def _limits(entry: Entry) -> list[float]:
+    """Return the finite limits of an entry, from low to high."""
+    names = LIMITS.get(entry.column.name, ())
+    found = [float(b[entry.axis]) for name in names if entry.axis < len(b := getattr(entry.joint.limits, name))]
+    found = [x for x in found if np.isfinite(x)]
+    return [-found[0], found[0]] if len(names) == 1 and found else found
+
+
+def split(run: Trajectory, group: tuple[str, ...]) -> list[Curves]:
+    """Return the curves of some columns, or of parts of one, for each unit among them."""
+    found: dict[str, Curves] = {}
+    for name in group:
+        for label, values, unit in _labelled(run, name):
+            curves = found.setdefault(unit, Curves(unit, [], []))
+            curves.labels.append(label)
+            curves.values.append(values)
+    return list(found.values())
+
+
+def draw_curves(axes: Any, run: Trajectory, curves: Curves, title: str) -> None:
+    """Draw curves of one unit in a panel, with a legend where there are several."""
+    for k, (label, values) in enumerate(zip(curves.labels, curves.values, strict=True)):
+        for i, one in enumerate(some_runs(values)):
+            style = {"color": COLORS[k % 8], "linestyle": DASHES[k % 4], "alpha": alpha(values)}
+            axes.plot(run.t, one, label=plain(label) if i == 0 else None, **style)
+    if len(curves.labels) > 1:
+        count = -(-len(curves.labels) // 6)
+        axes.legend(ncols=count, handlelength=2.2, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.set_title(plain(title), loc="left")
+    axes.set_ylabel(f"[{curves.unit}]")
+    _fit(axes, run.t, np.stack(curves.values))
+
+
+def _labelled(run: Trajectory, name: str) -> list[tuple[str, Numbers, str]]:
+    """Return label, values and unit of each entry of a column, or of a part of one."""
+    values = run[name]
+    lead = 1 if name.partition(".")[0] == "reference" else run.q.ndim - 1
+    depth = values.ndim - lead
+    flat = values.reshape(*values.shape[: values.ndim - depth], -1) if depth else values[..., None]
+    column = next(c for c in run.columns if c.name == name.partition(".")[0])
+    order = np.arange(len(column.labels)).reshape(column.shape)
+    part = name.partition(".")[2]
+    chosen = np.ravel(order[column.parts[part]] if part in column.parts else order)[: flat.shape[-1]]
+    if flat.shape[-1] > 40:
+        raise InputError(f"{name!r} has {flat.shape[-1]} entries, too many for a panel; name a part of it")
+    labels = [column.labels[k].removeprefix(f"{name}.") for k in chosen]
+    return list(zip(labels, np.moveaxis(flat, -1, 0), [column.units[k] for k in chosen], strict=True))
+
+
+def marks(figure: Any) -> list[Any]:
+    """Return what explains the reference, the control and the limits of a figure, of those that are in it."""
+    found = {}
+    for axes in figure.axes:
+        if axes.get_legend() is None:
+            found |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in STYLES}
+    return [found[name] for name in STYLES if name in found]
+
+
+def some_runs(values: Numbers) -> Numbers:
+    """Return the runs to draw, [n, nt]: all, or MOST_RUNS of them."""
+    flat = values.reshape(-1, values.shape[-1])
+    return flat if len(flat) <= MOST_RUNS else flat[np.linspace(0, len(flat) - 1, MOST_RUNS).astype(int)]
+
+
+def alpha(values: Numbers) -> float:
+    """Return how opaque the curves of one run, or of several, are."""
+    return 1.0 if values.ndim == 1 else 0.45
+
+
+def plain(text: str) -> str:
+    """Return a name as it is, with nothing of it read as mathematics."""
+    return text.replace("$", r"\$")
+
+
+def _fit(axes: Any, t: Numbers, values: Numbers) -> None:
+    finite = values[np.isfinite(values)]
+    if len(t) > 1 and finite.size:
+        _frame(axes, t, finite, ticks=4)
