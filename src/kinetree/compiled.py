@@ -99,7 +99,7 @@ class CompiledMechanism:
         """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` the count of it.
 
         `lowering` is how a page of sweeps becomes code: "unrolled", straight-line code made for the mechanism's
-        numbers; "rolled", loops over bodies, for long chains; "auto", whichever suits the number of bodies.
+        numbers; "rolled", loops over bodies, for long chains; "auto", whichever suits the bodies and the output.
         """
         request = Request(name, frame, axes, wrenches, _dtype_name(dtype), lowering)
         function = self._functions.get(request)

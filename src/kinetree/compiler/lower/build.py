@@ -17,6 +17,8 @@ from .sweeps import Tree
 
 UNROLLED = 64
 """Up to so many bodies code is unrolled, if nothing else is asked for: beyond, it takes long to compile."""
+LARGE = 3000
+"""Up to so many entries of the output code is unrolled: a matrix of 60 degrees of freedom took a minute to compile."""
 LOWERINGS = ("auto", "unrolled", "rolled")
 CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers", "closing_step", "closing_speed")
 """Functions of the loops."""
@@ -80,7 +82,8 @@ class Request:
             return "unrolled"
         if self.lowering == "auto":
             closed = self.name in (*CLOSING, *DRIVEN)
-            return "rolled" if is_long(mechanism, closed=closed) else "unrolled"
+            large = not closed and sum(a.size for a in signature(mechanism, self)[1]) > LARGE
+            return "rolled" if large or is_long(mechanism, closed=closed) else "unrolled"
         return self.lowering
 
 

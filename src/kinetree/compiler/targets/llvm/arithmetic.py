@@ -187,6 +187,7 @@ def arithmetic(program: Program, w: Writer) -> None:
     names: list[str] = []
     trig: dict[int, tuple[str, str]] = {}
     bare, _ = bare_angles(program)  # the kernel keeps these within LIMIT
+    slots = {k: slot for slot, k in enumerate(distinct_results(program))}
 
     def load(group: int, index: int) -> str:
         p = w.new(f"getelementptr {V}, ptr %in, i64 {offsets[group] + index}")
@@ -217,6 +218,5 @@ def arithmetic(program: Program, w: Writer) -> None:
         else:
             name = vector_math.by_library(w, op.name.lower(), [names[k] for k in x])
         names.append(name)
-    for slot, k in enumerate(distinct_results(program)):
-        p = w.new(f"getelementptr {V}, ptr %out, i64 {slot}")
-        w.do(f"store {V} {names[k]}, ptr {p}, align 64")
+        if (slot := slots.get(len(names) - 1)) is not None:  # at once: values that wait would be spilled to the stack
+            w.do(f"store {V} {name}, ptr {w.new(f'getelementptr {V}, ptr %out, i64 {slot}')}, align 64")

@@ -11,6 +11,7 @@ import math
 
 from . import vector_math
 from .flags import clear_flags
+from .memory import release, reserve
 from .writer import Text
 
 
@@ -24,19 +25,16 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     arrays = [*program.inputs, *program.outputs]
     n_in = sum(a.size for a in program.inputs)
     n_out = max(slots, default=0) + 1
-    V, L, size = lanes.vector, lanes.count, lanes.bits // 8
+    L, size = lanes.count, lanes.bits // 8
     t = Text()
     t.put(
         f"@slots = internal constant [{len(slots)} x i64] [{', '.join(f'i64 {j}' for j in slots)}]",
         "define void @kernel(ptr %args, ptr %dims, ptr %steps, ptr %bad) #0 {",
         "entry:",
-        f"  %in = alloca {V}, i64 {max(n_in, 1)}, align 64",
-        f"  %out = alloca {V}, i64 {max(n_out, 1)}, align 64",
-        f"  %top = alloca {lanes.integers}, align 64",
-        f"  %top_out = alloca {lanes.integers}, align 64",
-        "  %seen = load i64, ptr %bad",
-        "  %n = load i64, ptr %dims",
     )
+    block = L * size
+    heap = reserve(t, {"in": max(n_in, 1) * block, "out": max(n_out, 1) * block, "top": block, "top_out": block})
+    t.put("  %seen = load i64, ptr %bad", "  %n = load i64, ptr %dims")
     for k in range(len(arrays)):
         t.put(
             f"  %pp{k} = getelementptr ptr, ptr %args, i64 {k}",
@@ -63,7 +61,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
         f"  %fast = select i1 {dense}, i64 %whole, i64 0",
         "  br label %head",
         "head:",
-        "  %i = phi i64 [ 0, %entry ], [ %next, %after ]",
+        f"  %i = phi i64 [ 0, %{'ready' if heap else 'entry'} ], [ %next, %after ]",
         "  %more = icmp slt i64 %i, %n",
         "  br i1 %more, label %choose, label %done",
         "choose:",
@@ -105,6 +103,8 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     # Input that is not finite is the caller's affair: NumPy shall not warn of the operations it went through.
     changed = t.new(f"icmp ne i64 {t.new('load i64, ptr %bad')}, %seen")
     t.if_(changed, lambda: clear_flags(t))
+    if heap:
+        release(t)
     t.put("  ret void", "}")
     w.used |= t.used
     return t.text() + "\n" + mend(lanes, w, angles)

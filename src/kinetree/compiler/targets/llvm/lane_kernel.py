@@ -11,11 +11,8 @@ from . import vector_math
 from .arithmetic import LANES, Writer, attributes
 from .called import called
 from .lane_statements import Statements
+from .memory import release, reserve
 from .writer import Text
-
-STACK = 32 * 1024
-"""Bytes of local memory that a kernel takes from the stack; threads may have few hundred KiB. Larger memory is
-allocated once per call."""
 
 
 def emit_lanes(kernel: Kernel, dtype: str) -> str:
@@ -38,7 +35,7 @@ class _Frame:
     def write(self) -> None:
         t, lanes = self.t, self.statements.lanes
         t.put("define void @kernel(ptr %args, ptr %dims, ptr %steps, ptr %bad) #0 {", "entry:")
-        workspace = self._memory()
+        workspace = reserve(t, {f"m_{m.name}": self.statements.width(m.kind) * m.size for m in self.kernel.memory})
         t.put("  %n = load i64, ptr %dims", "  %last = sub i64 %n, 1")
         if "t" in self.kernel.dimensions:
             at = 1 + self.kernel.dimensions.index("t")
@@ -55,38 +52,8 @@ class _Frame:
         self.statements.write(self.kernel.body)
         t.put("  br label %after", "after:", f"  %next = add i64 %i, {lanes.count}", "  br label %head", "done:")
         if workspace:
-            t.put("  call void @kt_free(ptr %workspace)")
+            release(t)
         t.put("  ret void", "}")
-
-    def _memory(self) -> bool:
-        """Write where the kernel's memory is; return whether it is allocated."""
-        t, sizes = self.t, {}
-        for m in self.kernel.memory:
-            width = self.statements.width(m.kind) * m.size
-            sizes[m.name] = -(-width // 64) * 64
-        total = sum(sizes.values())
-        if total <= STACK:
-            for name, size in sizes.items():
-                t.put(f"  %m_{name} = alloca i8, i64 {size}, align 64")
-            return False
-        t.used |= {"declare ptr @kt_malloc(i64)", "declare void @kt_free(ptr)"}
-        t.put(
-            f"  %workspace = call ptr @kt_malloc(i64 {total + 64})",
-            "  %none = icmp eq ptr %workspace, null",
-            "  br i1 %none, label %lacking, label %ready",
-            "lacking:",  # the stack may still have room
-            f"  %stack = alloca i8, i64 {total + 64}, align 64",
-            "  br label %ready",
-            "ready:",
-            "  %given = phi ptr [ %workspace, %entry ], [ %stack, %lacking ]",
-        )
-        place = t.new(f"add i64 {t.new('ptrtoint ptr %given to i64')}, 63")
-        base = t.new(f"inttoptr i64 {t.new(f'and i64 {place}, -64')} to ptr")
-        at = 0
-        for name, size in sizes.items():
-            t.put(f"  %m_{name} = getelementptr i8, ptr {base}, i64 {at}")
-            at += size
-        return True
 
     def _arguments(self) -> None:
         """Write the loads of pointers and strides: from sample to sample first, then those of the core dimensions."""
