@@ -46,7 +46,7 @@ def simulate(
     dt: float | None = None,
     rtol: float = 1e-8,
     atol: float = 1e-10,
-    max_steps: int = 1_000_000,
+    max_steps: int | None = None,
     threads: int = 1,
     progress: bool | None = None,
     checkpoint: str | Path | None = None,
@@ -56,7 +56,8 @@ def simulate(
 
     The output `times` are 1001 over the `duration` [s] where they are not given. `forces` are those that the mechanism
     describes (damping and friction of its joints, springs and dampers) unless others are given; [] means none. Methods
-    with fixed steps take `dt` [s], the others keep the error of a step below atol + rtol |y|. A `checkpoint` file
+    with fixed steps take `dt` [s], the others keep the error of a step below atol + rtol |y|; neither takes more than
+    `max_steps` (10^12, and 10^6 attempts of methods that choose their steps). A `checkpoint` file
     lets a run that was killed go on to the same bits. Ctrl-C ends a run with what was computed. `events` are looked for
     between the output times (see docs/events-and-monitors.md); `event_hits(run)` lists those that were found. `loops`
     of closed mechanisms are closed after each step (Projection), decay (Baumgarte), or make all but independent degrees

@@ -9,7 +9,8 @@ from scipy.special import ellipj, ellipk, ellipkinc
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.model import parse
-from kinetree.simulation.engines.runs import PIECE, Settings, check_times, run
+from kinetree.simulation.engines.pieces import PIECE
+from kinetree.simulation.engines.runs import Settings, check_times, run
 from kinetree.simulation.engines.steppers import Stepper
 from kinetree.simulation.integrators import METHODS, choose, stepper
 from kinetree.simulation.rates import rates
@@ -174,7 +175,7 @@ def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch)
     file = tmp_path / "run.npz"
     first = run(made, q0, qd0, times, numbers, progress=stop, checkpoint=file, key="a")
     assert first.interrupted
-    assert first.status == "stopped: interrupted at t = 1 s"
+    assert 1.0 <= float(first.status.removeprefix("stopped: interrupted at t = ").removesuffix(" s")) < 1.5
     assert np.isnan(first.q[-1]).all()
     again = run(made, q0, qd0, times, numbers, checkpoint=file, key="a")
     assert np.array_equal(again.q, expected.q)

@@ -45,7 +45,7 @@ class Marching:
         def again(q, qd, t, more) -> Run:
             return made.run(q, qd, t, p.settings, more)
 
-        done = made.run(*p.start, p.times, p.settings, p.parameters, progress=progress)
+        done = made.run(*p.start, p.times, p.settings, p.parameters, progress=progress).with_end()
 
         def complete(ended: Run) -> tuple[Run, Fields]:
             return ended, made.acting(ended.t, ended.q, ended.qd, p.parameters)

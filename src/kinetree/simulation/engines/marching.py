@@ -107,6 +107,8 @@ class March:
                 q, qd = self._step(times[j] + m * span / count, span / count, q, qd, more)
                 if self._closer is not None:
                     q, qd = self._closer.close(q, qd, more)
+                result.end = float(times[j] + (m + 1) * span / count), q, qd
+            result.end = None
             result.q[..., j + 1, :], result.qd[..., j + 1, :] = q, qd
             result.steps += count
             result.reached = j + 2

@@ -35,6 +35,7 @@ class Native:
             made, *p.start, p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
             checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=watch.stops if watch else None,
         )  # fmt: skip
+        done = done.with_end()
         return Motion(done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)))
 
 

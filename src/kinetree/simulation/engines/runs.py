@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...compiler.runtime.threads import in_parts
 from ...errors import InputError
 from .checkpoints import load_checkpoint, save_checkpoint
+from .pieces import Carried, Pace, adaptive_piece, fixed_piece
 from .steppers import Stepper
-
-PIECE = 64
-"""Intervals between two output times that one native call covers; fixed, so that pieces never change the bits."""
 
 LOST = "the state left the finite numbers"
 OPEN = "the loops did not close, or the state left the finite numbers; try a smaller dt"
-REASONS = {1: "the step became shorter than rounding", 2: "the steps were used up; try a larger max_steps"}
+REASONS = {
+    1: "the step became shorter than rounding",
+    2: 'the steps were used up; try a larger max_steps (--max-steps), or method="bdf" where it is stiff',
+}
 
 
 @dataclass
 class Run:
     """States at the output times, [..., nt, nq] and [..., nt, nv]; `reached` counts the times that are done.
 
-    `saved` is when the last checkpoint was written, on the clock of `time.monotonic`.
+    `saved` is when the last checkpoint was written, on the clock of `time.monotonic`. Between two output times, `end`
+    is the time and the state where the last call stopped, after `skip` of the interval's fixed steps.
     """
 
     t: np.ndarray
@@ -40,11 +41,27 @@ class Run:
     interrupted: bool = False
     failures: dict[int, str] = field(default_factory=dict)
     saved: float = -math.inf
+    skip: int = 0
+    end: tuple[float, np.ndarray, np.ndarray] | None = None
+
+    def with_end(self) -> Run:
+        """Return a single run that was interrupted with the state where it stopped as its last sample."""
+        if not (self.interrupted and self.end is not None and self.q.ndim == 2):
+            return self
+        t, q, qd = self.end
+        rows = slice(self.reached)
+        q, qd = (np.vstack([x[rows], y]) for x, y in ((self.q, q), (self.qd, qd)))
+        return replace(self, t=np.append(self.t[rows], t), q=q, qd=qd, reached=self.reached + 1, end=None)
 
     @property
     def all_failed(self) -> bool:
         """Whether no run of the batch goes on."""
         return len(self.failures) == self.evaluations.size
+
+    @property
+    def now(self) -> float:
+        """The time that was reached [s]."""
+        return float(self.t[self.reached - 1]) if self.end is None else self.end[0]
 
     @property
     def status(self) -> str:
@@ -95,16 +112,18 @@ def run(
 
     With a `checkpoint` file, what is done is kept there now and then, and an earlier call's part of the same run
     (`key`) is taken up again, to the same bits. Ctrl-C ends the run with what was computed, and so does `until`, which
-    is asked after each piece.
+    is called after each piece.
     """
     result = blank_run((q0, qd0), times, first=settings.first)
     if checkpoint is not None:
         load_checkpoint(checkpoint, key, result)
+    piece, pace = adaptive_piece if stepper.adaptive else fixed_piece, Pace()
+    usual = LOST if stepper.adaptive or not stepper.closing else OPEN
     try:
         while result.reached < len(times) and not result.all_failed:
-            _piece(stepper, result, settings, parameters, threads)
+            _note_failures(result, piece(stepper, result, settings, parameters, threads, pace), usual)
             if progress is not None:
-                progress((times[result.reached - 1] - times[0]) / (times[-1] - times[0]))
+                progress((result.now - times[0]) / (times[-1] - times[0]))
             if checkpoint is not None:
                 save_checkpoint(checkpoint, key, result)
             if until is not None and until(result):
@@ -114,60 +133,9 @@ def run(
     return result
 
 
-def _piece(stepper: Stepper, result: Run, settings: Settings, parameters, threads: int) -> None:
-    start, stop = result.reached - 1, min(result.reached - 1 + PIECE, len(result.t) - 1)
-    times = result.t[start : stop + 1]
-    more = () if parameters is None else (parameters,)
-    q0, qd0 = result.q[..., start, :], result.qd[..., start, :]
-    # What each run has its own of, by place: the states, perhaps the parameters, and its step and steps left.
-    own = [True, True, *(p.ndim == q0.ndim and p.ndim > 1 for p in more), False]
-    if stepper.adaptive:
-        own += [False, False, True, True, False]
-        given = (settings.rtol, settings.atol, result.step, settings.most - result.steps, times[0])
-        q, qd, _, _, report = _threaded(stepper.gufunc, (q0, qd0, *more, times, *given), own, threads)
-        evaluations, accepted, rejected, status, time, step = np.moveaxis(report, -1, 0)
-        result.evaluations += evaluations
-        result.steps += accepted + rejected
-        result.step = step
-    else:
-        own += [False, False, False]
-        given = (settings.dt, 0, math.inf)
-        q, qd, *_ = _threaded(stepper.gufunc, (q0, qd0, *more, times, *given), own, threads)
-        counts = np.maximum(np.floor(np.diff(times) / settings.dt - 1e-9) + 1, 1).sum()
-        result.steps += counts
-        result.evaluations += counts * (len(stepper.method.b) if stepper.method else 1)
-        status = time = None
-    if stepper.adaptive and stepper.closer:  # between steps, states are interpolated
-        q[..., 1:, :], qd[..., 1:, :] = stepper.closer.close(
-            q[..., 1:, :], qd[..., 1:, :], None if parameters is None else parameters[..., None, :]
-        )
-    result.q[..., start + 1 : stop + 1, :], result.qd[..., start + 1 : stop + 1, :] = q[..., 1:, :], qd[..., 1:, :]
-    result.reached = stop + 1
-    _note_failures(result, start, stop, status, time, LOST if stepper.adaptive or not stepper.closing else OPEN)
-
-
-def _threaded(gufunc, arguments: tuple, own: list[bool], threads: int):
-    """Run a gufunc, in parts of the first leading axis where there are several threads; `own` arguments are cut."""
-    count = len(arguments[0]) if arguments[0].ndim > 1 else 0
-    parts = min(threads, count // 8)
-    if parts <= 1:
-        return _quietly(gufunc, arguments)
-
-    def part(rows: slice):
-        return _quietly(gufunc, tuple(a[rows] if cut else a for a, cut in zip(arguments, own, strict=True)))
-
-    results = in_parts(count, parts, part)
-    return tuple(np.concatenate(pieces) for pieces in zip(*results, strict=True))
-
-
-def _quietly(gufunc, arguments: tuple):
-    """Run a gufunc without NumPy's warnings: a run that leaves the finite numbers is named in the status."""
-    with np.errstate(all="ignore"):
-        return gufunc(*arguments)
-
-
-def _note_failures(result: Run, start: int, stop: int, status, time, usual: str) -> None:
+def _note_failures(result: Run, carried: Carried, usual: str) -> None:
     """Name the runs whose states are not finite in a piece, with the reason and the last time they were good."""
+    start, stop, status, time = carried.start, carried.stop, carried.status, carried.time
     flat = result.q[..., start : stop + 1, :].reshape(-1, stop - start + 1, result.q.shape[-1])
     speeds = result.qd[..., start : stop + 1, :].reshape(len(flat), stop - start + 1, -1)
     good: Any = np.isfinite(flat).all(axis=-1) & np.isfinite(speeds).all(axis=-1)

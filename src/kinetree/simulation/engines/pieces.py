@@ -1,0 +1,151 @@
+"""Native calls that carry a run on: short ones, so that Ctrl-C, progress and events are looked at between them.
+
+A call stops after a budget of steps, also between two output times, and the next one goes on to the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...compiler.runtime.threads import in_parts
+from .steppers import Stepper
+
+if TYPE_CHECKING:
+    from .runs import Run, Settings
+
+PIECE = 64
+"""Intervals between output times whose end steps of an adaptive method hit; fixed, since the bits depend on it."""
+
+LOOK = 0.04
+"""Seconds that a native call should take: short enough for Ctrl-C, long beside the call itself (20 microseconds)."""
+
+TOO_MANY = 2
+"""The status of an adaptive run whose attempts at steps were used up."""
+
+
+@dataclass
+class Pace:
+    """Steps that the next native call makes at most, by the time that the last one took."""
+
+    budget: float = 64.0
+
+    def learn(self, steps: float, seconds: float) -> None:
+        """Aim at calls of LOOK seconds, at most eight times the steps of the last one."""
+        fitting = LOOK / max(seconds / max(steps, 1.0), 1e-12)
+        self.budget = float(np.floor(np.clip(fitting, 1.0, 8.0 * max(self.budget, 1.0))))
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a native call did: samples `start` to `stop` are new, and of adaptive runs status and time [s] of each."""
+
+    start: int
+    stop: int
+    status: Any = None
+    time: Any = None
+
+
+def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
+    """Carry a run of fixed steps on."""
+    start = run.reached - 1
+    times = run.t[start : start + PIECE + 1]
+    state = (run.q[..., start, :], run.qd[..., start, :]) if run.end is None else run.end[1:]
+    shared = (times, settings.dt, float(run.skip), pace.budget)
+    q, qd, q_end, qd_end, report = _call(
+        stepper, state, parameters, shared, (), threads, pace, lambda r: r[..., 0].max()
+    )
+    steps, reached, skip, needed = report.reshape(-1, report.shape[-1])[0]
+    new, whole = int(reached), steps + run.skip - skip  # steps of an interval count when it is done
+    run.steps += whole
+    run.evaluations += whole * (len(stepper.method.b) if stepper.method else 1)
+    run.q[..., start + 1 : start + new, :], run.qd[..., start + 1 : start + new, :] = (
+        q[..., 1:new, :],
+        qd[..., 1:new, :],
+    )
+    run.reached, run.skip, run.end = start + new, int(skip), None
+    if run.skip:
+        begin, end = run.t[run.reached - 1], run.t[run.reached]
+        run.end = float(begin + skip * ((end - begin) / needed)), q_end, qd_end
+    return Carried(start, run.reached - 1)
+
+
+def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
+    """Carry a run of an adaptive method on over PIECE intervals, by as many calls as it takes.
+
+    `run.reached` counts the piece once it is done. Ctrl-C between two calls leaves what single runs reached in it.
+    """
+    start, stop = run.reached - 1, min(run.reached - 1 + PIECE, len(run.t) - 1)
+    times, state = run.t[start : stop + 1], (run.q[..., start, :], run.qd[..., start, :])
+    begin, status = np.full(run.step.shape, times[0]), np.zeros(run.step.shape)
+    under_way, first = np.full(run.step.shape, True), True
+    try:
+        while under_way.any():
+            left = settings.most - run.steps
+            given = (run.step, np.minimum(left, pace.budget), begin)
+            q, qd, *end, report = _call(
+                stepper, state, parameters, (times, settings.rtol, settings.atol), given, threads, pace,
+                lambda r: (r[..., 1] + r[..., 2]).max(),
+            )  # fmt: skip
+            evaluations, accepted, rejected, code, reached, step = np.moveaxis(report, -1, 0)
+            _take(stepper, run, (q, qd), slice(start, stop + 1), under_way, begin, parameters)
+            run.evaluations += np.where(under_way, evaluations - (0 if first else 1), 0)
+            run.steps += np.where(under_way, accepted + rejected, 0)
+            run.step, status = np.where(under_way, step, run.step), np.where(under_way, code, status)
+            begin = np.where(under_way, reached, begin)
+            q, qd = (np.where(under_way[..., None], new, old) for new, old in zip(end, state, strict=True))
+            state = q, qd
+            under_way = under_way & (code == TOO_MANY) & (reached < times[-1]) & (run.steps < settings.most)
+            first = False
+    except KeyboardInterrupt:
+        if begin.ndim == 0:
+            run.reached = start + int(np.searchsorted(times, float(begin), side="right"))
+            if float(begin) > run.t[run.reached - 1]:
+                run.end = float(begin), state[0], state[1]
+        raise
+    run.reached = stop + 1
+    return Carried(start, stop, status, begin)
+
+
+def _take(stepper: Stepper, run: Run, states, samples: slice, under_way, begin, parameters) -> None:
+    """Put the samples after `begin` of the runs under way in their places; between steps their loops are closed."""
+    times = run.t[samples]
+    new = under_way[..., None] & (times > begin[..., None])
+    if stepper.closer:  # between steps, states are interpolated
+        states = stepper.closer.close(states[0], states[1], None if parameters is None else parameters[..., None, :])
+    for kept, given in zip((run.q, run.qd), states, strict=True):
+        kept[..., samples, :] = np.where(new[..., None], given, kept[..., samples, :])
+
+
+def _call(stepper: Stepper, state, parameters, shared: tuple, own: tuple, threads: int, pace: Pace, made) -> tuple:
+    """Call the native function, in parts of the first leading axis where there are several threads.
+
+    `made` returns the steps that a report tells.
+    """
+    gufunc = stepper.gufunc
+    more = () if parameters is None else (parameters,)
+    arguments = (*state, *more, *shared, *own)
+    each = [True, True, *(p.ndim == state[0].ndim and p.ndim > 1 for p in more)]
+    cut = [*each, *[False] * len(shared), *[True] * len(own)]
+    count = len(state[0]) if state[0].ndim > 1 else 0
+    parts = min(threads, count // 8)
+
+    def part(rows: slice) -> tuple:
+        return _quietly(gufunc, tuple(a[rows] if mine else a for a, mine in zip(arguments, cut, strict=True)))
+
+    began = time.perf_counter()
+    if parts <= 1:
+        results = _quietly(gufunc, arguments)
+    else:
+        results = tuple(np.concatenate(pieces) for pieces in zip(*in_parts(count, parts, part), strict=True))
+    pace.learn(float(made(results[-1])), time.perf_counter() - began)
+    return results
+
+
+def _quietly(gufunc, arguments: tuple) -> tuple:
+    """Call a gufunc without NumPy's warnings: a run that leaves the finite numbers is named in the status."""
+    with np.errstate(all="ignore"):
+        return gufunc(*arguments)

@@ -1,0 +1,94 @@
+"""Ctrl-C: a run ends soon after it, inside of an output interval too, and what was computed is kept."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.errors import InputError
+from kinetree.simulation.engines import pieces
+
+CHILD = """
+import sys
+import numpy as np
+import kinetree as kt
+
+arm = kt.load("stanford")
+start = np.array([0.0, 1.5, 0.1, 0.2, 0.3, 0.4])
+print("ready", flush=True)
+run = kt.simulate(arm, {start}, times=np.linspace(0.0, {duration}, {count}), progress=False, {options})
+run.save(sys.argv[1])
+print(run.status, flush=True)
+"""
+
+CASES = {
+    "fixed steps within an interval": ("start", 1e4, 3, "dt=1e-6"),
+    "fixed steps over intervals": ("start", 2e4, 100_001, "dt=1e-5"),
+    "adaptive steps within an interval": ("start", 1e7, 3, "rtol=1e-10, max_steps=10**12"),
+    "held torques": (
+        "start", 1e5, 100_001, 'dt=1e-5, control=kt.Sampled(kt.PD(20.0, 2.0, kt.Hold([0.1] * 6)), rate=10.0)'
+    ),
+    "steps in Python": ("start", 1e5, 3, 'method="implicit_euler", dt=1e-5'),
+    "SUNDIALS": ("start", 1e6, 100_001, 'method="bdf", rtol=1e-10, max_steps=10**9'),
+    "SciPy": ("start", 1e5, 100_001, 'method="scipy", max_steps=10**9'),
+    "two threads": ("np.tile(start, (20, 1))", 1e5, 100_001, "dt=1e-4, threads=2"),
+}  # fmt: skip
+
+
+EVERYDAY = ("fixed steps within an interval", "adaptive steps within an interval")
+
+
+@pytest.mark.parametrize("case", [x if x in EVERYDAY else pytest.param(x, marks=pytest.mark.slow) for x in CASES])
+def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
+    """Interrupt a run of hours after a second, and find its states in a file within two seconds."""
+    start, duration, count, options = CASES[case]
+    code = CHILD.format(start=start, duration=duration, count=count, options=options)
+    file = tmp_path / "run.npz"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        time.sleep(4.0)  # the methods are compiled within this
+        sent = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        said, wrong = child.communicate(timeout=20)
+        took = time.monotonic() - sent
+    finally:
+        child.kill()
+    assert said.startswith("stopped: interrupted at t = "), wrong
+    assert took < 2.0, f"{took:.3f} s"
+    with np.load(file) as data:
+        assert data["t"][-1] > 0.0
+        assert np.isfinite(data["q"][..., :2, :]).all()
+
+
+def test_calls_of_any_length_give_the_same_bits(monkeypatch):
+    """Stop native calls after three steps, within intervals too, and find the states and counts of long calls."""
+    arm, times = kt.load("four_bar"), np.linspace(0.0, 0.3, 7)
+    q0 = np.array([arm.assemble()] * 2)
+    for options in ({"method": "rk4", "dt": 1e-3}, {"method": "dop853"}, {"method": "dopri5", "rtol": 1e-6}):
+        long = kt.simulate(arm, q0, times=times, progress=False, **options)
+        monkeypatch.setattr(pieces.Pace, "learn", lambda self, steps, seconds: setattr(self, "budget", 3.0))
+        short = kt.simulate(arm, q0, times=times, progress=False, **options)
+        monkeypatch.undo()
+        assert np.array_equal(short.q, long.q) and np.array_equal(short.qd, long.qd), options
+        assert short.evaluations == long.evaluations and short.status == "finished"
+
+
+def test_too_many_fixed_steps_are_refused_at_once():
+    """Ask for more steps than can be meant, or than max_steps allows, and read what to do."""
+    arm = kt.load("planar_2r")
+    with pytest.raises(
+        InputError, match="dt is 1e-25 s: the run takes 1e\\+25 steps, more than max_steps = 1000000000000"
+    ):
+        kt.simulate(arm, duration=1.0, dt=1e-25)
+    with pytest.raises(InputError, match="the run takes 1e\\+03 steps, more than max_steps = 999; give a larger dt"):
+        kt.simulate(arm, times=[0.0, 1.0], dt=1e-3, max_steps=999)
+    assert kt.simulate(arm, times=[0.0, 1.0], dt=1e-3, max_steps=1000).finished
