@@ -49,6 +49,20 @@ def test_interpreted_kernels_equal_native_ones(name, method):
         assert_close(a, b, loose * max(1.0, np.abs(b).max()), f"{label} of {method}")
 
 
+@pytest.mark.parametrize("method", ["gauss", *PAIRS])
+def test_a_lane_does_not_depend_on_others(method):
+    """Interpret runs that iterate and step at their own pace one by one and all at once, for the same bits."""
+    arm, q, qd = states("four_bar")
+    kernel, times = native(arm, method).kernel, np.array([0.0, 0.004, 0.02])
+    qd = qd * [[0.1], [1.0], [3.0]]
+    settings = (0.01, *FRESH) if method == "gauss" else (1e-6, 1e-8, 1e-3, 500.0, times[0])
+    together = interpret(kernel, q, qd, times, *settings)
+    for k in range(3):
+        alone = interpret(kernel, q[k : k + 1], qd[k : k + 1], times, *settings)
+        for a, b in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(a[0], b[k])
+
+
 @pytest.mark.parametrize("method", FIXED)
 @pytest.mark.parametrize("name", ["spatial_pendulum", "four_bar"])
 def test_fixed_steps_are_taken_up_again_to_the_same_bits(name, method):

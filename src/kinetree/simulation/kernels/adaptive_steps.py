@@ -59,7 +59,7 @@ class _Adaptive:
         k = runs.k
         self.runs, self.k, self.pair, self.dtype, self.regular = runs, k, pair, dtype, len(pair.b)
         self.v = {name: k.block(name) for name in (*REPORT, "old", "tried", "most")}
-        self.z, self.sums, self.theta = k.block("z", runs.n), k.block("sum", 2), k.block("theta", len(pair.p))
+        self.z, self.sums = k.block("z", runs.n), k.block("sum", 2)
         self.index, self.good = k.block("index", kind=Kind.INDEX), k.block("good", kind=Kind.MASK)
         self.due, self.tries = k.block("due", kind=Kind.MASK), k.block("tries", kind=Kind.COUNT)
 
@@ -190,17 +190,18 @@ class _Adaptive:
         runs, k, index = self.runs, self.k, self.index.value
         h = self.v["tried"].value
         theta = (runs.times[index] - self.v["old"].value) / h
-        for s, polynomial in enumerate(self.pair.p):
+        weights = []
+        for polynomial in self.pair.p:
             value: Any = polynomial[-1]
             for c in reversed(polynomial[:-1]):
                 value = value * theta + c
-            self.theta[s] = value * theta * h
+            weights.append(value * theta * h)
         for array, size, first in runs.outputs():
             with k.loop(size) as j:
                 place = j + first
                 value = runs.y[place]
-                for s in range(len(self.pair.p)):
-                    value = value + runs.stages[place + s * runs.n] * self.theta[s]
+                for s, weight in enumerate(weights):
+                    value = value + runs.stages[place + s * runs.n] * weight
                 array[index, j] = value
 
     def take(self, good: Value, j: Value) -> None:
