@@ -39,7 +39,9 @@ def whip(n: int = 80) -> kt.Trajectory:
     slide = kt.Joint("hand", "prismatic", kt.GROUND, "handle", axis=(1.0, 0.0, 0.0))
     tip = kt.Frame("tip", bodies[-1].name, kt.Placement((2.0 / n, 0.0, 0.0)))
     system = kt.System(
-        kt.assemble("whip", (handle, *bodies), (slide, *joints), frames=[tip], forces=springs, gravity=(0.0, 0.0, 0.0))
+        kt.build_mechanism(
+            "whip", (handle, *bodies), (slide, *joints), frames=[tip], forces=springs, gravity=(0.0, 0.0, 0.0)
+        )
     )
     q0 = np.zeros(n + 1)
     q0[1] = np.pi

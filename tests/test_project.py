@@ -104,7 +104,7 @@ def test_dev_help_lists_the_verbs():
     """Ask dev for help and read every verb with a line of its own."""
     done = run_dev("--help")
     assert done.returncode == 0
-    for verb in ("demo", "test", "lint", "format", "bench", "docs", "shell", "help"):
+    for verb in ("demo", "kinetree", "test", "lint", "format", "bench", "docs", "shell", "help"):
         assert f"./dev {verb}" in done.stdout
 
 
@@ -112,7 +112,7 @@ def test_dev_refuses_an_unknown_verb():
     """Mistype a verb and read which ones there are."""
     done = run_dev("tset")
     assert done.returncode == 2
-    assert "no verb 'tset'; did you mean 'test'? available: demo, test, lint, format, bench" in done.stderr
+    assert "no verb 'tset'; did you mean 'test'? available: demo, kinetree, test, lint, format, bench" in done.stderr
 
 
 def test_a_soak_takes_minutes():

@@ -7,7 +7,7 @@
 """
 
 from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError
-from .loading import chain, from_dh, load, n_four_bars, net, rope, rope_tree
+from .loading import chain, from_dh, load, n_four_bars, net, rope, rope_tree, save
 from .model import (
     GROUND,
     Body,
@@ -38,6 +38,11 @@ from .simulator import simulate
 from .system import System
 from .version import VERSION as __version__
 from .view.provided import provide_pictures as _provide_pictures
+
+TorqueFunction = Function
+"""A controller that is a function: the clearer name of `Function`, which `arm.function` has nothing to do with."""
+build_mechanism = assemble
+"""Parts in, a Mechanism out: the clearer name of `assemble`, which `arm.assemble` has nothing to do with."""
 
 _provide_pictures()
 
@@ -84,11 +89,13 @@ __all__ = [
     "SpringDamper",
     "System",
     "Table",
+    "TorqueFunction",
     "Trajectory",
     "Trapezoid",
     "UnknownNameError",
     "__version__",
     "assemble",
+    "build_mechanism",
     "chain",
     "energy_balance",
     "event_hits",
@@ -102,6 +109,7 @@ __all__ = [
     "read_trajectory",
     "rope",
     "rope_tree",
+    "save",
     "simulate",
     "with_gear",
     "with_payload",

@@ -1,4 +1,4 @@
-"""`load`, `from_dh`, `chain`, `rope`, `rope_tree`, `net`, `n_four_bars`: files, tables and sizes in, a System out."""
+"""Files, tables and sizes in, a System out: `load`, `from_dh`, `chain`, `rope`, ...; `save`, a mechanism as a file."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .errors import InputError, ModelError, unknown_name
 from .formats import KNOWN, read
 from .formats.dh import mechanism_from_dh
 from .formats.report import Report, report_tolerated
+from .formats.toml_writer import write_toml
 from .library.chains import chain_mechanism, rope_mechanism
 from .library.closed import n_four_bars_mechanism
 from .library.nets import net_mechanism, rope_tree_mechanism
@@ -77,6 +78,25 @@ def from_dh(
     report = Report(file=name)
     report_tolerated(mechanism, report)
     return _system(mechanism, report)
+
+
+def save(mechanism: Mechanism | System, path: str | Path) -> Path:
+    """Write a mechanism, or that of a System, as a native .toml file that `load` reads again, and return the path."""
+    found = getattr(mechanism, "mechanism", mechanism)
+    if not isinstance(found, Mechanism):
+        what = f"mechanism is {repr(mechanism)[:80]}"
+        raise InputError(f"{what}; expected a Mechanism or a System; runs have run.save(path)")
+    path = Path(path)
+    if path.suffix.lower() != ".toml":
+        raise InputError(f"{path}: mechanisms are written as .toml, not as {path.suffix or 'a name without ending'!r}")
+    text, written = write_toml(found), path.with_name(f".{path.stem[:100]}.{os.getpid()}.tmp")
+    try:
+        written.write_text(text, encoding="utf-8")
+        os.replace(written, path)  # whole or not at all
+    except OSError as error:
+        written.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+    return path
 
 
 def _built(make: Callable[P, Mechanism]) -> Callable[P, System]:

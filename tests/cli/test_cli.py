@@ -111,34 +111,38 @@ def test_help_lists_the_commands(capsys):
     """Read every command with its whole line of help."""
     assert run("--help") == 0
     out = re.sub(" +", " ", capsys.readouterr().out)
-    assert "list List the built-in mechanisms, with their sources.\n" in out
+    assert "list List the built-in mechanisms; show NAME has the details.\n" in out
     assert "show Show a mechanism and the report of its import.\n" in out
     assert "demo Compute, compare, simulate, time and draw arms.\n" in out
     assert "..." not in out.split("Commands:")[1], "no line of help is cut"
 
 
 def test_list_names_every_mechanism(capsys, monkeypatch):
-    """List the library in a pipe: every name, its source, nothing cut and no spaces at the ends."""
+    """List the library in a pipe: every name in one line, in groups, and no spaces at the ends."""
     monkeypatch.delenv("COLUMNS", raising=False)  # set where tests run in several processes
     assert run("list") == 0
     out = capsys.readouterr().out
     for name in library.names():
         assert re.search(rf"^{name} ", out, re.MULTILINE)
-    assert "[Saha1999] table 3, with com = -r." in out
+        assert sum(line.startswith(f"{name} ") for line in out.splitlines()) == 1
+    for group in ("Chains, trees on the ground", "Trees on a free base", "Closed mechanisms"):
+        assert f"\n{group}\n" in out
+    assert re.search(r"^stanford +6 +6  The Stanford arm of", out, re.MULTILINE)
+    assert out.endswith("kinetree show NAME: joints, bodies, description and source.\n")
     assert "\x1b" not in out
     assert not re.search(r" $", out, re.MULTILINE)
-    assert max(map(len, out.splitlines())) <= 160
+    assert max(map(len, out.splitlines())) <= 125
 
 
 @pytest.mark.parametrize("width", [30, 71, 72, 200])
 def test_list_keeps_every_word_at_any_width(width):
-    """List on screens of any width and find every word of a description again."""
+    """List on screens of any width and find every word of the summary again."""
     console, mechanism = screen(width), kt.load("stanford").mechanism
     print_library(console, [("stanford", mechanism)])
     out = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, out.splitlines())) <= width
     letters = set(re.findall(r"[A-Za-z]{3,}", out))
-    assert {word for word in re.findall(r"[A-Za-z]{3,9}", mechanism.description) if word not in letters} == set()
+    assert {word for word in re.findall(r"[A-Za-z]{3,9}", "The Stanford arm") if word not in letters} == set()
 
 
 def test_show_prints_the_mechanism(capsys):

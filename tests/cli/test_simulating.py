@@ -95,7 +95,7 @@ def test_inverse_refuses_a_motion_that_opens_loops(tmp_path, capsys):
     )
     (tmp_path / "way.csv").write_text(table)
     assert run("inverse", "four_bar", "--table", str(tmp_path / "way.csv"), "--out", str(tmp_path)) == 0
-    assert "Every joint is driven by these torques, and the loops carry nothing." in capsys.readouterr().out
+    assert "Every joint is driven by these torques, and the loops carry nothing" in capsys.readouterr().out
 
 
 def test_simulate_writes_nothing_unless_asked(tmp_path, monkeypatch, capsys):
@@ -200,3 +200,82 @@ def test_help_tells_the_exit_status(verb, capsys):
     assert "Exit status 1 where the run stops early" in text
     assert verb == "run" or all(name in text for name in METHODS)
     assert "2 where an input is wrong" in text
+
+
+PENDULUM = """
+[parameters]
+l = { value = 0.5, free = true }
+[[body]]
+name = "bob"
+mass = 2.0
+com = [0, 0, "-l"]
+[[joint]]
+name = "hinge"
+kind = "revolute"
+parent = "ground"
+child = "bob"
+axis = [0, 1, 0]
+limits = { lower = -0.5, upper = 0.5, velocity = 100 }
+"""
+
+
+def test_simulate_takes_parameters_samples_and_steps(tmp_path, capsys):
+    """Set a free parameter, the number of output times and that of steps, and find them in the run."""
+    file = tmp_path / "pendulum.toml"
+    file.write_text(PENDULUM)
+    start = ("simulate", str(file), "--duration", "0.5", "--set", "hinge=0.4", "--out", str(tmp_path))
+    assert run(*start, "--param", "l=0.25", "--samples", "7", "--save", "p.npz") == 0
+    saved = kt.read_trajectory(tmp_path / "p.npz")
+    assert len(saved) == 7
+    assert saved.parameters is not None and saved.parameters.tolist() == [0.25]
+    assert "all limits are kept\n" in capsys.readouterr().out
+    assert run(*start, "--max-steps", "2") == 1
+    assert "the steps were used up" in capsys.readouterr().out
+    for text, message in (
+        ("k=1", "no free parameter 'k'; available: l"),
+        ("l", "--param 'l': write NAME=VALUE"),
+        ("l=x", "x names a parameter"),
+    ):
+        assert run(*start, "--param", text) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_simulate_mentions_limits_that_are_passed(tmp_path, capsys):
+    """Let a pendulum swing beyond its limits and read which, by how much and when."""
+    file = tmp_path / "pendulum.toml"
+    file.write_text(PENDULUM)
+    assert run("simulate", str(file), "--duration", "2", "--set", "hinge=0.5", "--speed", "hinge=1") == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^limit passed: hinge: upper limit 0.5 passed by \S+ at t = ", text, re.MULTILINE)
+    assert re.search(r"^limit passed: hinge: lower limit -0.5 passed by ", text, re.MULTILINE)
+
+
+def test_saved_runs_are_drawn_and_replayed(tmp_path, capsys):
+    """Save a run, draw it and write a page of it later; a file that is none is one line."""
+    assert run("simulate", "planar_2r", "--duration", "0.1", "--save", "r.npz", "--out", str(tmp_path)) == 0
+    capsys.readouterr()
+    assert run("plot", str(tmp_path / "r.npz"), "--column", "q.joint2") == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'r.png'}\n"
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    assert run("replay", str(tmp_path / "r.npz"), "-o", str(tmp_path / "page.html")) == 0
+    assert (tmp_path / "page.html").read_text().startswith("<!")
+    assert run("plot", str(tmp_path / "none.npz")) == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_inverse_of_driven_joints(tmp_path, capsys):
+    """Drive the crank of a four-bar along closed positions: the other torques are zero."""
+    bars = kt.load("four_bar")
+    t = np.linspace(0.0, 1.0, 41)
+    q = np.array([bars.assemble(hold={"crank": 0.7 + 0.2 * x * x}) for x in t])
+    names = ",".join(j.name for j in bars.joints)
+    rows = "\n".join(",".join(map(repr, map(float, row))) for row in np.column_stack([t, q]))
+    (tmp_path / "way.csv").write_text(f"t,{names}\n{rows}\n")
+    way = ("inverse", "four_bar", "--table", str(tmp_path / "way.csv"), "--samples", "41", "--out", str(tmp_path))
+    assert run(*way, "--actuated", "crank", "--save", "w.npz") == 0
+    assert "Every joint is driven" not in capsys.readouterr().out
+    tau = kt.read_trajectory(tmp_path / "w.npz")["tau"]
+    assert np.abs(tau[:, 1:]).max() == 0.0
+    assert np.abs(tau[:, 0]).min() > 0.01
+    assert run(*way) == 0
+    assert "--actuated names joints with drives." in capsys.readouterr().out

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from . import analyses, doctor, simulating
+from . import analyses, doctor, saved_runs, simulating
+from .analyses import Lenient, Root, loaded
 from .ending import status_of
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(simulating.app)
+app.add_typer(saved_runs.app)
 app.add_typer(analyses.app)
 app.add_typer(doctor.app)
 
@@ -53,7 +55,7 @@ def options(
 
 @app.command("list")
 def list_library() -> None:
-    """List the built-in mechanisms, with their sources."""
+    """List the built-in mechanisms; show NAME has the details."""
     from .. import library
     from ..formats import read
     from .console import make_console
@@ -67,15 +69,15 @@ def show(
     model: Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")],
     base: Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")] = "fixed",
     fixed: Annotated[str, typer.Option(help="URDF: merge links on fixed joints, or keep them as bodies.")] = "merge",
-    root: Annotated[list[Path] | None, typer.Option(help="URDF: a folder of packages; may be repeated.")] = None,
+    root: Root = None,
+    lenient: Lenient = False,
     everything: Annotated[bool, typer.Option("--all", help="Shorten no list on the screen.")] = False,
 ) -> None:
     """Show a mechanism and the report of its import."""
-    from ..loading import load
     from .console import make_console
     from .showing import print_system
 
-    print_system(make_console(), load(model, base=base, fixed=fixed, roots=root or ()), everything=everything)
+    print_system(make_console(), loaded(model, base, root, lenient, fixed=fixed), everything=everything)
 
 
 @app.command()

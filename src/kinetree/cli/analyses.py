@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ..system import System
 
 app = typer.Typer()
 
 Model = Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")]
 Base = Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")]
+Root = Annotated[list[Path] | None, typer.Option(help="URDF: a folder of packages; may be repeated.")]
+Lenient = Annotated[bool, typer.Option("--lenient", help=".toml, .csv: let inertias pass that no body can have.")]
+
+
+def loaded(model: str, base: str, root: Sequence[Path] | None, lenient: bool, **options: str) -> System:
+    """Return the System of a model with the options that every verb has."""
+    from ..loading import load
+
+    return load(model, base=base, roots=root or (), lenient=lenient or None, **options)
 
 
 @app.command()
@@ -18,6 +31,8 @@ def verify(
     model: Model,
     states: Annotated[int, typer.Option(help="How many random states.", min=1)] = 5,
     base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
     route: Annotated[list[str] | None, typer.Option(help="One of the routes; may be repeated. Default: all.")] = None,
     seed: Annotated[int, typer.Option(help="Of the random states.", min=0)] = 0,
 ) -> None:
@@ -25,11 +40,10 @@ def verify(
 
     Exit status 1 where one differs or fails.
     """
-    from ..loading import load
     from .console import make_console
     from .verifying import print_verification
 
-    found = load(model, base=base).verify(states, rng=seed, routes=route)
+    found = loaded(model, base, root, lenient).verify(states, rng=seed, routes=route)
     print_verification(make_console(), found)
     if not found:
         raise typer.Exit(1)
@@ -42,13 +56,14 @@ def cost(
         list[str] | None, typer.Option(help="A function; may be repeated. Default: those of torques.")
     ] = None,
     base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
 ) -> None:
     """Count the operations of functions, as the papers do."""
-    from ..loading import load
     from .console import make_console
     from .counting import print_costs
 
-    print_costs(make_console(), load(model, base=base), function)
+    print_costs(make_console(), loaded(model, base, root, lenient), function)
 
 
 @app.command()
@@ -59,17 +74,18 @@ def bench(
     ] = None,
     batch: Annotated[int, typer.Option(help="Samples of a batch.", min=1)] = 4096,
     base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
 ) -> None:
     """Time functions of a mechanism on this machine.
 
     One thread; ./dev bench compares with other libraries.
     """
     from ..analysis.cost.timing import DEFAULT, timings
-    from ..loading import load
     from .console import make_console
     from .counting import print_timings
 
-    found = timings(load(model, base=base), tuple(function or DEFAULT), batch)
+    found = timings(loaded(model, base, root, lenient), tuple(function or DEFAULT), batch)
     print_timings(make_console(), found, batch)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .analyses import Base, Model
+from .analyses import Base, Lenient, Model, Root, loaded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,6 +32,8 @@ def doctor(
     ] = None,
     drive: Annotated[list[str] | None, typer.Option(help="A joint that is driven; may be repeated.")] = None,
     base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Examine the loops of a mechanism.
@@ -39,11 +41,10 @@ def doctor(
     Exit status 1 where they do not close, break, or lock the mechanism; 2 where an input is wrong.
     """
     from ..errors import AssemblyError
-    from ..loading import load
     from .console import clean, make_console
     from .motions import by_joint, state
 
-    system = load(model, base=base)
+    system = loaded(model, base, root, lenient)
     position, speeds = state(system, "q", "--q", q), state(system, "qd", "--qd", qd)
     if put:
         try:

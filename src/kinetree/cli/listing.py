@@ -1,33 +1,58 @@
-"""`kinetree list`: the built-in mechanisms."""
+"""`kinetree list`: the built-in mechanisms, one line each."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..model.mechanism import Mechanism
-from .console import NARROW, clean, counted, make_table, print_table
+from .console import NARROW, clean, heading, make_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+WIDTH = 80
+"""The most characters of a summary that has a comma to end at."""
+GROUPS = {
+    "closed": "Closed mechanisms",
+    "floating": "Trees on a free base",
+    "fixed": "Chains, trees on the ground",
+}
+
 
 def print_library(console: Console, mechanisms: Sequence[tuple[str, Mechanism]]) -> None:
-    """Print names, sizes, descriptions and sources: a table, or blocks where there is no room for one."""
+    """Print names, sizes and what they are, in groups: a table each, or lines where there is no room for one."""
+    for group in reversed(GROUPS):
+        members = [(name, m) for name, m in mechanisms if _group(m) == group]
+        if members:
+            heading(console, GROUPS[group])
+            _print_group(console, members)
+    console.print()
+    console.print("kinetree show NAME: joints, bodies, description and source.", style="dim")
+
+
+def _print_group(console: Console, members: Sequence[tuple[str, Mechanism]]) -> None:
     if console.width < NARROW:
-        for name, mechanism in mechanisms:
-            console.print(f"{clean(name)}  ({_size(mechanism)})", style="bold")
-            console.print(clean(mechanism.description))
-            console.print(f"Source: {clean(mechanism.source)}\n", style="dim")
+        for name, m in members:
+            console.print(f"{clean(name)}  {len(m.bodies)} bodies, nv {m.nv}: {clean(_summary(m))}")
         return
-    table = make_table(console, "name", "size", "description", "source")
-    table.columns[0].no_wrap = table.columns[1].no_wrap = True
-    table.columns[2].ratio = table.columns[3].ratio = 1
-    table.expand, table.padding = True, (0, 2, 1, 0)
-    for name, mechanism in mechanisms:
-        table.add_row(clean(name), _size(mechanism), clean(mechanism.description), clean(mechanism.source))
+    table = make_table(console, "name", "bodies", "nv", "what", numeric=("bodies", "nv"))
+    table.columns[0].no_wrap = True
+    for name, mechanism in members:
+        table.add_row(clean(name), str(len(mechanism.bodies)), str(mechanism.nv), clean(_summary(mechanism)))
     print_table(console, table)
 
 
-def _size(mechanism: Mechanism) -> str:
-    return f"{counted(len(mechanism.bodies), 'body', 'bodies')}, nv = {mechanism.nv}"
+def _group(mechanism: Mechanism) -> str:
+    if mechanism.closures:
+        return "closed"
+    return "floating" if mechanism.joints and mechanism.joints[0].kind.startswith("free") else "fixed"
+
+
+def _summary(mechanism: Mechanism) -> str:
+    """Return the first sentence of the description, up to a colon or a comma where it is long."""
+    sentence = re.split(r"[.:;] |[.:;]$", mechanism.description, maxsplit=1)[0]
+    while len(sentence) > WIDTH and ", " in sentence:
+        sentence = sentence.rpartition(", ")[0]
+    return sentence.partition(" (")[0] if sentence.count("(") > sentence.count(")") else sentence

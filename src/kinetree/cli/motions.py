@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, unknown_name
 from ..experiments.forces_and_control import loops
 from ..formats.fields import constant
+from ..model.parts import Limits
 from ..results.columns import columns
 from ..results.files import FORMATS
 from ..results.trajectory import Trajectory
 from ..simulation.forces.joint_forces import require_flat
 from ..simulation.forces.point_forces import forces_of
+from ..simulation.monitors import limit_violations
 from ..simulation.references import Cycloid, Reference, Table, sampled
 from ..system import System
 from .console import clean, counted, heading, make_table, print_table
@@ -29,6 +31,8 @@ ROWS = 40
 """Of more coordinates or speeds, the first are printed."""
 OPEN = 1e-4
 """The gap of a loop that a motion may have [m, rad]: tables have few digits, and splines lie between them."""
+CLOSING_STEPS = 3
+"""Newton steps that close gaps of at most OPEN to rounding: each squares the gap."""
 ROUNDING = 1e-15
 """Of the largest entry of a column: what is smaller is printed as zero."""
 
@@ -72,6 +76,26 @@ def loops_of(system: System, text: str | None) -> Any:
     return loops(table, "--loops", system.mechanism)
 
 
+def parameter_values(system: System, texts: Sequence[str] | None) -> np.ndarray | None:
+    """Return the free parameters [np] with the values of texts such as l1=0.4, or None where there are none."""
+    free = {p.name: p.value for p in system.mechanism.free_parameters}
+    for text in texts or ():
+        name, sign, value = (part.strip() for part in text.partition("="))
+        if not (name and sign and value):
+            raise InputError(f"--param {text!a}: write NAME=VALUE, such as --param l1=0.4")
+        if name not in free:
+            raise unknown_name("free parameter", name, free, where="--param")
+        (free[name],) = _constants(f"--param {name}", value)[:1]
+    return np.array(list(free.values())) if free else None
+
+
+def output_times(duration: float, samples: int) -> np.ndarray:
+    """Return evenly spread times from zero."""
+    if not 0 < duration < np.inf:
+        raise InputError(f"duration is {duration}; expected a positive number of seconds")
+    return np.linspace(0.0, duration, samples)
+
+
 def check_names(save: str | None, replay: str | None) -> None:
     """Refuse names of files that cannot be written, before anything is computed."""
     if save is not None and Path(save).suffix.lower() not in FORMATS:
@@ -101,20 +125,36 @@ def table_of(system: System, file: Path) -> Table:
     return Table.from_csv(file, columns=names)
 
 
-def along(system: System, reference: Reference, samples: int) -> Trajectory:
-    """Return a motion with its torques at evenly spread times."""
+def along(
+    system: System,
+    reference: Reference,
+    samples: int,
+    parameters: np.ndarray | None = None,
+    actuated: Sequence[str] | None = None,
+) -> Trajectory:
+    """Return a motion with its torques at evenly spread times: of all joints, or of those that are driven."""
     times = getattr(reference, "times", None)
     first, last = (0.0, reference.duration) if times is None else (times[0], times[-1])  # type: ignore[attr-defined]
     t = np.linspace(first, last, samples)
     q, qd, qdd = sampled(reference, t)
-    free = system.mechanism.free_parameters
-    parameters = np.array([p.value for p in free]) if free else None
     _require_closed(system, t, q, parameters)
-    tau = system.inverse_dynamics(q, qd, qdd, parameters=parameters)
+    if actuated and system.closures:
+        q, qd, qdd = _closed_motion(system, q, qd, qdd, parameters)
+    tau = system.inverse_dynamics(q, qd, qdd, parameters=parameters, actuated=list(actuated) if actuated else None)
     return Trajectory(
         system, t, q, qd,
         torque=tau, accelerations=qdd, parameters=parameters, method="inverse dynamics", evaluations=len(t),
     )  # fmt: skip
+
+
+def _closed_motion(system: System, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, parameters: np.ndarray | None):
+    """Return the nearest motion that keeps loops closed: splines and printed digits open them a little."""
+    for _ in range(CLOSING_STEPS):
+        q = system.integrate(q, system.closing_step(q, parameters=parameters))
+    qd = system.closing_speed(q, qd, parameters=parameters)
+    J = system.closure_jacobian(q, parameters=parameters)
+    parting = (J @ qdd[..., None])[..., 0] + system.closure_bias(q, qd, parameters=parameters)
+    return q, qd, qdd - (np.linalg.pinv(J, rcond=1e-9) @ parting[..., None])[..., 0]
 
 
 def exit_status(run: Trajectory) -> int:
@@ -134,17 +174,33 @@ def print_run(console: Console, run: Trajectory, seconds: float) -> None:
         console.print(f"energy error: {run.energy_error:.1e} of the energy in motion")
     if run.system.closures:
         console.print(f"loops closed to {np.abs(run['gap']).max():.1e} m or rad")
+    _print_limits(console, run)
     _print_columns(console, run, ("q", "qd"))
 
 
-def print_torques(console: Console, run: Trajectory) -> None:
+def _print_limits(console: Console, run: Trajectory) -> None:
+    """Print the limits that a run passes, if its mechanism has any."""
+    if all(joint.limits == Limits() for joint in run.system.joints):
+        return
+    passed = limit_violations(run).violations
+    for line in passed[:ROWS]:
+        console.print(f"limit passed: {clean(str(line))}", style="bold yellow", soft_wrap=True)
+    if len(passed) > ROWS:
+        console.print(f"... and {len(passed) - ROWS} more limits", style="italic")
+    if not passed:
+        console.print("all limits are kept")
+
+
+def print_torques(console: Console, run: Trajectory, actuated: Sequence[str] | None = None) -> None:
     """Print the torques of inverse dynamics: at the ends, and the least and largest."""
     heading(console, f"{clean(run.system.mechanism.name)}: torques at {len(run)} times to {run.t[-1]:g} s")
     _print_columns(console, run, ("q", "tau"))
     if forces_of(run.system.mechanism):
         console.print("Damping, friction and springs of the mechanism are not in these torques.")
-    if run.system.closures:
-        console.print("Every joint is driven by these torques, and the loops carry nothing.")
+    if run.system.closures and not actuated:
+        console.print(
+            "Every joint is driven by these torques, and the loops carry nothing; --actuated names joints with drives."
+        )
 
 
 def print_tracking(console: Console, run: Trajectory, error: np.ndarray | None) -> None:

@@ -12,13 +12,14 @@ from typing import Annotated
 
 import typer
 
-from .analyses import Base, Model
+from .analyses import Base, Lenient, Model, Root, loaded
 
 app = typer.Typer()
 
 Out = Annotated[Path, typer.Option(help="The folder for files; names of files are relative to it.")]
 Duration = Annotated[float, typer.Option(help="How long, in seconds.")]
 Numbers = Annotated[str | None, typer.Option(help='Numbers with commas, such as "0, pi/2, 0.1". Default: neutral.')]
+Param = Annotated[list[str] | None, typer.Option(help="NAME=VALUE: the value of a free parameter; repeatable.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw the motion over time, with its energies or torques.")]
 
 
@@ -35,6 +36,10 @@ def simulate(
     ] = "auto",
     dt: Annotated[float | None, typer.Option(help="The step of methods with fixed steps, in seconds.")] = None,
     rtol: Annotated[float, typer.Option(help="The relative error of a step of the other methods.")] = 1e-8,
+    max_steps: Annotated[int, typer.Option(help="The most steps of a run.", min=1)] = 1_000_000,
+    samples: Annotated[
+        int | None, typer.Option(help="Output times, evenly spread. Default: 1001.", min=2, max=10_000_000)
+    ] = None,
     q0: Numbers = None,
     qd0: Annotated[str | None, typer.Option(help="The speeds at the start. Default: at rest.")] = None,
     put: Annotated[
@@ -50,6 +55,9 @@ def simulate(
         typer.Option(help="How loops stay closed: projection, baumgarte, baumgarte=RATE, minimal or minimal=JOINTS."),
     ] = None,
     base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
+    param: Param = None,
     plot: Plot = False,
     save: Annotated[str | None, typer.Option(help="Write the run: a .csv, .npz, .parquet or .zarr file.")] = None,
     replay: Annotated[str | None, typer.Option(help="Write a web page that replays the run: a .html file.")] = None,
@@ -65,16 +73,27 @@ def simulate(
     from ..experiments import starting
     from ..experiments.experiment import Outputs, write_run
     from ..experiments.paths import made_folder
-    from ..loading import load
     from ..simulator import simulate as run_of
     from .console import make_console
-    from .motions import by_joint, check_names, exit_status, file_stem, loops_of, print_files, print_run, state
+    from .motions import (
+        by_joint,
+        check_names,
+        exit_status,
+        file_stem,
+        loops_of,
+        output_times,
+        parameter_values,
+        print_files,
+        print_run,
+        state,
+    )
 
     check_names(save, replay)
     for one, other, texts in (("--q0", q0, put), ("--qd0", qd0, speed)):
         if other is not None and texts:
             raise InputError(f"{one} and {'--set' if one == '--q0' else '--speed'}: give one of them")
-    system = load(model, base=base)
+    system = loaded(model, base, root, lenient)
+    values = parameter_values(system, param)
     q = starting.position(system, by_joint("--set", put) if put else state(system, "q", "--q0", q0))
     qd = starting.speed(system, q, by_joint("--speed", speed) if speed else state(system, "qd", "--qd0", qd0))
     closing = loops_of(system, loops)
@@ -82,7 +101,12 @@ def simulate(
     outputs = Outputs((save,) if save else (), (), columns, replay)
     folder = made_folder(out) if plot or save or replay else out
     began = perf_counter()
-    run = run_of(system, q, qd, duration=duration, method=method, dt=dt, rtol=rtol, loops=closing)
+    run = run_of(
+        system, q, qd,
+        duration=duration if samples is None else None,
+        times=None if samples is None else output_times(duration, samples),
+        method=method, dt=dt, rtol=rtol, max_steps=max_steps, loops=closing, parameters=values,
+    )  # fmt: skip
     seconds = perf_counter() - began
     console, stem, files = make_console(), file_stem(system), []
     try:
@@ -104,7 +128,14 @@ def inverse(
     q1: Annotated[str | None, typer.Option(help="Where the cycloid ends.")] = None,
     duration: Duration = 10.0,
     samples: Annotated[int, typer.Option(help="How many times, evenly spread.", min=2, max=1_000_000)] = 1001,
+    actuated: Annotated[
+        list[str] | None,
+        typer.Option(help="Closed mechanisms: a joint that is driven, repeatable; the loops move the others."),
+    ] = None,
     base: Base = "fixed",
+    root: Root = None,
+    lenient: Lenient = False,
+    param: Param = None,
     plot: Plot = False,
     save: Annotated[
         str | None, typer.Option(help="The file of motion and torques. Default: MODEL_inverse.csv.")
@@ -118,22 +149,30 @@ def inverse(
     from ..errors import InputError
     from ..experiments.experiment import Outputs, write_run
     from ..experiments.paths import made_folder
-    from ..loading import load
     from .console import make_console
-    from .motions import along, check_names, cycloid_of, file_stem, print_files, print_torques, table_of
+    from .motions import (
+        along,
+        check_names,
+        cycloid_of,
+        file_stem,
+        parameter_values,
+        print_files,
+        print_torques,
+        table_of,
+    )
 
     if cycloid == (table is not None):
         raise InputError("--cycloid and --table: give one of them")
     if table is not None and (q0 or q1):
         raise InputError("--q0 and --q1 belong to --cycloid; leave them out with --table")
     check_names(save, None)
-    system = load(model, base=base)
+    system = loaded(model, base, root, lenient)
     reference = table_of(system, table) if table else cycloid_of(system, q0, q1, duration)
-    run = along(system, reference, samples)
+    run = along(system, reference, samples, parameter_values(system, param), actuated)
     console, stem = make_console(), f"{file_stem(system)}_inverse"
     outputs = Outputs((save or f"{stem}.csv",), (), ("q", "tau") if plot else ())
     files = write_run(run, made_folder(out), outputs, f"{stem}.png", f"{system.mechanism.name}: inverse dynamics")
-    print_torques(console, run)
+    print_torques(console, run, actuated)
     print_files(console, files)
 
 
