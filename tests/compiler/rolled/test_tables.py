@@ -6,7 +6,8 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.compiler.lower.sweeps import Tree
-from kinetree.compiler.rolled.tables import CLASS, COUNT, PARENT, bodies_of, class_numbers, known
+from kinetree.compiler.rolled.program import CLASS, COUNT, PARENT
+from kinetree.compiler.rolled.tables import bodies_of, class_numbers, known
 from strategies import random_mechanism
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -120,22 +120,7 @@ class Program:
 
     def interpret(self, *arguments: Any) -> list[np.ndarray]:
         """Run the program operation by operation in NumPy: slow, plain, and independent of every target."""
-        arrays = [np.asarray(a, dtype=float) for a in arguments]
-        lead = np.broadcast_shapes(
-            *(a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, self.inputs, strict=True))
-        )
-        flat = [
-            np.broadcast_to(a, lead + i.shape).reshape(*lead, i.size) for a, i in zip(arrays, self.inputs, strict=True)
-        ]
-        entries = [np.moveaxis(a, -1, 0) for a in flat]
-        with np.errstate(all="ignore"):
-            results = self.replay(entries, lambda op, *x: OPERATIONS[op].array(*x))
-        return [
-            np.stack([np.broadcast_to(x, lead) for x in values], axis=-1).reshape(lead + out.shape)
-            if values
-            else np.zeros(lead + out.shape)
-            for out, values in zip(self.outputs, results, strict=True)
-        ]
+        return interpreted(self, arguments)
 
     def replay(
         self,
@@ -156,3 +141,37 @@ class Program:
             else:
                 values.append(apply(op, *(values[k] for k in x)))
         return [[values[k] for k in entries] for entries in self.results]
+
+
+class Replayed(Protocol):
+    """What can be run on any scalars: a Program, or a form of loops over bodies."""
+
+    @property
+    def inputs(self) -> tuple[Array, ...]:
+        """The named inputs."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[Array, ...]:
+        """The named outputs."""
+        ...
+
+    def replay(self, inputs: Sequence[Any], apply: Callable[..., Any]) -> list[list[Any]]:
+        """Return the entries of each output."""
+        ...
+
+
+def interpreted(form: Replayed, arguments: Sequence[Any]) -> list[np.ndarray]:
+    """Run a form in NumPy, all samples of a batch at once."""
+    arrays = [np.asarray(a, dtype=float) for a in arguments]
+    lead = np.broadcast_shapes(*(a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, form.inputs, strict=True)))
+    flat = [np.broadcast_to(a, lead + i.shape).reshape(*lead, i.size) for a, i in zip(arrays, form.inputs, strict=True)]
+    entries = [np.moveaxis(a, -1, 0) for a in flat]
+    with np.errstate(all="ignore"):
+        results = form.replay(entries, lambda op, *x: OPERATIONS[op].array(*x))
+    return [
+        np.stack([np.broadcast_to(x, lead) for x in values], axis=-1).reshape(lead + out.shape)
+        if values
+        else np.zeros(lead + out.shape)
+        for out, values in zip(form.outputs, results, strict=True)
+    ]

@@ -13,7 +13,7 @@ FIELDS = (
     "pool_1",  # a workspace for a single sample, or 0
     "pool",  # a workspace for a vector of samples, or 0
     "segment_count",
-    "segments",  # a pointer; see tables.py
+    "segments",  # a pointer; see program.py
     "table",  # a pointer to the numbers of the bodies, after those that all share
     "shifts",  # a pointer to the thetas of the coordinates
     "vectors",  # the size of a workspace

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from ..ir.trace import Value
+from .program import Key
 
 
 def mapped(x: Any, change: Callable[[Any], Any]) -> Any:
@@ -31,10 +32,6 @@ def scalars(x: Any) -> list[Any]:
     out: list[Any] = []
     mapped(x, lambda a: out.append(a) or a)
     return out
-
-
-Key = tuple[str, int]
-"""A scalar of a field: the field's name and the scalar's number."""
 
 
 class Patterns:

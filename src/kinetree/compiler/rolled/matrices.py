@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...dynamics import Algorithm, products
-from ..ir.program import Array
+from ..ir.program import Array, interpreted
 from ..runtime.batches import spread
-from .function import Job, RolledKernel
+from .binding import Job
+from .bound import BoundProgram
+from .function import RolledKernel
 
 PRODUCTS = {
     "inertia_matrix": Algorithm(products.inertia_product, ("q", "qdd"), "column", ("nv",)),
@@ -19,43 +26,109 @@ PRODUCTS = {
 """For each function of an nv x nv matrix, the page of its product with the last of its inputs."""
 SYMMETRIC = ("inertia_matrix", "inverse_inertia_matrix")
 CHUNK = 64
-"""So many columns are computed at once; the workspace of a call stays O(n)."""
+"""The number of columns that are computed at once: enough to fill vectors, and the workspace of a call stays O(n)."""
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixProgram:
+    """A matrix as the program of its product with a vector, which is run for each unit vector.
+
+    The vector is input `at` of the product; the others come in the order of the product's inputs. Of a `symmetric`
+    matrix the part on and above the diagonal is kept and mirrored.
+    """
+
+    product: BoundProgram
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    at: int
+    symmetric: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.product.name
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of the product and of how the matrix is made of it."""
+        return hashlib.sha256(self.dumps().encode()).hexdigest()
+
+    def cost(self) -> dict[str, int]:
+        """Return the counts of operations of one sample: those of the product for every column."""
+        (n, _) = self.outputs[0].shape
+        return {what: n * times for what, times in self.product.cost().items()}
+
+    def dumps(self) -> str:
+        """Return the program as text; numbers keep every bit."""
+        arrays = [[[a.name, a.shape] for a in group] for group in (self.inputs, self.outputs)]
+        data = {"product": self.product.dumps(), "arrays": arrays, "at": self.at, "symmetric": self.symmetric}
+        return json.dumps(data, separators=(",", ":"))
+
+    @classmethod
+    def loads(cls, text: str) -> MatrixProgram:
+        """Return the program that `dumps` wrote."""
+        data = json.loads(text)
+        inputs, outputs = (tuple(Array(n, tuple(s)) for n, s in group) for group in data["arrays"])
+        return cls(BoundProgram.loads(data["product"]), inputs, outputs, data["at"], data["symmetric"])
+
+    def interpret(self, *arguments: Any) -> list[np.ndarray]:
+        """Run the product for every column in NumPy: slow, plain, and independent of every target."""
+        return interpreted(self, arguments)
+
+    def replay(
+        self,
+        inputs: Sequence[Any],
+        apply: Callable[..., Any],
+        constant: Callable[[float], Any] = lambda x: x,
+    ) -> list[list[Any]]:
+        """Run the program on any scalars, a sequence of them for each input, as BoundProgram.replay does."""
+        (n, _) = self.outputs[0].shape
+        given = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}
+        known = [given.get(a.name) for a in self.product.inputs]
+        columns = []
+        for k in range(n):
+            known[self.at] = [constant(float(j == k)) for j in range(n)]
+            columns.append(self.product.replay(known, apply, constant)[0])
+        order = [sorted((i, k)) if self.symmetric else (i, k) for i in range(n) for k in range(n)]
+        return [[columns[k][i] for i, k in order]]
 
 
 class ColumnFunction:
-    """What stands for the gufunc of a matrix: it broadcasts, and takes `out`, as one does."""
+    """A matrix in the place of a gufunc: it broadcasts, and takes `out`, as one does."""
 
     def __init__(self, job: Job) -> None:
         """Compile the product."""
         algorithm = PRODUCTS[job.name]
-        self.inputs, self.output, self.dtype = job.inputs, job.output, job.dtype
+        self.dtype = job.dtype
         (n, _) = job.output.shape
         names = [*algorithm.inputs, *(["parameters"] if job.mechanism.free_parameters else [])]
         known = {a.name: a for a in job.inputs}
         self._order = [name for name in names if name in known]
         arrays = tuple(known.get(name, Array(name, (n,))) for name in names)
-        self._at = names.index(algorithm.inputs[-1])
-        self._n, self._symmetric = n, job.name in SYMMETRIC
         self.kernel = RolledKernel(
             Job(job.mechanism, job.name, algorithm, arrays, Array("column", (n,)), dtype=job.dtype)
         )
+        at = names.index(algorithm.inputs[-1])
+        self.program = MatrixProgram(self.kernel.program, job.inputs, (job.output,), at, job.name in SYMMETRIC)
 
     def __call__(self, *arguments: Any, out: Any = None) -> np.ndarray:
         """Return the matrices of a batch."""
-        wide, out = spread(self.inputs, self.output, self.dtype, arguments, out)
-        named = dict(zip((a.name for a in self.inputs), wide, strict=True))
+        inputs, (output,) = self.program.inputs, self.program.outputs
+        wide, out = spread(inputs, output, self.dtype, arguments, out)
+        named = dict(zip((a.name for a in inputs), wide, strict=True))
         for index in np.ndindex(*out.shape[:-2]):
             self._one([named[name][index] for name in self._order], out[index])
         return out
 
     def _one(self, arrays: list[np.ndarray], out: np.ndarray) -> None:
         """Write the matrix of one sample."""
-        for first in range(0, self._n, CHUNK):
-            units = np.zeros((min(CHUNK, self._n - first), self._n), self.dtype)
+        n, at = len(out), self.program.at
+        for first in range(0, n, CHUNK):
+            units = np.zeros((min(CHUNK, n - first), n), self.dtype)
             units[np.arange(len(units)), first + np.arange(len(units))] = 1.0
-            columns = self.kernel.gufunc(*arrays[: self._at], units, *arrays[self._at :])
-            if not self._symmetric:
+            columns = self.kernel.gufunc(*arrays[:at], units, *arrays[at:])
+            if not self.program.symmetric:
                 out[:, first : first + len(units)] = columns.T
                 continue
-            for k, column in enumerate(columns, first):  # what the joints before this one feel is least rounded
+            for k, column in enumerate(columns, first):  # the torques of joints before this one are the least rounded
                 out[: k + 1, k] = out[k, : k + 1] = column[: k + 1]

@@ -1,4 +1,4 @@
-"""The table that rolled code reads, where the mechanism has free parameters a function that makes it."""
+"""The table of numbers that rolled code reads; of free parameters, with a step that makes numbers from these."""
 
 from __future__ import annotations
 
@@ -10,38 +10,30 @@ import numpy as np
 from ...model.mechanism import Mechanism
 from ..ir.trace import Trace, Value
 from ..lower.sweeps import Tree
-from ..runtime.loaded import loaded_text
-from .program import RolledProgram, extract
+from .extraction import extract
+from .program import RolledProgram, Step
 from .records import numbers
 from .tables import Bodies, class_numbers, frame_numbers, shared_numbers
 
 
 @dataclass(frozen=True)
-class Make:
-    """The function that makes numbers of the table from parameters: its addresses, and how many."""
-
-    single: int
-    wide: int
-    count: int
-    loaded: Any
-
-
-@dataclass(frozen=True)
 class Table:
-    """The numbers of the bodies, after those that all share; which of them are made from parameters, and by what."""
+    """The numbers of the bodies, behind those that all share.
+
+    `codes` has for each which number made from parameters it is, or -1; `make` is the step that makes them.
+    """
 
     numbers: np.ndarray
     codes: np.ndarray
-    make: Make | None
+    make: Step | None
 
 
 class Numbers:
     """The numbers of the bodies of each class, by name; of free parameters, traced ones."""
 
-    def __init__(self, mechanism: Mechanism, frame: str | None, dtype: str, b: Bodies) -> None:
+    def __init__(self, mechanism: Mechanism, frame: str | None, b: Bodies) -> None:
         """Compute, or trace, the numbers."""
-        self.bodies, self.dtype = b, dtype
-        self.trace = Trace()
+        self.bodies, self.trace = b, Trace()
         free = mechanism.free_parameters
         if not free:
             self.shared = shared_numbers(b, frame)
@@ -59,7 +51,7 @@ class Numbers:
 
     def table(self, p: RolledProgram, rows: np.ndarray) -> Table:
         """Return the table of what a program reads; `rows` says where each body's numbers begin."""
-        entries: Any = np.zeros(max(int(rows[-1]), 1), dtype=object if self.trace.ops else self.dtype)
+        entries: Any = np.zeros(max(int(rows[-1]), 1), dtype=object if self.trace.ops else float)
         entries[: len(p.shared)] = [self.shared[name] for name in p.shared]
         for c, names in enumerate(p.columns):
             members = rows[:-1][self.bodies.members(c)]
@@ -69,12 +61,7 @@ class Numbers:
             return Table(entries, np.zeros(1, dtype=np.int64), None)
         made = list(dict.fromkeys(x.id for x in entries if type(x) is Value))
         place = {i: k for k, i in enumerate(made)}
-        plain = np.array([0.0 if type(x) is Value else x for x in entries], dtype=self.dtype)
+        plain = np.array([0.0 if type(x) is Value else x for x in entries])
         codes = np.array([place[x.id] if type(x) is Value else -1 for x in entries], dtype=np.int64)
-        return Table(plain, codes, _maker(self.trace, made, self.dtype) if made else None)
-
-
-def _maker(trace: Trace, made: list[int], dtype: str) -> Make:
-    step = extract(trace, ((("made", k), i) for k, i in enumerate(made)))
-    loaded = loaded_text(step, dtype)
-    return Make(loaded.find("make1"), loaded.find("make"), len(made), loaded)
+        step = extract(self.trace, ((("made", k), i) for k, i in enumerate(made)))
+        return Table(plain, codes, step if made else None)

@@ -26,10 +26,8 @@ from ..lower.sweeps import FrameRecord, Ground, Record
 from ..lower.working_frames import NOISE, WorkingFrame
 from .body_column import Column, column_matrix, columns
 from .lean_frames import Stands, lean_frames
-from .records import MATRIX, BodyClass, numbers
-
-CLASS, COUNT, PARENT, FIRST_Q, FIRST_V, BODY, ROW, SLOT = range(8)
-"""What a segment says: class, bodies, the parent's row (0: the ground), first q, v and body, table row, slot row."""
+from .program import BODY, CLASS, COUNT, FIRST_Q, FIRST_V, PARENT, BodyClass
+from .records import MATRIX, numbers
 
 
 @dataclass(frozen=True)

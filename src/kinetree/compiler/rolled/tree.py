@@ -14,8 +14,8 @@ from ...algebra.spatial import TwistRate
 from ...algebra.vectors import ZERO, neg
 from ..ir.trace import Op, Trace, Value
 from .fields import Patterns, mapped
-from .parents import GLOBAL, GroundRecord, Inward, Outward, RolledFrame
-from .records import TABLE, BodyClass, StepRecord, at_rest
+from .program import GLOBAL, TABLE, BodyClass
+from .records import GroundRecord, Inward, Outward, RolledFrame, StepRecord, at_rest
 
 CHEAP = 6
 """Up to so many operations on a body's numbers are done again rather than stored."""

@@ -18,7 +18,11 @@ from ...joints import kind
 from ...model.mechanism import Mechanism
 from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
-from ..rolled.function import Job, RolledKernel
+from ..rolled.binding import Job
+from ..rolled.bound import BoundProgram
+from ..rolled.function import RolledKernel
+from ..rolled.long_loops import LongFunction, LongLoops
+from ..rolled.matrices import PRODUCTS, ColumnFunction, MatrixProgram
 from ..rolled.weightless import refuse_singular
 from ..targets import source_text, target
 from . import cache
@@ -54,13 +58,24 @@ class Function:
         return self.outputs[0]
 
     @cached_property
-    def program(self) -> Program:
-        """The arithmetic, operation by operation."""
+    def program(self) -> Program | BoundProgram | MatrixProgram:
+        """The arithmetic that runs, straight-line or in loops over the bodies: with cost, hash, interpret and dumps."""
+        if isinstance(self.gufunc, LongFunction):
+            raise InputError(
+                f"{self.name} of {self.mechanism.name!r} is solved in NumPy around compiled sweeps, and has no program "
+                "of its own; make the function with lowering='unrolled'"
+            )
+        if isinstance(self.gufunc, ColumnFunction):
+            return self.gufunc.program
+        return self._straight if self._rolled is None else self._rolled.program
+
+    @cached_property
+    def _straight(self) -> Program:
         return build(self.mechanism, self.request)
 
     def cost(self) -> dict[str, int]:
         """Return the operations of one sample: multiplications, additions, divisions, roots, sines."""
-        return self.program.cost() if self._rolled is None else self._rolled.cost()
+        return self.program.cost()
 
     @property
     def workspace(self) -> int:
@@ -103,7 +118,7 @@ class Function:
                 "to files; make the function with lowering='unrolled'"
             )
         path = Path(path)
-        text = source_text(self.program, path.suffix, self.request.dtype)
+        text = source_text(self._straight, path.suffix, self.request.dtype)
         try:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
@@ -126,7 +141,7 @@ class Function:
         if self.request.lowering == "rolled":
             return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
         dtype = self.request.dtype
-        code = loaded(self._cache_key(target().fingerprint()), lambda: self.program, dtype)
+        code = loaded(self._cache_key(target().fingerprint()), lambda: self._straight, dtype)
         signature = core_signature(self.inputs, self.outputs)
         doc = f"{self.name} of {self.mechanism.name}: {signature}"
         arity = (len(self.inputs), len(self.outputs))
@@ -136,11 +151,9 @@ class Function:
         """Return the key of the object code; of pages from elsewhere, whose source may change, by their arithmetic."""
         if ALGORITHMS[self.name].page.__module__.startswith("kinetree."):
             return cache.key(self.mechanism, self.request, fingerprint)
-        return cache.digest(self.program.hash, self.request.dtype, fingerprint)
+        return cache.digest(self._straight.hash, self.request.dtype, fingerprint)
 
     def _native_rolled(self) -> Any:
-        from ..rolled.matrices import PRODUCTS, ColumnFunction
-
         r = self.request
         job = Job(
             self.mechanism, r.name, ALGORITHMS[r.name], self.inputs, self.output, r.frame, r.axes, r.wrenches, r.dtype
@@ -160,8 +173,6 @@ class Function:
 
     def _long(self) -> Any:
         """Return the function of a long mechanism with loops: rolled sweeps, and a few dense equations."""
-        from ..rolled.long_loops import LongFunction
-
         if self.request.wrenches:
             raise InputError(
                 f"{self.name} of a long mechanism with loops takes no external wrenches; use lowering='unrolled'"
@@ -292,7 +303,6 @@ class Function:
 @lru_cache(maxsize=8)
 def _long_loops(mechanism: Mechanism) -> Any:
     """Return the loops of a long mechanism, whose functions share compiled sweeps."""
-    from ..rolled.long_loops import LongLoops
 
     def make(tree: Mechanism, name: str, wrenches: bool) -> Any:
         return Function(tree, Request(name, wrenches=wrenches, lowering="rolled")).gufunc

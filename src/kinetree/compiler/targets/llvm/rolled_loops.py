@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from .... import joints as joint_kinds
 from ...ir.trace import Op
-from ...rolled.program import Loop, RolledProgram, Step
-from ...rolled.records import TABLE
-from ...rolled.tables import BODY, CLASS, COUNT, FIRST_Q, FIRST_V, PARENT, ROW, SLOT
+from ...rolled.program import (
+    BODY,
+    CLASS,
+    COUNT,
+    FIRST_Q,
+    FIRST_V,
+    PARENT,
+    ROW,
+    SLOT,
+    TABLE,
+    Loop,
+    RolledProgram,
+    Step,
+)
 from .arithmetic import Lanes, Writer
 from .rolled_context import Context, Module, vector_at
 from .rolled_steps import Reader, arithmetic

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ...ir.trace import Op
-from ...rolled.parents import GLOBAL
-from ...rolled.program import RolledProgram, Step, is_angle
+from ...rolled.program import GLOBAL, RolledProgram, Step, is_angle
 from . import vector_math
 from .arithmetic import BINARY, BOOLEAN, Writer, boolean
 from .rolled_context import Context, splat, vector_at

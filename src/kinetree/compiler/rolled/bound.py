@@ -1,0 +1,129 @@
+"""BoundProgram: a rolled program with the numbers of a mechanism's bodies, which is all that runs for one sample."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..ir.operations import COSTS, Op, count
+from ..ir.program import Array, interpreted
+from .program import CLASS, COUNT, RolledProgram, Step, is_angle
+from .replay import Replay, run_step
+from .text import bits, numbers, program_data, program_of, step_data, step_of
+
+VERSION = 1
+"""The version of the text of a rolled program; a reader of one version refuses the others."""
+
+ANGLE = ((Op.ADD, 0, 0), (Op.SIN, 0), (Op.COS, 0))
+"""What is done to a coordinate before the loops: its shift is added, then sine and cosine are taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundProgram:
+    """A rolled program and the bodies that it runs over; like a Program it has a cost and a hash, and is interpreted.
+
+    `segments` [n, 8] are runs of bodies and `table` the numbers that steps read. `shifts` are added to the coordinates
+    whose sines are taken; it is empty where none are. Of a mechanism with free parameters, `make` computes numbers from
+    these, and `codes` has for each entry of the table which of them it is, or -1 for a plain number.
+    """
+
+    program: RolledProgram
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    segments: np.ndarray
+    table: np.ndarray
+    shifts: np.ndarray
+    codes: np.ndarray
+    make: Step | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.program.name
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of the loops, the bodies and their numbers."""
+        return hashlib.sha256(self.dumps().encode()).hexdigest()
+
+    def cost(self) -> dict[str, int]:
+        """Return the counts of multiplications, additions, divisions, square roots and sines, as run for one sample."""
+        out = dict.fromkeys(COSTS, 0)
+        for ops, times in self._parts():
+            for what, n in count(ops).items():
+                out[what] += n * times
+        return out
+
+    def _parts(self) -> Iterator[tuple[Sequence[tuple], int]]:
+        """Yield all operations, with how often they are run."""
+        yield ANGLE, len(self.shifts)
+        classes, lengths = self.segments[:, CLASS], self.segments[:, COUNT]
+        for loop in self.program.loops:
+            yield loop.ground.ops, 1
+            for c, step in enumerate(loop.steps):
+                mine = classes == c
+                yield [op for op in step.ops if not is_angle(step.ops, op)], int(lengths[mine].sum())
+                if step.results and loop.direction == "inward":  # what a segment hands on is added to its parent's sum
+                    yield ANGLE[:1], len(loop.keys) * int(mine.sum())
+        yield self.program.last.ops, 1
+        if self.make is not None:
+            yield self.make.ops, 1
+
+    def dumps(self) -> str:
+        """Return the program as text; numbers keep every bit."""
+        data = {
+            "kinetree rolled": VERSION,
+            "arrays": [[[a.name, a.shape] for a in group] for group in (self.inputs, self.outputs)],
+            "program": program_data(self.program),
+            "segments": self.segments.tolist(),
+            "table": bits(self.table),
+            "shifts": bits(self.shifts),
+            "codes": self.codes.tolist(),
+            "make": None if self.make is None else step_data(self.make),
+        }
+        return json.dumps(data, separators=(",", ":"))
+
+    @classmethod
+    def loads(cls, text: str) -> BoundProgram:
+        """Return the program that `dumps` wrote."""
+        data = json.loads(text)
+        version = data.get("kinetree rolled")
+        if version != VERSION:
+            raise ValueError(f"a rolled program of version {version}, this reads version {VERSION}")
+        inputs, outputs = (tuple(Array(n, tuple(s)) for n, s in group) for group in data["arrays"])
+        segments = np.array(data["segments"], dtype=np.int64).reshape(-1, 8)
+        codes, make = np.array(data["codes"], dtype=np.int64), data["make"]
+        return cls(
+            program_of(data["program"]), inputs, outputs, segments, numbers(data["table"]), numbers(data["shifts"]),
+            codes, None if make is None else step_of(make),
+        )  # fmt: skip
+
+    def interpret(self, *arguments: Any) -> list[np.ndarray]:
+        """Run the loops body by body and operation by operation in NumPy: slow, plain, independent of every target."""
+        return interpreted(self, arguments)
+
+    def replay(
+        self,
+        inputs: Sequence[Any],
+        apply: Callable[..., Any],
+        constant: Callable[[float], Any] = lambda x: x,
+    ) -> list[list[Any]]:
+        """Run the program on any scalars, a sequence of them for each input.
+
+        `apply(op, *operands)` does an operation, `constant` reads a number.
+        """
+        given = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}
+        table = [constant(float(x)) for x in self.table]
+        if self.make is not None:
+            made = run_step(self.make, lambda _, op: given["parameters"][op[2]], apply, constant)
+            table = [x if k < 0 else made["made", k] for k, x in zip(self.codes.tolist(), table, strict=True)]
+        angles = [apply(Op.ADD, q, constant(float(x))) for q, x in zip(given["q"], self.shifts, strict=False)]
+        sines = {op: [apply(op, x) for x in angles] for op in (Op.SIN, Op.COS)}
+        run = Replay(self.program, self.segments.tolist(), given, table, sines, apply, constant)
+        return [run.results(self.outputs[0])]
