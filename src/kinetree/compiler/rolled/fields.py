@@ -1,4 +1,4 @@
-"""What steps leave in records, taken apart into scalars and put together again, and what all of its forms share."""
+"""Fields of records (twists, matrices, tuples) as lists of scalars, and the form that a field has in all classes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Patterns:
             self._entries[name, k] = (name, k) if type(a) is Value else float(a)
 
     def join(self, forms: dict[str, Any]) -> bool:
-        """Keep what these forms of the fields share with the others; tell whether anything was lost."""
+        """Keep what these forms of the fields share with the others; return whether the form has changed."""
         first: dict[tuple, Key] = {}
         entries: dict[Key, float | Key] = {}
         for name in self._examples:

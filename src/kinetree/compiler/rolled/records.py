@@ -77,7 +77,7 @@ class StepRecord(Record):
         self.__dict__[name] = self.made[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        """Return what an earlier sweep left."""
+        """Return a field that an earlier sweep left."""
         if name.startswith("__"):
             raise AttributeError(name)
         value = self.__dict__[name] = self.recall(name)
@@ -125,12 +125,12 @@ class StepRecord(Record):
 
     @cached_property
     def to_work(self) -> Rotation:  # type: ignore[override]
-        """The turn from the body's axes to the working ones."""
+        """The rotation from the body's axes to the working ones."""
         return Rotation((Full(self._matrix("W")),))
 
     @cached_property
     def height(self) -> Vector:  # type: ignore[override]
-        """The way from the body's origin to the working one."""
+        """The offset from the body's origin to the working one."""
         return self._vector("h")
 
     @cached_property

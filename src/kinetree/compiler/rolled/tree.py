@@ -1,8 +1,8 @@
 """The rolled tree: a page of sweeps traced once for each class of bodies, to be run by loops over the bodies.
 
-A step reads `i`, which is what sweeps before it left in the body (slots of a workspace), and `p`, which is handed from
-body to body (carries): outward what the parent has just got, inward sums of what the children give. Sweeps in the same
-direction are one loop, and what nobody reads is not computed.
+A step reads `i`, the fields that earlier sweeps left in the body (slots of a workspace), and `p`, fields that are
+handed from body to body (carries). Outward, carries are what the parent has just computed; inward, sums over the
+children. Sweeps in the same direction are one loop, and values that are never read are not computed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .program import GLOBAL, TABLE, BodyClass
 from .records import GroundRecord, Inward, Outward, RolledFrame, StepRecord, at_rest
 
 CHEAP = 6
-"""Up to so many operations on a body's numbers are done again rather than stored."""
+"""The most operations on a body's numbers that are repeated in a later loop rather than stored: as quick as a load."""
 
 
 class Sweep:
@@ -48,14 +48,14 @@ class Sweep:
 
 
 class RolledTree:
-    """What a page runs on in the place of a Tree: it has classes of bodies, not bodies."""
+    """A tree of classes of bodies, on which a page runs in the place of a tree of bodies."""
 
     loops = couplings = ()
 
     def __init__(
         self, mechanism, classes: tuple[BodyClass, ...], inputs: frozenset[str], known: Sequence[Mapping[str, float]]
     ) -> None:
-        """Start without sweeps; `inputs` are the arrays that come, `known` the numbers that code may know, by class."""
+        """Start without sweeps; `inputs` names the arrays, `known` has the numbers that are constants, by class."""
         self.mechanism, self.classes, self.inputs, self.known = mechanism, classes, inputs, known
         self.trace = Trace()
         self.sweeps: list[Sweep] = []
