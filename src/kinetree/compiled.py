@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import joints as joint_kinds
+from .algebra.arrays import Numbers
 from .compiler.lower.build import Request
 from .compiler.runtime.function import Function
 from .compiler.runtime.methods import AxesOptions, Options, WrenchOptions, compiled, complete
@@ -19,8 +20,6 @@ from .formats.report import Report
 from .joints.random_states import drawn_coordinates, generator, leading_shape
 from .model.mechanism import Closure, Mechanism, resolved
 from .model.parts import Body, Joint
-
-Numbers = NDArray[np.floating]
 
 
 class CompiledMechanism:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..formulations.kinematics import BodyState, body_states
 from ..model.mechanism import Mechanism
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

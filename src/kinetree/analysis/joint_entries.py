@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
 from ..joints import kind
 from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism
-
-Numbers = NDArray[np.float64]
 
 LISTED = 8
 """Of more names, the first are listed."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..algebra.arrays import Numbers
 from ..compiled import CompiledMechanism
 from ..errors import InputError, unknown_name
 from ..formulations.kinematics import gravity
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
 from .body_motion import body_motions
-
-Numbers = NDArray[np.float64]
 
 CAUSES = ("inertia", "convective", "gravity", "external")
 """What acts through the bodies; armature and friction act in the joints themselves."""

@@ -9,8 +9,8 @@ from itertools import pairwise
 from math import factorial, pi
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..loading import load
 from ..model.axes import axis_names
 from ..results.trajectory import Trajectory
@@ -19,7 +19,6 @@ from .agreement import Check
 from .loops_and_ropes import Links, gap_check, links_check, long_chain, loop_energy_check, turning
 from .moving import energy_check, fall, tracking, tracking_check
 
-Numbers = NDArray[np.floating]
 Motion = tuple[Numbers, Numbers, Numbers]
 """q, qd, qdd, each [..., n]."""
 

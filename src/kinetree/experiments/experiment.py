@@ -7,17 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..results.trajectory import Trajectory
 from ..simulation.control.following import followed
 from ..simulator import simulate
 from ..system import System
 from .paths import made_folder
-
-Numbers = NDArray[np.floating]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..analysis.joint_entries import numbers
 from ..system import System
 
-Numbers = NDArray[np.floating]
 Given = Numbers | Mapping[str, Any] | None
 """All numbers, those of some joints by name, or none."""
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..errors import InputError
 
 
@@ -40,9 +40,7 @@ def leading_shape(shape: Any) -> tuple[int, ...]:
     return lead
 
 
-def drawn_coordinates(
-    joints: Iterable[tuple[Any, Any]], rng: np.random.Generator, lead: tuple[int, ...]
-) -> NDArray[np.floating]:
+def drawn_coordinates(joints: Iterable[tuple[Any, Any]], rng: np.random.Generator, lead: tuple[int, ...]) -> Numbers:
     """Return coordinates [*lead, nq] of pairs of a joint and its kind, drawn joint by joint for all samples."""
     drawn = [x for joint, kind in joints for x in kind.random(joint, rng, lead or None)]
     return np.stack(drawn, axis=-1) if drawn else np.zeros((*lead, 0))

@@ -6,8 +6,8 @@ from math import pi
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..formulations.closed_system import closed_equations
 from ..formulations.subsystems import inverse_dynamics
 from ..loading import load
@@ -16,8 +16,6 @@ from ..simulator import simulate
 from ..system import System
 from .entry import Check, Entry, Outcome, write_csv
 from .second_route import keeps_energy, same_motion
-
-Numbers = NDArray[np.floating]
 
 SPEED = 1.5 * pi
 """Of the crank [rad/s], as in the initial state of the program that the paper used; one turn takes 4/3 s."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..model.mechanism import Mechanism
 from ..results.trajectory import Trajectory
 from .entry import Check
 
-Numbers = NDArray[np.floating]
 Acceleration = Callable[[float, Numbers, Numbers], Numbers]
 """(t, q, qd) -> qdd."""
 

@@ -7,8 +7,8 @@ from math import pi
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..formulations import spatial_operators
 from ..loading import load
 from ..results.trajectory import Trajectory
@@ -17,8 +17,6 @@ from ..simulator import simulate
 from ..system import System
 from .entry import Check, write_csv
 from .second_route import falling, keeps_energy, same_motion
-
-Numbers = NDArray[np.floating]
 
 UNITS = ("rad", "rad", "m", "rad", "rad", "rad")
 T = 10.0

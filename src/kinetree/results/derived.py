@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from .recorded import is_zeros
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory
-
-Numbers = NDArray[np.floating]
 
 
 def derive(run: Trajectory, name: str) -> Numbers:

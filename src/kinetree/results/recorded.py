@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..algebra.arrays import Numbers
 from ..errors import InputError
 
-Numbers = NDArray[np.floating]
 Source = Callable[[str, Any], Numbers]
 """Returns the array of a field, by its name, for any part of the run that it was made for."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import joints as joint_kinds
+from ..algebra.arrays import Numbers
 from ..algebra.quaternions import conjugate, product
 from ..algebra.rotations import from_quaternion
 from ..algebra.vectors import times as rotated
@@ -19,8 +19,6 @@ from .recorded import is_zeros
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory
-
-Numbers = NDArray[np.floating]
 
 
 def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:

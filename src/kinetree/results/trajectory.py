@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
 from ..pictures import picture
 from ..system import System
@@ -20,8 +21,6 @@ from .derived import call_options, derive, energy_error
 from .files import save
 from .recorded import Recorded, array
 from .resampling import resample
-
-Numbers = NDArray[np.floating]
 
 SAMPLED = {"q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2}
 """The arrays with a row for each sample of each run, and how many axes they have after that of time."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Self, Unpack
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..algebra.arrays import Numbers
 from ..compiled import CompiledMechanism
 from ..compiler.runtime.methods import WrenchOptions, compiled
 from ..errors import InputError
@@ -35,7 +35,7 @@ class System(CompiledMechanism):
     @compiled
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[ActuatedOptions]
-    ) -> NDArray[np.floating]:
+    ) -> Numbers:
         """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
 
         In a closed mechanism these are the torques with every joint driven, so that the loops carry nothing; with
@@ -108,7 +108,7 @@ class System(CompiledMechanism):
 
     def assemble(
         self, q_guess: ArrayLike | None = None, hold=(), *, tolerance: float = 1e-12, parameters=None
-    ) -> NDArray[np.floating]:
+    ) -> Numbers:
         """Return a closed position near a guess, [nq], with the joints of `hold` exactly where they are.
 
         `hold` has names of joints, or says where they are: {"crank": 0.5}. AssemblyError where the loops do not close.
@@ -119,7 +119,7 @@ class System(CompiledMechanism):
 
     def assembly_modes(
         self, q_guess: ArrayLike | None = None, hold=None, *, tries: int = 64, rng=0, parameters=None
-    ) -> list[NDArray[np.float64]]:
+    ) -> list[Numbers]:
         """Return the ways found, from random starts, in which the loops close with the joints of `hold` in place."""
         from ..analysis.loops.assembly import assembly_modes
 
@@ -131,15 +131,13 @@ class System(CompiledMechanism):
 
         return independent(self, q, prefer=prefer, parameters=parameters)
 
-    def consistent_speeds(self, q: ArrayLike, speeds, *, parameters=None) -> NDArray[np.floating]:
+    def consistent_speeds(self, q: ArrayLike, speeds, *, parameters=None) -> Numbers:
         """Return qd with J qd = 0 and the given speeds, {"crank": 2.0}; of several, that of least kinetic energy."""
         from ..analysis.loops.independence import consistent_speeds
 
         return consistent_speeds(self, q, speeds, parameters=parameters)
 
-    def consistent_accelerations(
-        self, q: ArrayLike, qd: ArrayLike, accelerations, *, parameters=None
-    ) -> NDArray[np.floating]:
+    def consistent_accelerations(self, q: ArrayLike, qd: ArrayLike, accelerations, *, parameters=None) -> Numbers:
         """Return qdd with J qdd + dJ/dt qd = 0 and the given accelerations, {"crank": 0.0}."""
         from ..analysis.loops.independence import consistent_accelerations
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..results.files.atomic import replacing
 from .camera import Camera, fit
@@ -20,7 +20,6 @@ from .skeleton import Scene, scene
 if TYPE_CHECKING:
     from ..results.trajectory import Trajectory
 
-Numbers = NDArray[np.floating]
 
 PAPER, LINES, SHADOW = "#ffffff", "#dfe3e8", "#d5d9df"
 LIGHT = np.array([-0.35, 0.45, 0.82])

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from math import atan2, cos, radians, sin
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from .skeleton import Scene
-
-Numbers = NDArray[np.floating]
 
 FIELD = radians(32.0)
 """The angle of view, upwards."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
+from ..algebra.arrays import Numbers
 from ..model.parts import Joint, Loop, Placement
 from . import meshes
 from .meshes import Mesh
@@ -91,5 +91,5 @@ def _ends(loop: Loop) -> tuple[tuple[str, Placement], tuple[str, Placement]]:
     return (loop.body_a, loop.placement_a), (loop.body_b, loop.placement_b)
 
 
-def _pose(place: Placement) -> tuple[NDArray[np.floating], Point]:
+def _pose(place: Placement) -> tuple[Numbers, Point]:
     return np.asarray(place.rotation, dtype=float), place.translation

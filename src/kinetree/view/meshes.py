@@ -9,7 +9,7 @@ from math import pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Numbers = NDArray[np.floating]
+from ..algebra.arrays import Numbers
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..errors import InputError
 
 if TYPE_CHECKING:
     from ..results.trajectory import Trajectory
 
-Numbers = NDArray[np.floating]
 
 MOST = 20_000
 """Frames in one picture."""

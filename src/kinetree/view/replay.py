@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..results.files.atomic import replacing
 from .animation import floor_cell
 from .camera import FIELD, fit
@@ -23,7 +24,6 @@ from .skeleton import scene
 if TYPE_CHECKING:
     from ..results.trajectory import Trajectory
 
-Numbers = NDArray[np.floating]
 
 SCRIPTS = ("vectors.js", "webgl.js", "painter.js", "stage.js", "player.js")
 """In the order in which they build on each other."""

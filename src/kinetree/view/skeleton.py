@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import joints as joint_kinds
+from ..algebra.arrays import Numbers
 from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
@@ -21,7 +21,6 @@ from .plots import COLORS
 if TYPE_CHECKING:
     from ..results.trajectory import Trajectory
 
-Numbers = NDArray[np.floating]
 
 THINNEST, THICKEST, SLIM = 0.004, 0.011, 0.07
 """Radius of a rod over the size of the mechanism, and over the length of its middle rod, if that is between."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..model.parts import Joint
 from ..results.columns import Column
@@ -16,7 +16,6 @@ from .plots import COLORS, DASHES, INK, _frame, _prefix
 if TYPE_CHECKING:
     from ..results.trajectory import Trajectory
 
-Numbers = NDArray[np.floating]
 
 SYMBOLS = {
     "q": "$q$",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...compiler.lower.newton import RANK
 from ...errors import InputError
@@ -20,7 +21,6 @@ from ..joint_entries import entries, listed
 from .constraints import Split, require_closed, split
 from .load_sharing import Share, shared, transmission
 
-Numbers = NDArray[np.floating]
 Flags = NDArray[np.bool_]
 Weights = Mapping[str, float | Sequence[float]]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import random_coordinates
 from ...errors import InputError
@@ -16,7 +17,7 @@ from ...joints import kind
 from ...joints.random_states import generator
 from ..joint_entries import held as held_masks
 from ..joint_entries import listed, numbers
-from .kinematics import CLOSED, LoopKinematics, Mask, Numbers
+from .kinematics import CLOSED, LoopKinematics, Mask
 from .leaders import leading
 from .misfits import misfit
 from .starts import starts

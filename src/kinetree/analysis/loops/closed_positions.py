@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .kinematics import CLOSED, LoopKinematics, Mask, Motions, Numbers
+from ...algebra.arrays import Numbers
+from .kinematics import CLOSED, LoopKinematics, Mask, Motions
 
 WALKS, STEPS, LONG, LENGTH = 5, 4, 30, 0.15
 """Walks from the position, steps of each, of the first at most, and their length [rad, or lengths of the mechanism]."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import DEPENDENT
 from ...compiler.lower.newton import RANK
 from ...errors import InputError
 from ...model.mechanism import Mechanism, resolved
 from ...model.parts import GROUND, Placement
-
-Numbers = NDArray[np.floating]
 
 
 @dataclass(frozen=True)

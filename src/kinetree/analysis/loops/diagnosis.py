@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
 from ..joint_entries import some
-from .kinematics import Gap, Numbers, millimetres_and_degrees
+from .kinematics import Gap, millimetres_and_degrees
 
 LEVELS = ("wrong", "caution", "note")
 """How much a finding matters: the mechanism does not work, it works with care, it is good to know."""

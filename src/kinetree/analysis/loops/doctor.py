@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import AssemblyError, InputError
 from ..joint_entries import entries, listed
@@ -15,7 +16,7 @@ from .assembly import assemble
 from .closed_positions import surroundings
 from .diagnosis import LEVELS, Diagnosis, Finding
 from .independence import independent, nearest_speeds
-from .kinematics import CLOSED, LoopKinematics, Numbers, gap_of
+from .kinematics import CLOSED, LoopKinematics, gap_of
 from .redundancy import redundancy
 
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from ... import joints as joint_kinds
 from ... import loops as loop_kinds
+from ...algebra.arrays import Numbers
 from ...compiler.lower.newton import RANK
 from ...errors import AssemblyError, InputError
 from ..joint_entries import some, spoken
 from .assembly import assemble
 from .closed_positions import STILL, Surroundings
 from .diagnosis import Finding
-from .kinematics import CLOSED, LoopKinematics, Numbers
+from .kinematics import CLOSED, LoopKinematics
 from .planarity import planar
 from .redundancy import Dependence, Redundancy
 

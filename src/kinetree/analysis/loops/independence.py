@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import InputError
 from ..joint_entries import numbers
 from .assembly import assemble
-from .kinematics import CLOSED, LoopKinematics, Numbers, millimetres_and_degrees
+from .kinematics import CLOSED, LoopKinematics, millimetres_and_degrees
 from .leaders import Independence, leading
 
 SLIP = 1e-9

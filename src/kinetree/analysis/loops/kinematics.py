@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import loops as loop_kinds
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...compiler.lower.loop_pattern import guess
 from ...compiler.lower.newton import RANK, newton
@@ -23,7 +24,6 @@ from ...model.axes import axis_labels, axis_names
 from ...model.mechanism import Closure, Mechanism, resolved
 from ...model.scales import characteristic_length
 
-Numbers = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 CLOSED = 1e-9

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
 from ...model.axes import axis_names
 from ...model.parts import GROUND
 from ..joint_entries import entries, listed
-from .kinematics import LoopKinematics, Numbers
+from .kinematics import LoopKinematics
 
 WEAK = 0.02
 """A preferred degree of freedom is taken where it has at least this share in the motions that are left."""

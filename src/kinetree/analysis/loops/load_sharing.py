@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import loops
+from ...algebra.arrays import Numbers
+from ...algebra.columns import Column, plain
 from ...algebra.vectors import ZERO
 from ...errors import InputError, unknown_name
 from ...model.mechanism import Mechanism, resolved
@@ -21,28 +22,11 @@ from ...model.parts import GROUND
 from ...model.topology import path
 from .constraints import Split, standing
 
-Numbers = NDArray[np.floating]
 Share = Mapping[str, float | Sequence[float]]
 """Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
 
 Those that are not named have 1. Moments count in newton metres by the mechanism's length.
 """
-
-
-class _Lanes(np.ndarray):
-    """Many numbers at once, with the functions that algebra.scalars asks scalars for."""
-
-    def sqrt(self):
-        return np.sqrt(self)
-
-    def sin(self):
-        return np.sin(self)
-
-    def cos(self):
-        return np.cos(self)
-
-    def atan2(self, x):
-        return np.arctan2(self, x)
 
 
 def transmission(mechanism: Mechanism, poses: Numbers) -> Numbers:
@@ -110,15 +94,14 @@ def _pulls(mechanism: Mechanism, poses: Numbers, loop: Any) -> tuple[Numbers, Nu
     back = np.swapaxes(axes, -1, -2)
     r = (back @ (b - a)[..., :3, 3:])[..., 0]
     R = back @ b[..., :3, :3] @ turn
-    lanes = (
-        [r[..., k].view(_Lanes) for k in range(3)],
-        [[R[..., i, j].view(_Lanes) for j in range(3)] for i in range(3)],
-    )
-    found = loops.equations(loop, *lanes, ZERO, ZERO)
+    place: Any = tuple(Column(r[..., k]) for k in range(3))
+    rotation: Any = tuple(tuple(Column(R[..., i, j]) for j in range(3)) for i in range(3))
+    found = loops.equations(loop, place, rotation, ZERO, ZERO)
     wrench = np.empty((*poses.shape[:-3], 6, len(found)))
     for k, e in enumerate(found):
         for half, entries in enumerate((e.n, e.f)):
-            local = np.stack([np.broadcast_to(np.asarray(x, dtype=float), r.shape[:-1]) for x in entries], axis=-1)
+            columns = [np.broadcast_to(np.asarray(plain(x), dtype=float), r.shape[:-1]) for x in entries]
+            local = np.stack(columns, axis=-1)
             wrench[..., 3 * half : 3 * half + 3, k] = (axes @ local[..., None])[..., 0]
     return b[..., :3, 3], wrench
 

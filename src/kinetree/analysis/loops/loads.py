@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import InputError, unknown_name
 from ...model.mechanism import resolved
@@ -17,7 +18,6 @@ from .actuation import PART, actuation, carried
 from .constraints import Split, require_closed, split, standing
 from .load_sharing import Share, shared, transmission
 
-Numbers = NDArray[np.floating]
 Flags = NDArray[np.bool_]
 
 AXES = ("body", "parent", "world")

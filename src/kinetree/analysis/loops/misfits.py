@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ... import loops as loop_kinds
+from ...algebra.arrays import Numbers
 from ...errors import AssemblyError
 from ...model.mechanism import resolved
 from ..joint_entries import spoken
-from .kinematics import CLOSED, LoopKinematics, Mask, Numbers
+from .kinematics import CLOSED, LoopKinematics, Mask
 from .leaders import leading
 from .starts import starts
 

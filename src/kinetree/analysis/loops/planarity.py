@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ... import joints as joint_kinds
+from ...algebra.arrays import Numbers
 from ...model.mechanism import resolved
-from .kinematics import LoopKinematics, Numbers
+from .kinematics import LoopKinematics
 
 PARALLEL = 1e-9
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import leading_rows, random_coordinates
 from ...compiler.lower.sweeps import Tree
 from ...dynamics.closure import rows as equations_of
-from .kinematics import LoopKinematics, Numbers
+from .kinematics import LoopKinematics
 
 IDLE = 1e-10
 """A row of J this small beside the largest, wherever the joints are, is one that vanishes."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import random_coordinates
-from .kinematics import LoopKinematics, Mask, Numbers
+from .kinematics import LoopKinematics, Mask
 
 NUDGES, RANDOM = 8, 16
 """Restarts from guesses that are perturbed more and more, then from random positions."""

@@ -6,12 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ...algebra.arrays import Numbers
 from ...errors import KinetreeError
-
-Numbers = NDArray[np.float64]
 
 
 class NotRun(KinetreeError):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import AssemblyError, ModelError
 from ...formulations.closed_system import ClosedEquations, closed_equations
 from ...model.mechanism import Mechanism
 from ..loops.assembly import assemble
-from .answers import NotRun, Numbers, installed
+from .answers import NotRun, installed
 from .comparisons import Comparison, Row
 
 Solve = Callable[[Numbers, Numbers, Numbers], Numbers]
@@ -35,7 +35,7 @@ def closed_rows(system: CompiledMechanism, states: int, tol: float, rng: np.rand
     return tuple(_row(mechanism, name, what, prepare, samples, tol) for name, what, prepare in routes)
 
 
-def _sample(system: CompiledMechanism, rng: np.random.Generator) -> tuple[NDArray[np.floating], ...]:
+def _sample(system: CompiledMechanism, rng: np.random.Generator) -> tuple[Numbers, ...]:
     """Return a closed state away from the guess, torques, and the accelerations that the compiled page gives it."""
     start = assemble(system)
     away = system.closing_speed(start, rng.normal(size=system.nv))

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...compiler.rolled.weightless import weightless_joints
 from ...errors import InputError, ModelError
 from ...joints.random_states import generator
 from ...model.mechanism import Mechanism
 from ...model.topology import depths
-from .answers import Answers, NotRun, Numbers, Solver, State
+from .answers import Answers, NotRun, Solver, State
 from .closed import closed_rows
 from .comparisons import FACTOR, Comparison, Row, Verification
 from .routes import Route, chosen

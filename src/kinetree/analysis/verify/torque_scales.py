@@ -8,13 +8,11 @@ does for a level arm, the torque itself is rounding alone and says nothing of it
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...algebra.arrays import Numbers
 from ...formulations.kinematics import gravity, skew
 from ...model.mechanism import Mechanism
 from ..body_motion import BodyMotion, body_motions
-
-Numbers = NDArray[np.float64]
 
 
 def torque_scale(

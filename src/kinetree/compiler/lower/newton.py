@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
+
 RANK = 1e-7
 """Singular values of J this small beside the largest are zero, at positions that are closed to rounding."""
 
-Numbers = np.ndarray
 Once = Callable[[Numbers], tuple[Numbers, Numbers]]
 
 
@@ -32,7 +33,7 @@ def newton(
     move: Callable[[Numbers, Numbers], Numbers],
     q: Numbers,
     *,
-    held: Numbers | None = None,
+    held: np.ndarray | None = None,
     iterations: int = 60,
     enough: float = 0.0,
 ) -> tuple[Numbers, float]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
 from ...algebra.poses import Pose
 from ...algebra.rotations import ONE, Rotation
 from ...algebra.spatial import Twist, TwistRate
@@ -27,8 +28,6 @@ from ..lower.loop_pattern import DEPENDENT
 from ..lower.sweeps import CouplingRecord, FrameRecord, LoopRecord, loop_frames
 from ..lower.working_frames import WorkingFrame
 from ..runtime.batches import spread
-
-Numbers = np.ndarray
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import joints as joint_kinds
+from ...algebra.columns import Column, column_matrix, columns
 from ...algebra.rotations import constant, snapped
 from ...algebra.scalars import NOISE as SNAP
 from ...algebra.scalars import is_number
@@ -24,7 +25,6 @@ from ...model.parts import GROUND, Placement
 from ...model.topology import path
 from ..lower.sweeps import FrameRecord, Ground, Record
 from ..lower.working_frames import NOISE, WorkingFrame
-from .body_column import Column, column_matrix, columns
 from .lean_frames import Stands, lean_frames
 from .program import BODY, CLASS, COUNT, FIRST_Q, FIRST_V, PARENT, BodyClass
 from .records import MATRIX, numbers

@@ -12,8 +12,9 @@ from functools import update_wrapper
 from typing import Any, TypedDict, TypeVar, get_args, get_type_hints
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...algebra.arrays import Numbers
 from ...dynamics import ALGORITHMS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,7 +24,7 @@ class Options(TypedDict, total=False):
     """Options of every compiled function."""
 
     parameters: ArrayLike | None
-    out: NDArray[np.floating] | tuple[NDArray[np.floating], ...] | None
+    out: Numbers | tuple[Numbers, ...] | None
     threads: int | None
     check: bool
     dtype: str | type

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
 from ...formats.toml import read_toml_text
 from ...formats.toml_writer import write_toml
@@ -24,7 +24,6 @@ from ..recorded import is_zeros
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
-Numbers = NDArray[np.floating]
 
 FORMAT = "kinetree trajectory"
 VERSION = 1

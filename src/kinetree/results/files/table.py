@@ -5,12 +5,9 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...algebra.arrays import Numbers
 from .content import Content
-
-Numbers = NDArray[np.floating]
-
 
 SHARED = ("t", "reference")
 """Arrays with a row for each sample that all runs of a batch share."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
 from ...compiler.lower.build import Request, is_long
 from ...compiler.runtime.function import Function
 from ...compiler.runtime.native import native
@@ -26,7 +27,6 @@ from ..tableaus import RK4
 from .runs import LOST, OPEN, Run, Settings, blank_run
 from .steppers import quaternion_places
 
-Numbers = np.ndarray
 State = tuple[Numbers, Numbers]
 STEPS = ("rk4", "euler", "implicit_euler", "implicit_midpoint")
 """The methods that march."""

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...algebra.arrays import Numbers
 from ...model.mechanism import Mechanism, resolved
 from ..arguments import spread
 from .joint_forces import JointDamper, JointFriction, JointSpring, require_flat
-
-Numbers = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,7 @@ class JointLaw:
     damping: Numbers
     friction: Numbers
     slip: Numbers
-    at: Numbers
+    at: np.ndarray
 
     def torque(self, q: Numbers, qd: Numbers) -> Numbers:
         """Return the torques [..., nv]."""

@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from ....algebra.arrays import Numbers
 from ....algebra.vectors import from_moments
 from ....joints import ROTATION, TRANSLATION, kind
 from ....model.mechanism import Mechanism, resolved
@@ -17,7 +18,6 @@ from ..answers import Answers, NotRun, Solver, State
 
 mujoco: Any = import_module("mujoco")
 
-Numbers = np.ndarray
 TYPES = {ROTATION: "hinge", TRANSLATION: "slide"}
 
 

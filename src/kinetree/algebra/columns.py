@@ -1,4 +1,4 @@
-"""Column: one number of many bodies, as a scalar for the algebra."""
+"""Column: an array that stands for one scalar of the algebra, of many bodies or many states at once."""
 
 from __future__ import annotations
 
@@ -17,29 +17,44 @@ class Column:
         """Hold an array."""
         self.x = x
 
-    def sqrt(self) -> Column:
-        """Return the square roots."""
-        return Column(np.sqrt(self.x))
-
     def where(self, yes: Any, no: Any) -> Column:
         """Return `yes` where this is true."""
-        return Column(np.where(self.x, _plain(yes), _plain(no)))
+        return Column(np.where(self.x, plain(yes), plain(no)))
+
+    def atan2(self, x: Any) -> Column:
+        """Return the angles of the points (x, self)."""
+        return Column(np.arctan2(self.x, plain(x)))
+
+    def ratan2(self, y: Any) -> Column:
+        """Return the angles of the points (self, y)."""
+        return Column(np.arctan2(plain(y), self.x))
 
     def __neg__(self) -> Column:
         return Column(-self.x)
 
 
-def _plain(a: Any) -> Any:
+def plain(a: Any) -> Any:
+    """Return the array of a column; numbers as they are."""
     return a.x if isinstance(a, Column) else a
+
+
+def _function(name: str, array: Callable[..., Any]) -> Callable[[Column], Column]:
+    def method(self: Column) -> Column:
+        return Column(array(self.x))
+
+    method.__name__, method.__doc__ = name, f"Return {name}(x)."
+    return method
 
 
 def _operator(name: str) -> Callable[[Column, Any], Column]:
     def method(self: Column, other: Any) -> Column:
-        return Column(getattr(self.x, name)(_plain(other)))
+        return Column(getattr(self.x, name)(plain(other)))
 
     return method
 
 
+for _name, _array in (("sqrt", np.sqrt), ("sin", np.sin), ("cos", np.cos)):
+    setattr(Column, _name, _function(_name, _array))
 for _name in ("add", "sub", "mul", "truediv"):
     for _full in (f"__{_name}__", f"__r{_name}__"):
         setattr(Column, _full, _operator(_full))
