@@ -19,8 +19,10 @@ from ..system import System
 from .columns import GIVEN, Column, columns, find
 from .derived import call_options, derive, energy_error
 from .files import save
+from .frames import to_dataframe
 from .recorded import Recorded, array
 from .resampling import resample
+from .summary import summary_lines
 
 SAMPLED = {"q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2}
 """The arrays with a row for each sample of each run, and how many axes they have after that of time."""
@@ -206,6 +208,18 @@ class Trajectory:
     def save(self, path: str | Path, *, columns: Sequence[str] = ()) -> Path:
         """Write a .csv, .npz, .parquet or .zarr file, with further columns if any are named; return its path."""
         return save(self, path, columns=columns)
+
+    def to_dataframe(self, columns: Sequence[str] | None = None) -> Any:
+        """Return columns as a pandas DataFrame over time; by default q, qd and what acted."""
+        return to_dataframe(self, columns)
+
+    def summary(self) -> str:
+        """Return what ran, how it ended, and which limits it passed, in a few lines."""
+        return "\n".join(summary_lines(self))
+
+    def _repr_html_(self) -> str:
+        """Return a picture and a table, for notebooks."""
+        return picture("run_html")(self)
 
     def plot(self, columns: Sequence[str] | str | None = None, path: str | Path | None = None, **options):
         """Draw columns over time, one panel per coordinate; see `kinetree.view.trajectory_plots.plot`."""

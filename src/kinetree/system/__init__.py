@@ -15,6 +15,7 @@ from ..algebra.arrays import Numbers
 from ..compiled import CompiledMechanism
 from ..compiler.runtime.methods import WrenchOptions, compiled
 from ..errors import InputError
+from ..pictures import picture
 
 
 class ActuatedOptions(WrenchOptions, total=False):
@@ -53,6 +54,10 @@ class System(CompiledMechanism):
 
         mechanism = self._at(options.pop("parameters", None))
         return lambda q, qd, qdd: actuated_torques(mechanism, q, qd, qdd, actuated, **options)
+
+    def _repr_html_(self) -> str:
+        """Return a picture and a table of the joints, for notebooks."""
+        return picture("system_html")(self)
 
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
         """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""

@@ -1,4 +1,4 @@
-"""The pictures that runs have as methods; each module of the view layer is imported when its picture is first drawn."""
+"""The pictures that runs and Systems have as methods; a module is imported when its picture is first drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from ..pictures import provide
 
 def provide_pictures() -> None:
     """Make the pictures of this layer available to the layers below it."""
-    provide(plot=_plot, portraits=_portraits, animate=_animate, replay=_replay)
+    provide(
+        plot=_plot, portraits=_portraits, animate=_animate, replay=_replay, system_html=_system_html, run_html=_run_html
+    )
 
 
 def _plot(*arguments: Any, **options: Any) -> Any:
@@ -35,3 +37,15 @@ def _replay(*arguments: Any, **options: Any) -> Path:
     from .replay import replay
 
     return replay(*arguments, **options)
+
+
+def _system_html(system: Any) -> str:
+    from .notebook import system_html
+
+    return system_html(system)
+
+
+def _run_html(run: Any) -> str:
+    from .notebook import run_html
+
+    return run_html(run)

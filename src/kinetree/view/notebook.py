@@ -1,0 +1,96 @@
+"""Systems and runs as notebooks show them: a picture and a table, in one piece of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ..errors import KinetreeError
+from ..results.summary import summary_lines
+from ..results.trajectory import Trajectory
+from ..system import System
+from .animation import PAPER, _Stage
+from .plots import _style
+from .skeleton import scene
+
+ROWS = 12
+"""Rows of a table; more are counted."""
+MOST_BODIES = 100
+"""Bodies that are drawn: a picture of more would take longer than a notebook's reader waits."""
+SIZE = (360, 270)
+"""Width and height of the picture [px]."""
+
+
+def system_html(system: System) -> str:
+    """Return a System as HTML: a picture of its first position, its sizes and its joints."""
+    joints = [(j.name, j.kind, j.parent, j.child, _range(j)) for j in system.joints]
+    table = _table(("joint", "kind", "from", "to", "range"), joints)
+    return _page(_picture(lambda: _first_position(system), len(system.bodies)), [repr(system)[1:-1]], table)
+
+
+def run_html(run: Trajectory) -> str:
+    """Return a run as HTML: a picture of its first sample, its summary, and where its coordinates begin and end."""
+    one = next(run.runs())
+    column = next(c for c in run.columns if c.name == "q")
+    rows = [
+        (label, *(f"{x:.4g}" for x in _span(one.q[:, k])), unit)
+        for k, (label, unit) in enumerate(zip(column.labels, column.units, strict=True))
+    ]
+    table = _table(("coordinate", "start", "end", "least", "largest", "unit"), rows)
+    return _page(_picture(lambda: one[:1], len(run.system.bodies)), summary_lines(run), table)
+
+
+def _span(values: np.ndarray) -> tuple[float, ...]:
+    """Return the first, last, least and largest of the finite values."""
+    good = values[np.isfinite(values)]
+    return (good[0], good[-1], good.min(), good.max()) if len(good) else (np.nan,) * 4
+
+
+def _range(joint: Any) -> str:
+    limits = joint.limits
+    pairs = zip(limits.lower, limits.upper, strict=False)
+    return ", ".join(f"{float(low):.4g} to {float(high):.4g}" for low, high in pairs)
+
+
+def _first_position(system: System) -> Trajectory:
+    q = system.assemble() if system.closures else system.neutral()
+    free = system.mechanism.free_parameters
+    values = np.array([p.value for p in free]) if free else None
+    return Trajectory(system, np.zeros(1), q[None], np.zeros((1, system.nv)), parameters=values)
+
+
+def _picture(make: Any, bodies: int) -> str:
+    """Return an image as text, "" where there is nothing to draw, or too much."""
+    if not 0 < bodies <= MOST_BODIES:
+        return ""
+    try:
+        still = make()
+        poses = np.asarray(still["poses"])
+        stage = _Stage(scene(still), poses, SIZE)
+    except KinetreeError:  # loops that do not close, or a start that is not finite: the table is shown without
+        return ""
+    written = io.BytesIO()
+    with _style():
+        stage.show(poses[0], "")
+        stage.figure.savefig(written, dpi=100, facecolor=PAPER, format="png")
+    data = base64.b64encode(written.getvalue()).decode()
+    return f'<img alt="" width="{SIZE[0]}" height="{SIZE[1]}" src="data:image/png;base64,{data}">'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    listed = list(rows)
+    lines = ["<tr>" + "".join(f"<th>{escape(x)}</th>" for x in head) + "</tr>"]
+    lines += ["<tr>" + "".join(f"<td>{escape(str(x))}</td>" for x in row) + "</tr>" for row in listed[:ROWS]]
+    if len(listed) > ROWS:
+        lines.append(f'<tr><td colspan="{len(head)}">... and {len(listed) - ROWS} more</td></tr>')
+    return "<table>" + "".join(lines) + "</table>"
+
+
+def _page(picture: str, lines: Sequence[str], table: str) -> str:
+    text = "<br>".join(escape(line) for line in lines)
+    return f'<div style="display:flex;gap:1em;align-items:start">{picture}<div><p>{text}</p>{table}</div></div>'
