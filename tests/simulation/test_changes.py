@@ -8,8 +8,8 @@ import pytest
 from bodies import moments, tensor, welded
 from evaluation import compute, relative
 from kinetree import Body, InputError, Joint, ModelError, Placement, assemble
+from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
-from kinetree.model.parameters import parse
 from kinetree.simulation.changes import with_gear, with_payload
 from strategies import State, body, random_mechanism
 from tolerance import assert_close

@@ -1,8 +1,9 @@
 """Mechanism and its parts: frozen, named, SI."""
 
 from .construction import assemble
+from .formulas import parse
 from .mechanism import Mechanism
-from .parameters import Expression, Number, Parameter, parse
+from .parameters import Expression, Number, Parameter
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Placement, Shape
 
 __all__ = [

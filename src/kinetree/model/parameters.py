@@ -1,9 +1,8 @@
-"""Numbers that may be expressions of named parameters, read by a small parser of our own (never eval)."""
+"""Numbers that may be expressions of named parameters; formulas.py reads them from text."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +23,6 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "deg": lambda x: x * (math.pi / 180),
 }
 CONSTANTS = {"pi": math.pi}
-MAX_LENGTH, MAX_DEPTH, MAX_TERMS = 20000, 60, 400
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,8 @@ def _operand(x) -> str:
     return f"({x})" if isinstance(x, Expression) and x.op in _BINARY else _atom(x)
 
 
-def _power(base, exponent):
+def power(base, exponent):
+    """Return a whole power by multiplication, for scalars of any type."""
     if not (isinstance(exponent, int | float) and float(exponent).is_integer() and abs(exponent) <= 16):
         raise ModelError("an exponent must be a whole number from -16 to 16", remedy="use sqrt, exp or log")
     out = 1.0
@@ -184,7 +183,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
-    "^": _power,
+    "^": power,
     "neg": lambda a: -a,
 }
 
@@ -194,117 +193,7 @@ def resolve(x: Any, values: Mapping[str, Any]) -> Any:
     return x.value(values) if isinstance(x, Expression) else x
 
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
-    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<op>\*\*|[-+*/^()]))"
-)
-
-
-def parse(text: str) -> Number:
-    """Parse a formula such as "l1/2 + 0.1*cos(alpha)"; a formula without names gives its number.
-
-    Knows + - * / ^ (or **), parentheses, pi, sin, cos, tan, asin, acos, atan, sqrt, exp, log and deg(x).
-    """
-    if len(text) > MAX_LENGTH:
-        raise ModelError(f"an expression of {len(text)} characters", remedy=f"at most {MAX_LENGTH} are read")
-    return _Parser(text).whole()
-
-
-class _Parser:
-    """Recursive descent: sum, product, sign, power, atom."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.at, self.depth = text, 0, 0
-        self.tokens: list[tuple[str, str]] = []
-        position = 0
-        while position < len(text.rstrip()):
-            match = _TOKEN.match(text, position)
-            if not match or not text.isascii():
-                raise self.error(f"unexpected {text[position : position + 1]!r}")
-            self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
-            position = match.end()
-        if sum(kind == "op" for kind, _ in self.tokens) > 2 * MAX_TERMS:
-            raise self.error(f"more than {2 * MAX_TERMS} signs")
-
-    def error(self, what: str) -> ModelError:
-        return ModelError(
-            f"{what} in the expression {self.text[:80]!r}",
-            remedy="use numbers, parameter names, + - * / ^, parentheses, pi and " + ", ".join(FUNCTIONS),
-        )
-
-    def peek(self) -> str:
-        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
-
-    def take(self) -> tuple[str, str]:
-        if self.at >= len(self.tokens):
-            raise self.error("something is missing at the end")
-        self.at += 1
-        return self.tokens[self.at - 1]
-
-    def whole(self) -> Number:
-        value = self.sum()
-        if self.at < len(self.tokens):
-            raise self.error(f"unexpected {self.peek()!r}")
-        if isinstance(value, Expression):
-            return value if value.names() else value.value({})
-        return value
-
-    def sum(self) -> Number:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.error("too many nested parentheses")
-        value = self.product()
-        while self.peek() in ("+", "-"):
-            op = self.take()[1]
-            value = _apply(op, value, self.product())
-        self.depth -= 1
-        return value
-
-    def product(self) -> Number:
-        value = self.signed()
-        while self.peek() in ("*", "/"):
-            op = self.take()[1]
-            value = _apply(op, value, self.signed())
-        return value
-
-    def signed(self) -> Number:
-        negative = False
-        while self.peek() in ("+", "-"):
-            negative ^= self.take()[1] == "-"
-        value = self.power()
-        return _apply("neg", value) if negative else value
-
-    def power(self) -> Number:
-        base = self.atom()
-        if self.peek() in ("^", "**"):
-            self.take()
-            sign = -1.0 if self.peek() == "-" and self.take() else 1.0
-            kind, text = self.take()
-            if kind != "number":
-                raise self.error("an exponent that is not a number")
-            exponent = sign * float(text)
-            _power(1.0, exponent)
-            return _apply("^", base, exponent)
-        return base
-
-    def atom(self) -> Number:
-        kind, text = self.take()
-        if kind == "number":
-            return float(text)
-        if kind == "name":
-            if text in FUNCTIONS and self.peek() == "(":
-                return _apply(text, self.atom())
-            if text in CONSTANTS:
-                return CONSTANTS[text]
-            return Expression("name", (text,))
-        if text == "(":
-            value = self.sum()
-            if self.take()[1] != ")":
-                raise self.error("a parenthesis is not closed")
-            return value
-        raise self.error(f"unexpected {text!r}")
-
-
-def _apply(op: str, *args: Number) -> Number:
+def apply(op: str, *args: Number) -> Number:
+    """Return an operation or function of numbers as a number, of expressions as an expression."""
     made = Expression(op, args)
     return made if any(isinstance(a, Expression) for a in args) else made.value({})

@@ -11,6 +11,7 @@ from ..algebra.vectors import add, cross, matmul, sub, times, transpose
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..compiler.lower.build import lean_tree
+from ..compiler.lower.closed_tree import ClosedTree
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, inverse, kinematics, states
 from ..errors import InputError
@@ -58,7 +59,7 @@ class Instant:
     @cached_property
     def tree(self) -> Tree:
         """The tree with the pose T and the twist t of every body's working frame."""
-        tree = Tree(self.mechanism, self.inputs(q=self.q, qd=self.qd))
+        tree = ClosedTree(self.mechanism, self.inputs(q=self.q, qd=self.qd))
         kinematics.place(tree)
         kinematics.move(tree)
         return tree
@@ -107,7 +108,7 @@ class Instant:
         """Return a tree for torques and accelerations."""
         if self._parameters is None:
             return lean_tree(self.mechanism, given)
-        return Tree(self.mechanism, self.inputs(**given))
+        return ClosedTree(self.mechanism, self.inputs(**given))
 
     def _record(self, body: str) -> Any:
         names = [b.name for b in self.mechanism.bodies]

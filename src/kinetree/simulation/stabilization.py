@@ -14,6 +14,7 @@ from ..analysis.joint_entries import entries
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..compiler.lower.build import Request, is_long, lean_tree
+from ..compiler.lower.closed_tree import ClosedTree
 from ..compiler.lower.newton import RANK
 from ..compiler.lower.sweeps import Tree
 from ..compiler.runtime.function import Function
@@ -115,7 +116,7 @@ def followed(mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int]
 
     Two steps of Newton's method: a stage of a step begins near.
     """
-    make = Tree if mechanism.free_parameters else lean_tree
+    make = ClosedTree if mechanism.free_parameters else lean_tree
     q, qd = given["q"], given["qd"]
     for _ in range(2):
         step = closed.closing_step(make(mechanism, given | {"q": q}), locked)
@@ -135,7 +136,7 @@ def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset()) 
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     given.pop("t")
-    make = Tree if mechanism.free_parameters else lean_tree
+    make = ClosedTree if mechanism.free_parameters else lean_tree
     gap = _largest(closure.closure_residual(Tree(mechanism, given))) * (1.0 / allowed_gap(mechanism))
     step = closed.closing_step(make(mechanism, given), locked)
     speed = closed.closing_speed(make(mechanism, given), locked)

@@ -10,8 +10,8 @@ import pytest
 from acting import rates_of, torques
 from evaluation import compute, relative
 from kinetree import InputError, Joint, Limits, ModelError, Parameter, Sampled, System, assemble, load, simulate
+from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
-from kinetree.model.parameters import parse
 from kinetree.simulation import smooth
 from kinetree.simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated, Sum
 from kinetree.simulation.rates import rates

@@ -10,8 +10,8 @@ import pytest
 from acting import energy, rates_of, slope, torques
 from evaluation import compute, derivative, program, relative
 from kinetree import GROUND, ForceElement, InputError, Joint, Limits, ModelError, Parameter, assemble
+from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
-from kinetree.model.parameters import parse
 from kinetree.simulation import smooth
 from kinetree.simulation.forces.joint_forces import JointDamper, JointFriction, JointSpring, JointStops, passive
 from kinetree.simulation.forces.point_forces import TINY, ExternalWrench, LinearActuator, SpringDamper, forces_of

@@ -12,8 +12,8 @@ from ...model.mechanism import Mechanism
 from ...model.splitting import split_joints
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
+from .closed_tree import ClosedTree
 from .loop_pattern import DEPENDENT_SINGLE, ROUNDING_SINGLE
-from .sweeps import Tree
 
 UNROLLED = 64
 """Up to so many bodies code is unrolled, if nothing else is asked for: beyond, it takes long to compile."""
@@ -109,7 +109,7 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     trace = Trace()
     scalars = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     lean = algorithm.lumps and not mechanism.free_parameters
-    tree = lean_tree(mechanism, scalars) if lean else Tree(mechanism, scalars)
+    tree = lean_tree(mechanism, scalars) if lean else ClosedTree(mechanism, scalars)
     if request.dtype == "float32" and mechanism.closures:
         tree.closing = replace(tree.closing, tolerance=DEPENDENT_SINGLE, rounding=ROUNDING_SINGLE)
     options = {"frame": request.frame} if algorithm.frame else {}
@@ -120,7 +120,7 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     return Program.of_trace(request.name, inputs, outputs, trace, entries)
 
 
-def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> Tree:
+def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> ClosedTree:
     """Return a tree for torques and accelerations alone: joints of several axes split, masses lumped.
 
     Its bodies are not those of the mechanism, but its coordinates, speeds and torques are.
@@ -130,7 +130,7 @@ def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> Tree
         given, none = inputs["wrenches"], (0.0,) * 6
         moved = [x for k in origin for x in (none if k is None else given[6 * k : 6 * k + 6])]
         inputs = {**inputs, "wrenches": moved}
-    tree = Tree(parts, inputs)
+    tree = ClosedTree(parts, inputs)
     tree.lump()
     return tree
 

@@ -108,10 +108,16 @@ def _where_closed(mechanism: Mechanism, kept: np.ndarray) -> tuple[list[int], bo
     return sorted(independent), 0 < rank < len(kept), size, pivot
 
 
+class _GivenRows(Tree):
+    """A tree whose equations that take part are given."""
+
+    closing: Closing
+
+
 def _factored(mechanism: Mechanism, q, kept) -> tuple[np.ndarray, np.ndarray]:
     """Return the diagonal of J I^-1 J^T at a position, and the pivots of some rows."""
     count = len(mechanism.closures)
-    tree = Tree(mechanism, {"q": [float(x) for x in q]})
+    tree = _GivenRows(mechanism, {"q": [float(x) for x in q]})
     tree.closing = Closing(tuple(kept), (0.0,) * count, (1.0,) * count, tolerance=ROUNDING)
     pulls = closed.at_rest(tree)
     return np.array(pulls.diagonal(), dtype=float), np.array(pulls.factors().pivots, dtype=float)

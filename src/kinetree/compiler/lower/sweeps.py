@@ -248,13 +248,6 @@ class Tree:
         return Chain([self.records[k] for k in path(self.mechanism, index)])
 
     @cached_property
-    def closing(self):
-        """Which equations of the loops take part, and when one depends on the others."""
-        from .loop_pattern import closing  # which runs pages on trees
-
-        return closing(self.mechanism)
-
-    @cached_property
     def loops(self) -> list[LoopRecord]:
         """The loops, in order."""
         out = []

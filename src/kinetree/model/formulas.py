@@ -1,0 +1,132 @@
+"""Formulas of parameters as text: Python's own parser gives their structure, and nothing is ever evaluated by it.
+
+The text is split into tokens of our own first, so that only decimals, names, + - * / ^ and parentheses pass. Python
+sees a name for each number or name, and its tree is read node by node.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..errors import ModelError
+from .parameters import CONSTANTS, FUNCTIONS, Expression, Number, apply, power
+
+MAX_LENGTH, MAX_DEPTH, MAX_SIGNS = 20000, 60, 800
+"""The longest formula that is read: its characters, nested parentheses, and signs; files hold far shorter ones."""
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<op>\*\*|[-+*/^()]))"
+)
+_OPERATORS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
+
+
+def parse(text: str) -> Number:
+    """Parse a formula such as "l1/2 + 0.1*cos(alpha)"; a formula without names gives its number.
+
+    Knows + - * / ^ (or **), parentheses, pi, sin, cos, tan, asin, acos, atan, sqrt, exp, log and deg(x).
+    """
+    if len(text) > MAX_LENGTH:
+        raise ModelError(f"an expression of {len(text)} characters", remedy=f"at most {MAX_LENGTH} are read")
+    formula = _Formula(text)
+    formula.check_order()
+    value = formula.value(formula.tree())
+    return value.value({}) if isinstance(value, Expression) and not value.names() else value
+
+
+class _Formula:
+    """A formula as tokens: (kind, text) with the kinds number, name and op."""
+
+    def __init__(self, text: str) -> None:
+        self.text, position = text, 0
+        self.tokens: list[tuple[str, str]] = []
+        while position < len(text.rstrip()):
+            match = _TOKEN.match(text, position)
+            if not match or not text.isascii():
+                raise self.error(f"unexpected {text[position : position + 1]!r}")
+            self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
+            position = match.end()
+        if sum(kind == "op" for kind, _ in self.tokens) > MAX_SIGNS:
+            raise self.error(f"more than {MAX_SIGNS} signs")
+
+    def error(self, what: str) -> ModelError:
+        return ModelError(
+            f"{what} in the expression {self.text[:80]!r}",
+            remedy="use numbers, parameter names, + - * / ^, parentheses, pi and " + ", ".join(FUNCTIONS),
+        )
+
+    def check_order(self) -> None:
+        """Refuse tokens where none of their kind can be: two operands in a row, signs without an operand."""
+        depth, operand, before = 0, False, ""  # whether an operand is complete, and the token before
+        for kind, token in self.tokens:
+            if operand and (kind != "op" or (token == "(" and before not in FUNCTIONS)):
+                raise self.error("a parenthesis is not closed" if depth else f"unexpected {token!r}")
+            if (token == ")" and not (operand and depth)) or (not operand and token in ("*", "/", "^", "**")):
+                raise self.error(f"unexpected {token!r}")
+            depth += (token == "(") - (token == ")")
+            if depth >= MAX_DEPTH:
+                raise self.error("too many nested parentheses")
+            operand, before = kind != "op" or token == ")", token
+        if depth or not operand:
+            raise self.error("something is missing at the end")
+
+    def tree(self) -> ast.expr:
+        """Return Python's tree of the formula, in which the operand of token k is called tk."""
+        words = (
+            f"t{k}" if kind != "op" else "**" if token == "^" else token for k, (kind, token) in enumerate(self.tokens)
+        )
+        return ast.parse(" ".join(words), mode="eval").body
+
+    def value(self, node: ast.expr) -> Number:
+        """Return the number or expression of a node; operators on the left are followed in a loop, not by recursion."""
+        steps: list[ast.BinOp] = []
+        while isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Pow):
+            steps.append(node)
+            node = node.left
+        value = self._signed(node)
+        for step in reversed(steps):
+            value = apply(_OPERATORS[type(step.op)], value, self._signed(step.right))
+        return value
+
+    def _signed(self, node: ast.expr) -> Number:
+        negative = False
+        while isinstance(node, ast.UnaryOp):
+            negative ^= isinstance(node.op, ast.USub)
+            node = node.operand
+        value = self._atom(node)
+        return apply("neg", value) if negative else value
+
+    def _atom(self, node: ast.expr) -> Number:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            exponent = self._exponent(node.right)
+            return apply("^", self._atom(node.left), exponent)
+        if isinstance(node, ast.BinOp | ast.UnaryOp):
+            return self.value(node)  # in parentheses
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return apply(self._token(node.func)[1], self.value(node.args[0]))
+        kind, text = self._token(node)
+        if kind == "number":
+            return float(text)
+        return CONSTANTS[text] if text in CONSTANTS else Expression("name", (text,))
+
+    def _exponent(self, node: ast.expr) -> float:
+        sign = 1.0
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            sign, node = -1.0, node.operand
+        if not isinstance(node, ast.Name) or self._token(node)[0] != "number":
+            raise self.error("an exponent that is not a number")
+        exponent = sign * float(self._token(node)[1])
+        power(1.0, exponent)
+        return exponent
+
+    def _token(self, node: ast.expr) -> tuple[str, str]:
+        """Return the token of a name in the tree."""
+        if not isinstance(node, ast.Name):
+            raise self.error(f"unexpected {type(node).__name__}")
+        return self.tokens[int(node.id[1:])]
+
+
+def _python(k: int, kind: str, token: str) -> str:
+    """Return token k as Python reads it."""
+    return f"t{k}" if kind != "op" else "**" if token == "^" else token
