@@ -6,10 +6,12 @@ Python for the names of its arrays: a call without options is one Python frame a
 
 from __future__ import annotations
 
+import builtins
 import inspect
 from collections.abc import Callable
-from functools import update_wrapper
-from typing import Any, TypedDict, TypeVar, get_args, get_type_hints
+from functools import cache, update_wrapper
+from types import CodeType, FunctionType
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,14 +47,17 @@ class AxesOptions(Options, total=False):
 DEFAULTS = {"check": True, "dtype": "float64"}
 """The defaults of options; of all others None."""
 
+SPACE = {"__builtins__": builtins, "ndarray": np.ndarray, "float64": np.float64}
+"""The global names of the methods, beside `name`, that of the algorithm."""
+
 TEMPLATE = """
-def {name}(self, {arrays}, **options):
+def NAME(self, {arrays}, **options):
     if options:
-        return self._with({name!r}, **options)({arrays})
+        return self._with(name, **options)({arrays})
     try:
-        gufunc, count, nominal, function = self._ready_{name}
+        gufunc, count, nominal, function = self._ready_NAME
     except AttributeError:
-        gufunc, count, nominal, function = self._prepare({name!r})
+        gufunc, count, nominal, function = self._prepare(name)
     before = count[1]
     try:
         result = gufunc({arrays}) if nominal is None else gufunc({arrays}, nominal)
@@ -65,8 +70,8 @@ def {name}(self, {arrays}, **options):
     return result
 """
 FRAME_TEMPLATE = """
-def {name}(self, {arrays}, frame, **options):
-    return self._with({name!r}, frame=frame, **options)({arrays})
+def NAME(self, {arrays}, frame, **options):
+    return self._with(name, frame=frame, **options)({arrays})
 """
 
 
@@ -80,7 +85,7 @@ def compiled(declared: F) -> F:
     name = declared.__name__
     arrays = [p.name for p in parameters[1:-1] if p.name != "frame"]
     method: Any = update_wrapper(_written(name, *arrays), declared)
-    (options,) = get_args(get_type_hints(declared)["options"])
+    options = declared.__globals__[declared.__annotations__["options"].removeprefix("Unpack[").removesuffix("]")]
     keywords = [_keyword(o) for o in options.__annotations__]
     method.__signature__ = inspect.Signature([*parameters[:-1], *keywords])
     return method
@@ -96,10 +101,17 @@ def complete(cls: type) -> None:
 
 
 def _written(name: str, *arrays: str) -> Any:
-    template = FRAME_TEMPLATE if ALGORITHMS[name].frame else TEMPLATE
-    space: dict[str, Any] = {"ndarray": np.ndarray, "float64": np.float64}
-    exec(template.format(name=name, arrays=", ".join(arrays)), space)
-    return space[name]
+    """Return the method of a name and of names of arrays; those that differ in the name alone share code."""
+    code = _pattern(FRAME_TEMPLATE if ALGORITHMS[name].frame else TEMPLATE, arrays)
+    names = tuple(x.replace("NAME", name) for x in code.co_names)
+    return FunctionType(code.replace(co_name=name, co_names=names), SPACE | {"name": name}, name)
+
+
+@cache
+def _pattern(template: str, arrays: tuple[str, ...]) -> CodeType:
+    space: dict[str, Any] = {}
+    exec(template.format(arrays=", ".join(arrays)), space)
+    return space["NAME"].__code__
 
 
 def _keyword(name: str) -> inspect.Parameter:
