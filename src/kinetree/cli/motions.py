@@ -199,7 +199,8 @@ def print_torques(console: Console, run: Trajectory, actuated: Sequence[str] | N
         console.print("Damping, friction and springs of the mechanism are not in these torques.")
     if run.system.closures and not actuated:
         console.print(
-            "Every joint is driven by these torques, and the loops carry nothing; --actuated names joints with drives."
+            "Every joint is driven by these torques, and the loops carry nothing; --actuated names joints with drives.",
+            soft_wrap=True,
         )
 
 
