@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Value
+from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Pair
 from .runs_of_lanes import RunsOfLanes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Value
+from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Tableau
 from .runs_of_lanes import RunsOfLanes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Block, Value
+from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Tableau
 from .fixed_steps import fixed_runs, steps_between

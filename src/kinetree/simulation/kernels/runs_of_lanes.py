@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.builder import Block, Builder, Value
+from ...compiler.lanes.builder import Builder
+from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kernel, Kind
 
 ROUNDS = 10

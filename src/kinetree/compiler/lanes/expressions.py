@@ -1,0 +1,232 @@
+"""Expressions of the lane language: values with operators, blocks of memory and arrays of the caller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .form import WIDE, Argument, Constant, Kind, Let, Memory, Operand, Put, Statement, Store
+
+TRUTH = {
+    Kind.LANE: Kind.MASK,
+    Kind.INDEX: Kind.MASK,
+    Kind.MASK: Kind.MASK,
+    Kind.SCALAR: Kind.FLAG,
+    Kind.COUNT: Kind.FLAG,
+    Kind.FLAG: Kind.FLAG,
+}
+"""The kind of a comparison of two values of a kind."""
+
+
+class Value:
+    """A value of a kernel that is being written; constants beside it take its kind."""
+
+    __slots__ = ("builder", "kind", "operand")
+
+    def __init__(self, builder: Expressions, operand: Operand, kind: Kind) -> None:
+        """Refer to a value by its number, or to a constant."""
+        self.builder, self.operand, self.kind = builder, operand, kind
+
+    def __add__(self, other: Any) -> Value:
+        return self.builder.operate("add", self, other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self.builder.operate("add", other, self)
+
+    def __sub__(self, other: Any) -> Value:
+        return self.builder.operate("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self.builder.operate("sub", other, self)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.builder.operate("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self.builder.operate("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.builder.operate("div", self, other)
+
+    def __abs__(self) -> Value:
+        return self.builder.operate("abs", self)
+
+    def sqrt(self) -> Value:
+        """Return the square root."""
+        return self.builder.operate("sqrt", self)
+
+    def __lt__(self, other: Any) -> Value:
+        return self.builder.compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Value:
+        return self.builder.compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Value:
+        return self.builder.compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Value:
+        return self.builder.compare("ge", self, other)
+
+    def equals(self, other: Any) -> Value:
+        """Return whether two values are equal."""
+        return self.builder.compare("eq", self, other)
+
+    def __and__(self, other: Any) -> Value:
+        return self.builder.operate("and", self, other)
+
+    def __or__(self, other: Any) -> Value:
+        return self.builder.operate("or", self, other)
+
+    def __invert__(self) -> Value:
+        return self.builder.operate("not", self)
+
+    def where(self, yes: Any, no: Any) -> Value:
+        """Return `yes` where this mask or flag holds, else `no`."""
+        return self.builder.select(self, yes, no)
+
+    def __bool__(self) -> bool:
+        """Refuse: a value is known only when the kernel runs."""
+        raise TypeError("a value of a kernel has no truth in Python; use `where`, `when` or `whilst`")
+
+
+class Block:
+    """Local memory; `block[index]` reads and writes."""
+
+    def __init__(self, builder: Expressions, memory: Memory) -> None:
+        """Refer to the memory."""
+        self.builder, self.memory = builder, memory
+
+    def __getitem__(self, index: Any) -> Value:
+        at = self.builder.integer(index)
+        return self.builder.let(self.memory.kind, "load", self.memory.name, at)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        at = self.builder.integer(index)
+        self.builder.add(Store(self.memory.name, at, self.builder.cast(value, self.memory.kind).operand))
+
+    @property
+    def value(self) -> Value:
+        """The first entry, of a block that is a single variable."""
+        return self[0]
+
+    @value.setter
+    def value(self, x: Any) -> None:
+        self[0] = x
+
+
+class Array:
+    """An array of the caller; `array[i, j]` reads the lane's own sample, or the first one's where all share it."""
+
+    def __init__(self, builder: Expressions, argument: Argument) -> None:
+        """Refer to the argument."""
+        self.builder, self.argument = builder, argument
+
+    def _places(self, indices: Any) -> list[Value]:
+        given = indices if isinstance(indices, tuple) else (indices,)
+        if len(given) != len(self.argument.shape):
+            raise TypeError(f"{self.argument.name} has {len(self.argument.shape)} axes; {len(given)} indices came")
+        return [x if isinstance(x, Value) else self.builder.constant(x, Kind.COUNT) for x in given]
+
+    def __getitem__(self, indices: Any) -> Value:
+        places = self._places(indices)
+        operands = (self.argument.name, *(x.operand for x in places))
+        if self.argument.shared:
+            own = any(not x.kind.uniform for x in places)
+            return self.builder.let(Kind.LANE if own else Kind.SCALAR, "shared", *operands)
+        self.builder.only_in_lane(self.argument.name)
+        return self.builder.let(Kind.LANE, "own", *operands)
+
+    def __setitem__(self, indices: Any, value: Any) -> None:
+        self.builder.only_in_lane(self.argument.name)
+        places = tuple(x.operand for x in self._places(indices))
+        self.builder.add(Put(self.argument.name, places, self.builder.cast(value, Kind.LANE).operand))
+
+
+class Expressions:
+    """A kernel in the making as its values see it: where operations go, and which kinds fit together."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._bodies: list[list[Statement]] = [[]]
+        self._count, self._in_lane = 0, False
+
+    def add(self, statement: Statement) -> None:
+        """Append a statement."""
+        self._bodies[-1].append(statement)
+
+    def let(self, kind: Kind, op: str, *args: Operand | str) -> Value:
+        """Append an operation and return its value."""
+        self._count += 1
+        self.add(Let(self._count, kind, op, args))
+        return Value(self, self._count, kind)
+
+    def constant(self, x: float | bool, kind: Kind) -> Value:
+        """Return a constant as a value."""
+        made = float(x) if kind in (Kind.LANE, Kind.SCALAR) else x
+        return Value(self, Constant(kind, made), kind)
+
+    def cast(self, x: Any, kind: Kind) -> Value:
+        """Return a value or a constant as one of a kind; a uniform value goes to every lane."""
+        if not isinstance(x, Value):
+            return self.constant(x, kind)
+        if x.kind is kind:
+            return x
+        if WIDE.get(x.kind) is not kind:
+            raise TypeError(f"a {x.kind} where a {kind} is expected")
+        return self.let(kind, "splat", x.operand)
+
+    def common(self, *given: Any) -> tuple[Kind, list[Value]]:
+        """Return values, of which some may be constants, as values of one kind."""
+        kinds = [x.kind for x in given if isinstance(x, Value)]
+        kind = next((k for k in kinds if not k.uniform), kinds[0])
+        return kind, [self.cast(x, kind) for x in given]
+
+    def operate(self, op: str, *given: Any) -> Value:
+        """Append an operation whose result is of the kind of its operands."""
+        kind, values = self.common(*given)
+        return self.let(kind, op, *(x.operand for x in values))
+
+    def compare(self, op: str, *given: Any) -> Value:
+        """Append a comparison."""
+        kind, values = self.common(*given)
+        return self.let(TRUTH[kind], op, *(x.operand for x in values))
+
+    def select(self, condition: Value, yes: Any, no: Any) -> Value:
+        """Append a choice; `yes` or `no` is a value."""
+        kind, values = self.common(yes, no)
+        if not condition.kind.uniform and kind.uniform:
+            kind = WIDE[kind]
+            values = [self.cast(x, kind) for x in values]
+        return self.let(kind, "select", condition.operand, *(x.operand for x in values))
+
+    def any(self, mask: Value) -> Value:
+        """Return whether a mask holds in any lane."""
+        return self.let(Kind.FLAG, "any", mask.operand)
+
+    def number(self, count: Value) -> Value:
+        """Return a count as a number."""
+        return self.let(Kind.SCALAR, "number", count.operand)
+
+    def whole(self, x: Value) -> Value:
+        """Return a number as a count, rounded towards zero; it must be below 2^63."""
+        return self.let(Kind.COUNT, "whole", x.operand)
+
+    def bits(self, x: Value) -> Value:
+        """Return the bit pattern of a number as a number."""
+        return self.operate("bits", x)
+
+    def unbits(self, x: Value) -> Value:
+        """Return the number with a bit pattern, the reverse of `bits`."""
+        return self.operate("unbits", x)
+
+    def extent(self) -> Value:
+        """Return the length of the axis t."""
+        return self.let(Kind.COUNT, "extent")
+
+    def integer(self, index: Any) -> Operand:
+        """Return an index of a block: uniform, so that all lanes read the same entry."""
+        return self.cast(index, Kind.COUNT).operand
+
+    def only_in_lane(self, name: str) -> None:
+        """Refuse access to a lane's own sample outside `each_lane`."""
+        if not self._in_lane:
+            raise TypeError(f"{name} is read and written inside each_lane only")
