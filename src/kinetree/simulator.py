@@ -15,6 +15,7 @@ from .compiler.rolled.weightless import refuse_singular
 from .results.trajectory import Trajectory
 from .simulation.array_arguments import OUTPUTS as OUTPUTS
 from .simulation.array_arguments import free_values, output_times, start_state
+from .simulation.closed_starts import closed_start
 from .simulation.control.following import followed
 from .simulation.control.sampled import PythonControl, Sampled
 from .simulation.engines.engine import Fields
@@ -24,10 +25,11 @@ from .simulation.events import Event, EventHit, Watch, as_options
 from .simulation.forces.joint_forces import JointSpring
 from .simulation.forces.point_forces import forces_of
 from .simulation.integrators import choose
+from .simulation.near_redundancy import explained
 from .simulation.option_arguments import settings_of
 from .simulation.problem import Problem, closer_of
 from .simulation.rates import Controller, Force
-from .simulation.stabilization import Loops, closed_start, settled
+from .simulation.stabilization import Loops, settled
 from .system import System
 
 
@@ -87,6 +89,7 @@ def simulate(
 
 def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:
     """Return the run as a Trajectory, a single one cut after its last good state."""
+    done = explained(problem.mechanism, done, problem.parameters)
     t, q, qd = done.t, done.q, done.qd
     if q.ndim == 2:
         good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)

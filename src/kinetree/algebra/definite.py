@@ -28,7 +28,7 @@ class Definite:
         self, S: Sequence[Sequence[Scalar]], tolerances: Sequence[float], sizes: Sequence[float], *, defer: bool = False
     ) -> None:
         """Factor S, of which the lower triangle is read."""
-        self._S = S
+        self._S, self._sizes = S, sizes
         self.rows: list[int] = []
         self.L: list[list[Scalar]] = []
         self.pivots: list[Scalar] = []
@@ -65,6 +65,15 @@ class Definite:
 
     def _entry(self, k: int, m: int) -> Scalar:
         return self._S[max(k, m)][min(k, m)]
+
+    @property
+    def weakest(self) -> Scalar:
+        """The smallest pivot that takes part, in parts of its row's usual size, and 1 at most."""
+        least: Scalar = 1.0
+        for k, pivot, inverse in zip(self.rows, self.pivots, self.inverse, strict=True):
+            part = where(inverse > 0.0, pivot * (1.0 / self._sizes[k]), 1.0)
+            least = where(part < least, part, least)
+        return least
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
         """Return x with S x = b, where b is in the range of S."""

@@ -52,7 +52,7 @@ class ClosedEquations:
         size = np.diag(self.I)
         scale = 1.0 / np.sqrt(np.where(size > 0, size, 1.0))  # so that inertias and lengths compare
         rows = 1.0 / np.maximum(np.linalg.norm(self.J * scale, axis=1), 1e-300)
-        rows[rows > 1e9 * rows.min(initial=1.0)] = 0.0  # equations that hold by themselves
+        rows[rows > 1e9 * rows.min(initial=np.inf)] = 0.0  # equations that hold by themselves
         J = rows[:, None] * self.J * scale
         whole = np.block([[scale[:, None] * self.I * scale, -J.T], [J, np.zeros((nc, nc))]])
         acting = np.concatenate([scale * (np.asarray(tau, dtype=float) - self.h), -rows * self.bias])

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from .axes import axis_names
 from .mechanism import Mechanism, resolved
 
 
@@ -32,6 +33,27 @@ def characteristic_mass(mechanism: Mechanism) -> float:
     """Return the mean mass of the bodies of a mechanism [kg], not counting massless ones; 1 kg where all are."""
     masses = [float(b.mass) for b in resolved(mechanism.bodies, mechanism.values()) if b.mass > 0]
     return float(np.mean(masses)) if masses else 1.0
+
+
+def loop_units(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """Return one unit of every equation of the loops and of every degree of freedom: a radian, or the length [m]."""
+    length = characteristic_length(mechanism)
+    return (
+        np.array([length if e.unit == "m" else 1.0 for e in mechanism.closures]),
+        np.array([length if unit == "m" else 1.0 for _, _, unit in axis_names(mechanism, 1)]),
+    )
+
+
+def torque_units(mechanism: Mechanism) -> np.ndarray:
+    """Return one unit of every joint torque [N m] or force [N]: what moves the mass by one length in a second."""
+    _, speeds = loop_units(mechanism)
+    return characteristic_mass(mechanism) * characteristic_length(mechanism) ** 2 / speeds
+
+
+def wrench_units(mechanism: Mechanism) -> np.ndarray:
+    """Return one unit of the entries of a wrench, [6]: three moments [N m], three forces [N]."""
+    length = characteristic_length(mechanism)
+    return characteristic_mass(mechanism) * length * np.array([length, length, length, 1.0, 1.0, 1.0])
 
 
 def _lengths(mechanism: Mechanism) -> list[float]:

@@ -10,8 +10,9 @@ from ..errors import unknown_name
 from ..model.mechanism import Mechanism
 from . import tableaus
 from .engines.steppers import Stepper, quaternion_places
+from .loop_closing import closing_program
 from .rates import Controller, Force, euler_step, rates
-from .stabilization import Baumgarte, Loops, closing_program, locked_by
+from .stabilization import Baumgarte, Loops, locked_by
 from .tableaus import Pair, Tableau
 
 

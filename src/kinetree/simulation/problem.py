@@ -16,8 +16,9 @@ from ..system import System
 from .engines.runs import Settings
 from .integrators import Method
 from .kept import Kept, kept_of
+from .loop_closing import Closer, closing_program
 from .rates import Force
-from .stabilization import Loops, ProgramCloser, closing_program
+from .stabilization import Loops
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +77,11 @@ class Problem:
         return self.kept.key(self.forces, None if self.outside else self.control)
 
     @property
-    def closer(self) -> ProgramCloser:
+    def closer(self) -> Closer:
         """What closes the loops of states, compiled for the mechanism."""
         return closer_of(self.system)
 
 
-def closer_of(system: System) -> ProgramCloser:
+def closer_of(system: System) -> Closer:
     """Return what closes the loops of states of a System."""
-    return kept_of(system).part("closer", lambda: ProgramCloser(closing_program(system.mechanism)))
+    return kept_of(system).part("closer", lambda: Closer.of_program(closing_program(system.mechanism)))

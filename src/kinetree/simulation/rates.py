@@ -17,6 +17,7 @@ from ..dynamics import closed, inverse, kinematics, states
 from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND
+from .near_redundancy import guarded
 from .stabilization import Baumgarte, Loops, followed, locked_by
 
 Scalars = Sequence[Any]
@@ -94,7 +95,8 @@ class Instant:
     def accelerations(self, rate: float = 0.0) -> list[Any]:
         """Return qdd under everything that acts; gaps of loops decay at a `rate` [1/s]."""
         more = {"wrenches": self.wrenches()} if self._wrenches else {}
-        return closed.forward_dynamics(self._tree(q=self.q, qd=self.qd, tau=self.tau, **more), rate)
+        qdd = closed.forward_dynamics(self._tree(q=self.q, qd=self.qd, tau=self.tau, **more), rate)
+        return guarded(self._tree(q=self.q), qdd) if self.mechanism.closures else qdd
 
     def wrenches(self) -> list[Any]:
         """Return the wrenches on all bodies, about their origins in their frames, six entries each."""

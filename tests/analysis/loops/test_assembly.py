@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from closed_mechanisms import closed_mechanisms
 from kinetree import joints
 from kinetree.errors import AssemblyError, InputError, UnknownNameError
 from kinetree.model import GROUND
+from kinetree.model.mechanism import resolved
 from tolerance import assert_close
 
 CLOSED = ("four_bar", "hoeken", "slider_crank", "spatial_slider_crank", "five_bar", "three_rrr", "parallelogram")
@@ -234,7 +236,7 @@ def test_names_and_numbers_are_checked():
 
 def test_a_tolerance_below_rounding_is_refused():
     """Ask for more than doubles have and read which tolerance is possible."""
-    with pytest.raises(AssemblyError, match="the loops close to .* only, and 1.0e-30 is asked; ask for a tolerance of"):
+    with pytest.raises(AssemblyError, match=r"the loops close to .* m\), and 1.0e-30 is asked; ask for a tolerance of"):
         kt.load("three_rrr").assemble(hold={"joint1": 1.13}, tolerance=1e-30)
 
 
@@ -251,3 +253,18 @@ def test_random_mechanisms_come_back(drawn, seed):
     again = system.assemble(q, held)
     count = joints.kind(system.joints[0].kind).NQ
     assert_close(again[:count], q[:count], 0.0, "held")
+
+
+def test_nearly_redundant_loops_are_named_where_they_allow_no_less():
+    """Say which loops contradict each other where they close to a larger tolerance than is asked."""
+    m = kt.load("parallelogram").mechanism
+    longer = [
+        replace(x, placement_a=kt.Placement((0.0, 0.5 + 1e-11, 0.0))) if x.name == "third_pin" else x
+        for x in resolved(m.loops, m.values())
+    ]
+    system = kt.System(replace(m, loops=tuple(longer)))
+    with pytest.raises(
+        AssemblyError, match=r"nearly redundant equations of 'second_pin' and 'third_pin' allow no less"
+    ):
+        system.assemble()
+    assert np.isfinite(system.assemble(tolerance=1e-10)).all()

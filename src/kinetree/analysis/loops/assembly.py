@@ -38,11 +38,12 @@ def assemble(
     tolerance: float = 1e-12,
     parameters: ArrayLike | None = None,
 ) -> Numbers:
-    """Return a closed position near a guess, [nq], with every residual at most `tolerance` [m, rad].
+    """Return a closed position near a guess, [nq], with every residual at most `tolerance`.
 
-    `hold` names joints, or axes of joints, that stay exactly where the guess has them; as a mapping it says where, and
-    the mechanism is moved there from the guess, which keeps the way in which it is assembled. The guess is the
-    mechanism's own where none is given. Limits of joints are not looked at. AssemblyError where loops do not close.
+    The tolerance is in radians, and in parts of the mechanism's length (docs/limits.md). `hold` names joints, or axes
+    of joints, that stay exactly where the guess has them; as a mapping it says where, and the mechanism is moved there
+    from the guess, which keeps the way in which it is assembled. The guess is the mechanism's own where none is given.
+    Limits of joints are not looked at. AssemblyError where loops do not close.
     """
     loops = LoopKinematics(system, parameters)
     q, at, degrees = held_start(loops, q_guess, hold)

@@ -101,16 +101,16 @@ def _speeds(loops: LoopKinematics, q: Numbers, qd: ArrayLike, leads: Sequence[st
     if speeds.shape != (loops.mechanism.nv,) or not np.isfinite(speeds).all():
         raise InputError(f"qd has shape {speeds.shape}; expected {loops.mechanism.nv} finite numbers")
     rates = loops.call("closure_jacobian", q) @ speeds
-    bound = CLOSED * max(1.0, float(np.abs(speeds).max(initial=0.0)))
+    bound = CLOSED * max(1.0, float(np.abs(speeds / loops.speeds).max(initial=0.0)))
     gaps = [gap_of(name, rates[at], loops.mechanism.closures[at]) for name, at in loops.groups]
-    texts = [gap.spoken("/s") for gap in gaps if max(gap.distance, gap.angle) > bound]
+    texts = [gap.spoken("/s") for gap in gaps if loops.size(gap) > bound]
     if not texts:
         return []
     near = nearest_speeds(loops, q, speeds)
     changes = [
         f"{label} {a:.6g} -> {b:.6g}"
-        for label, a, b in zip(loops.labels, speeds, near, strict=True)
-        if abs(a - b) > bound
+        for label, a, b, unit in zip(loops.labels, speeds, near, loops.speeds, strict=True)
+        if abs(a - b) > bound * unit
     ]
     return [
         Finding(

@@ -11,6 +11,7 @@ from ... import loops as loop_kinds
 from ...algebra.arrays import Numbers
 from ...compiler.lower.newton import RANK
 from ...errors import AssemblyError, InputError
+from ...model.axes import axis_names
 from ..joint_entries import some, spoken
 from .assembly import assemble
 from .closed_positions import STILL, Surroundings
@@ -27,7 +28,7 @@ WEAK_DRIVE = 0.05
 
 def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequence[str], *, guessed: bool):
     """Say how far a position is open, loop by loop, and what changes in the nearest one that is closed."""
-    gaps = [gap for gap in loops.gaps(given) if max(gap.distance, gap.angle) > CLOSED]
+    gaps = [gap for gap in loops.gaps(given) if loops.size(gap) > CLOSED]
     if not gaps:
         return []
     advice = f"The nearest closed position: {_changes(loops, given, q)}."
@@ -202,7 +203,9 @@ def loop_names(names: Iterable[str]) -> str:
 
 
 def _changes(loops: LoopKinematics, given: Numbers, q: Numbers) -> str:
-    pairs = [(k, a, b) for k, (a, b) in enumerate(zip(given, q, strict=True)) if abs(a - b) > CLOSED]
+    units = [loops.length if unit == "m" else 1.0 for _, _, unit in axis_names(loops.mechanism, 0)]
+    rows = enumerate(zip(given, q, units, strict=True))
+    pairs = [(k, a, b) for k, (a, b, unit) in rows if abs(a - b) > CLOSED * unit]
     return some((loops.shown(k, b).replace(" = ", f" {a:.6g} -> ", 1) for k, a, b in pairs), ", ")
 
 

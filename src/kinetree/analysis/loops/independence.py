@@ -83,8 +83,8 @@ def closed_position(loops: LoopKinematics, q: ArrayLike | None) -> Numbers:
     if q is None:
         return assemble(loops.system, parameters=loops.parameters)
     position = loops.start(q)
-    worst = max(loops.gaps(position), key=lambda gap: max(gap.distance, gap.angle), default=None)
-    if worst is not None and max(worst.distance, worst.angle) > 1e3 * CLOSED:
+    worst = max(loops.gaps(position), key=loops.size, default=None)
+    if worst is not None and loops.size(worst) > 1e3 * CLOSED:
         raise InputError(f"q is open at {worst}; close it first: q = arm.assemble(q)")
     return position
 

@@ -22,12 +22,12 @@ from ...compiler.lower.newton import RANK, newton
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
 from ...model.mechanism import Closure, Mechanism, resolved
-from ...model.scales import characteristic_length
+from ...model.scales import characteristic_length, loop_units
 
 Mask = NDArray[np.bool_]
 
 CLOSED = 1e-9
-"""Largest residual, in metres or radians, of a position that counts as closed."""
+"""Largest residual, in radians or in parts of the mechanism's length, of a position that counts as closed."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,12 @@ class LoopKinematics:
     @cached_property
     def speeds(self) -> Numbers:
         """What one unit of each degree of freedom is in SI units: a radian, or the length in metres."""
-        return np.array([self.length if unit == "m" else 1.0 for _, _, unit in axis_names(self.mechanism, 1)])
+        return loop_units(self.mechanism)[1]
 
     @cached_property
     def units(self) -> Numbers:
         """What one unit of each equation is in SI units."""
-        return np.array([self.length if e.unit == "m" else 1.0 for e in self.mechanism.closures])
+        return loop_units(self.mechanism)[0]
 
     @cached_property
     def groups(self) -> list[tuple[str, slice]]:
@@ -133,8 +133,8 @@ class LoopKinematics:
         return self.call("difference", qa, qb) / self.speeds
 
     def gap(self, q: Numbers) -> float:
-        """Return the largest residual [m or rad]; infinite where an axis points backward."""
-        residual = np.abs(self.residual(q))
+        """Return the largest residual, in units of the length; infinite where an axis points backward."""
+        residual = np.abs(self.residual(q) / self.units)
         return float(residual.max(initial=0.0)) if np.isfinite(residual).all() else math.inf
 
     def gaps(self, q: Numbers) -> tuple[Gap, ...]:
@@ -142,8 +142,12 @@ class LoopKinematics:
         residual = self.residual(q)
         return tuple(gap_of(name, residual[at], self.mechanism.closures[at]) for name, at in self.groups)
 
+    def size(self, gap: Gap) -> float:
+        """Return the size of a gap: the larger of its distance, in parts of the length, and its angle."""
+        return max(gap.distance / self.length, gap.angle)
+
     def close(self, q: Numbers, held: Mask, rows: NDArray[np.int_] | None = None) -> tuple[Numbers, float]:
-        """Return the closed position that Newton's method finds, and the gap [m or rad] that is left.
+        """Return the closed position that Newton's method finds, and the gap that is left, in units of the length.
 
         `held` degrees of freedom stay; where `rows` are given, only these equations count.
         """
@@ -157,7 +161,7 @@ class LoopKinematics:
             q,
             held=held,
         )
-        left = np.abs(self.residual(found)[pick])
+        left = np.abs(self.residual(found) / self.units)[pick]
         return found, float(left.max(initial=0.0)) if np.isfinite(left).all() else math.inf
 
     def motions(self, q: Numbers) -> Motions:

@@ -14,6 +14,7 @@ from ...model.mechanism import resolved
 from ..joint_entries import spoken
 from .kinematics import CLOSED, LoopKinematics, Mask
 from .leaders import leading
+from .redundancy import redundancy
 from .starts import starts
 
 MANY = 24
@@ -27,16 +28,23 @@ def misfit(
     best = min((_nearest(loops, x, degrees) for x in tried[:3]), key=lambda x: _cost(loops, x))
     gap = loops.gap(best)
     if gap <= CLOSED:
-        return AssemblyError(
-            f"the loops close to {gap:.1e} only, and {tolerance:.1e} is asked",
-            where=loops.mechanism.name,
-            remedy=f"ask for a tolerance of {_next_power(gap):.0e}; rounding, or a singular position, allows no less",
-        )
+        return _close_enough(loops, best, gap, tolerance)
     free = None if not degrees.any() else _closed_somehow(loops, [q, *tried[:3]])
     if free is not None:
         return _held_is_the_cause(loops, q, best, at, degrees, free)
     best = min((_nearest(loops, x, np.zeros_like(degrees)) for x in (best, q)), key=lambda x: _cost(loops, x))
     return _loops_contradict(loops, q, best, degrees)
+
+
+def _close_enough(loops: LoopKinematics, q: Numbers, gap: float, tolerance: float) -> AssemblyError:
+    """Return the error of loops that close, but not to the tolerance."""
+    twice = sorted({loops.mechanism.closures[k].name for k in redundancy(loops, q).open})
+    why = f"nearly redundant equations of {spoken(map(repr, twice))}" if twice else "rounding, or a singular position,"
+    return AssemblyError(
+        f"the loops close to {gap:.1e} only (rad, or lengths of {loops.length:.3g} m), and {tolerance:.1e} is asked",
+        where=loops.mechanism.name,
+        remedy=f"ask for a tolerance of {_next_power(gap):.0e}; {why} {'allow' if twice else 'allows'} no less",
+    )
 
 
 def _held_is_the_cause(
@@ -110,7 +118,7 @@ def _open(loops: LoopKinematics, q: Numbers) -> str:
     }
     residual = loops.residual(q)
     for (name, at), gap in zip(loops.groups, loops.gaps(q), strict=True):
-        if max(gap.distance, gap.angle) <= CLOSED:
+        if loops.size(gap) <= CLOSED:
             continue
         text = str(gap).replace(" by ", " stays open by ", 1)
         if name in rods:

@@ -11,6 +11,7 @@ from ...compiled import CompiledMechanism
 from ...errors import AssemblyError, ModelError
 from ...formulations.closed_system import ClosedEquations, closed_equations
 from ...model.mechanism import Mechanism
+from ...model.scales import loop_units, torque_units
 from ..loops.assembly import assemble
 from .answers import NotRun, installed
 from .comparisons import Comparison, Row
@@ -38,21 +39,25 @@ def closed_rows(system: CompiledMechanism, states: int, tol: float, rng: np.rand
 def _sample(system: CompiledMechanism, rng: np.random.Generator) -> tuple[Numbers, ...]:
     """Return a closed state away from the guess, torques, and the accelerations that the compiled page gives it."""
     start = assemble(system)
-    away = system.closing_speed(start, rng.normal(size=system.nv))
-    q = assemble(system, system.integrate(start, 0.2 * away / max(1.0, float(np.abs(away).max()))))
-    qd, tau = system.closing_speed(q, rng.normal(size=system.nv)), rng.normal(size=system.nv)
+    speeds, torques = loop_units(system.mechanism)[1], torque_units(system.mechanism)
+    away = system.closing_speed(start, speeds * rng.normal(size=system.nv))
+    q = assemble(system, system.integrate(start, 0.2 * away / max(1.0, float(np.abs(away / speeds).max()))))
+    qd = system.closing_speed(q, speeds * rng.normal(size=system.nv))
+    tau = torques * rng.normal(size=system.nv)
     return q, qd, tau, system.forward_dynamics(q, qd, tau)
 
 
 def _row(mechanism: Mechanism, name: str, what: str, prepare, samples, tol: float) -> Row:
     worst: Comparison | None = None
+    units, speeds = loop_units(mechanism)
     try:
         solve = prepare(mechanism)
         for q, qd, tau, mine in samples:
             e = closed_equations(mechanism, q, qd)
-            size = max(1.0, float(np.abs(mine).max()), float(np.abs(np.linalg.solve(e.I, tau - e.h)).max()))
-            apart = float(np.abs(solve(q, qd, tau) - mine).max()) / size
-            new = Comparison(apart, tol * condition(e))
+            free = np.linalg.solve(e.I, tau - e.h)
+            size = max(1.0, *(float(np.abs(x / speeds).max()) for x in (mine, free)))
+            apart = float(np.abs((solve(q, qd, tau) - mine) / speeds).max()) / size
+            new = Comparison(apart, tol * condition(e, units))
             worst = new if worst is None or new.ratio > worst.ratio else worst
     except (NotRun, ModelError) as error:
         return Row(name, what, {}, reason=str(error))
@@ -61,12 +66,15 @@ def _row(mechanism: Mechanism, name: str, what: str, prepare, samples, tol: floa
     return Row(name, what, {} if worst is None else {"qdd": worst})
 
 
-def condition(e: ClosedEquations) -> float:
-    """Return the condition of accelerations with loops: that of I, and of J I^-1 J^T where it is not singular."""
+def condition(e: ClosedEquations, units: Numbers) -> float:
+    """Return the condition of accelerations with loops: that of I, and of J I^-1 J^T where it is not singular.
+
+    `units` are what one unit of each equation is [rad or m].
+    """
     scale = 1 / np.sqrt(np.diag(e.I))
-    sizes = np.linalg.svd(e.J * scale, compute_uv=False)
+    sizes = np.linalg.svd(e.J * scale / units[:, None], compute_uv=False)
     real = sizes[sizes > 1e-7 * sizes.max(initial=0.0)]
-    squared = (real.max(initial=1.0) / real.min(initial=1.0)) ** 2 if len(real) else 1.0
+    squared = (real.max() / real.min()) ** 2 if len(real) else 1.0
     return float(np.linalg.cond(scale[:, None] * e.I * scale) * squared)
 
 

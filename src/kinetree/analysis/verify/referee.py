@@ -13,6 +13,7 @@ from ...compiler.rolled.weightless import weightless_joints
 from ...errors import InputError, ModelError
 from ...joints.random_states import generator
 from ...model.mechanism import Mechanism
+from ...model.scales import loop_units, wrench_units
 from ...model.topology import depths
 from .answers import Answers, NotRun, Solver, State
 from .closed import closed_rows
@@ -63,6 +64,8 @@ def _recursion(system: CompiledMechanism, count: int, rng: np.random.Generator) 
     mechanism = system.mechanism
     q, qd = system.random_state(rng, count)
     qdd, w = rng.normal(size=(count, mechanism.nv)), rng.normal(size=(count, len(mechanism.bodies), 6))
+    speeds = loop_units(mechanism)[1]
+    qd, qdd, w = speeds * qd, speeds * qdd, wrench_units(mechanism) * w
     tau, inertia = system.inverse_dynamics(q, qd, qdd, wrenches=w), system.inertia_matrix(q)
     invertible = [not weightless_joints(mechanism) and _condition(x) < SINGULAR for x in inertia]
     back = system.forward_dynamics(q, qd, tau, wrenches=w) if any(invertible) else [None] * count

@@ -14,9 +14,8 @@ import numpy as np
 from ...dynamics import closed, closure, states
 from ...errors import ModelError
 from ...joints import kind
-from ...model.axes import axis_names
 from ...model.mechanism import Mechanism, resolved
-from ...model.scales import characteristic_length
+from ...model.scales import loop_units
 from .newton import newton
 from .sweeps import Tree
 
@@ -56,13 +55,15 @@ class Closing:
 
     Equations that are left out hold by themselves whatever the joints do, such as those perpendicular to the plane of a
     planar mechanism. `shares` are how much smaller than USUAL of the sizes light bodies make the pivots, 1 elsewhere.
-    `redundant` tells that some equation follows from others wherever the loops are closed.
+    `redundant` tells that some equation follows from others wherever the loops are closed, `misfit` by how much they
+    contradict each other [rad, or lengths of the mechanism].
     """
 
     kept: tuple[int, ...] = ()
     sizes: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
     redundant: bool = False
+    misfit: float = 0.0
     tolerance: float = DEPENDENT
     rounding: float = ROUNDING
 
@@ -84,28 +85,45 @@ def closing(mechanism: Mechanism) -> Closing:
         sizes = np.maximum(sizes, _factored(mechanism, random_coordinates(mechanism, rng), range(count))[0])
     kept = np.flatnonzero(sizes > IDLE * sizes.max())
     shares = np.ones(count)
-    independent, redundant, size, pivot = _where_closed(mechanism, kept)
-    for k in independent:
-        if pivot[k] < USUAL * sizes[k]:
-            sizes[k], shares[k] = size[k], min(1.0, pivot[k] / (USUAL * size[k]))
-    _refuse_light(mechanism, [k for k in independent if USUAL * shares[k] < LIGHT])
-    return Closing(tuple(kept.tolist()), tuple(sizes.tolist()), tuple(shares.tolist()), redundant)
+    found = _where_closed(mechanism, kept)
+    for k in found.independent:
+        if found.pivot[k] < USUAL * sizes[k]:
+            sizes[k], shares[k] = found.size[k], min(1.0, found.pivot[k] / (USUAL * found.size[k]))
+    _refuse_light(mechanism, [k for k in found.independent if USUAL * shares[k] < LIGHT])
+    return Closing(
+        tuple(kept.tolist()), tuple(sizes.tolist()), tuple(shares.tolist()), found.redundant, float(found.misfit)
+    )
 
 
-def _where_closed(mechanism: Mechanism, kept: np.ndarray) -> tuple[list[int], bool, np.ndarray, np.ndarray]:
-    """Return the independent equations, whether some depend on them, and all diagonal entries and pivots when closed.
+@dataclass(frozen=True)
+class _Closed:
+    """What is found at closed positions: independent equations, whether others depend on them, and numbers of all.
 
-    Where the loops do not close from the guess, nothing is known of them: none is returned.
+    `size` and `pivot` are the diagonal entries of J I^-1 J^T and its pivots, `misfit` is the contradiction of equations
+    that depend on others. Where the loops do not close from the guess, nothing is known of them.
     """
+
+    independent: tuple[int, ...]
+    redundant: bool
+    misfit: float
+    size: np.ndarray
+    pivot: np.ndarray
+
+
+def _where_closed(mechanism: Mechanism, kept: np.ndarray) -> _Closed:
     count = len(mechanism.closures)
     size, pivot = np.zeros(count), np.zeros(count)
     rank, independent = 0, set[int]()
-    for q, J in _closed_positions(mechanism):
+    loops = _Loops(mechanism)
+    positions = loops.positions()
+    for q, J in positions:
         found = [int(kept[k]) for k in leading_rows(J[kept], np.sqrt(DEPENDENT))]
         rank, independent = max(rank, len(found)), independent | set(found)
         here = _factored(mechanism, q, kept.tolist())
         size[kept], pivot[kept] = np.maximum(size[kept], here[0][kept]), np.maximum(pivot[kept], here[1])
-    return sorted(independent), 0 < rank < len(kept), size, pivot
+    redundant = 0 < rank < len(kept)
+    misfit = max(loops.closed(q)[1] for q, _ in positions) if redundant else 0.0
+    return _Closed(tuple(sorted(independent)), redundant, misfit, size, pivot)
 
 
 class _GivenRows(Tree):
@@ -123,39 +141,45 @@ def _factored(mechanism: Mechanism, q, kept) -> tuple[np.ndarray, np.ndarray]:
     return np.array(pulls.diagonal(), dtype=float), np.array(pulls.factors().pivots, dtype=float)
 
 
-def _closed_positions(mechanism: Mechanism) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return two closed positions, with J in units of the length: one near the guess, and one some way from it."""
-    length = characteristic_length(mechanism)
-    units = np.array([length if e.unit == "m" else 1.0 for e in mechanism.closures])
-    speeds = np.array([length if unit == "m" else 1.0 for _, _, unit in axis_names(mechanism, 1)])
+class _Loops:
+    """Residual, J and steps of a mechanism on numbers, with lengths in parts of the mechanism's."""
 
-    def residual(q: np.ndarray) -> np.ndarray:
-        return np.array(closure.closure_residual(Tree(mechanism, {"q": q.tolist()})), dtype=float) / units
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.units, self.speeds = loop_units(mechanism)
 
-    def jacobian(q: np.ndarray) -> np.ndarray:
-        rows = closure.closure_jacobian(Tree(mechanism, {"q": q.tolist()}))
-        return np.array(rows, dtype=float).reshape(len(units), -1) * speeds / units[:, None]
+    def residual(self, q: np.ndarray) -> np.ndarray:
+        return np.array(closure.closure_residual(Tree(self.mechanism, {"q": q.tolist()})), dtype=float) / self.units
 
-    def move(q: np.ndarray, step: np.ndarray) -> np.ndarray:
-        given = {"q": q.tolist(), "qd": (speeds * step).tolist()}
-        return np.array(states.integrate(Tree(mechanism, given)), dtype=float)
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
+        rows = closure.closure_jacobian(Tree(self.mechanism, {"q": q.tolist()}))
+        return np.array(rows, dtype=float).reshape(len(self.units), -1) * self.speeds / self.units[:, None]
 
-    out: list[tuple[np.ndarray, np.ndarray]] = []
-    q = np.array(guess(mechanism))
-    rng = np.random.default_rng(2)
-    for _ in range(2):
-        if not np.isfinite(residual(q)).all():
-            break
-        q, gap = newton(residual, jacobian, move, q, iterations=20, enough=CLOSE)
-        if not gap < REACHED:
-            break
-        J = jacobian(q)
-        out.append((q, J))
-        _, sizes, rows = np.linalg.svd(J)
-        free = rows[int((sizes > np.sqrt(DEPENDENT) * sizes.max(initial=0.0)).sum()) :]
-        step = rng.normal(size=len(free)) @ free
-        q = move(q, STRIDE * step / max(np.abs(step).max(initial=0.0), 1e-300))
-    return out
+    def move(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        given = {"q": q.tolist(), "qd": (self.speeds * step).tolist()}
+        return np.array(states.integrate(Tree(self.mechanism, given)), dtype=float)
+
+    def closed(self, q: np.ndarray, enough: float = 0.0) -> tuple[np.ndarray, float]:
+        return newton(self.residual, self.jacobian, self.move, q, iterations=20, enough=enough)
+
+    def positions(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return two closed positions with J: one near the guess, and one some way from it."""
+        out: list[tuple[np.ndarray, np.ndarray]] = []
+        q = np.array(guess(self.mechanism))
+        rng = np.random.default_rng(2)
+        for _ in range(2):
+            if not np.isfinite(self.residual(q)).all():
+                break
+            q, gap = self.closed(q, CLOSE)
+            if not gap < REACHED:
+                break
+            J = self.jacobian(q)
+            out.append((q, J))
+            _, sizes, rows = np.linalg.svd(J)
+            free = rows[int((sizes > np.sqrt(DEPENDENT) * sizes.max(initial=0.0)).sum()) :]
+            step = rng.normal(size=len(free)) @ free
+            q = self.move(q, STRIDE * step / max(np.abs(step).max(initial=0.0), 1e-300))
+        return out
 
 
 def leading_rows(J: np.ndarray, least: float) -> list[int]:

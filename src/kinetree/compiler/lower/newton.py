@@ -11,19 +11,16 @@ from ...algebra.arrays import Numbers
 RANK = 1e-7
 """Singular values of J this small beside the largest are zero, at positions that are closed to rounding."""
 
-Once = Callable[[Numbers], tuple[Numbers, Numbers]]
 
-
-def iterate(once: Once, q: Numbers, rounds: int) -> Numbers:
+def iterate(gap: Callable[[Numbers], Numbers], moved: Callable[[Numbers], Numbers], q: Numbers, rounds: int) -> Numbers:
     """Return positions [..., nq] after steps of Newton's method, each until it is closed or the rounds are used up.
 
-    `once` returns the positions one step further, and their gaps [..., 1] before it, in parts of what is left alone.
+    `gap` returns the gaps of positions [..., 1] in parts of what is left alone, `moved` positions one step further.
     """
     for _ in range(rounds):
-        moved, gap = once(q)
-        if not (open_ := gap > 1.0).any():
+        if not (open_ := gap(q) > 1.0).any():
             break
-        q = np.where(open_, moved, q)
+        q = np.where(open_, moved(q), q)
     return q
 
 
@@ -42,26 +39,27 @@ def newton(
     Steps are the least ones, at most a radian long; directions that hardly close anything are left alone, and a step
     that does not bring the loops nearer is halved. `held` degrees of freedom stay. A residual that is `enough` is left.
     """
-    gap = residual(q)
+    left, stuck = residual(q), False
 
-    def once(q: Numbers) -> tuple[Numbers, Numbers]:
-        nonlocal gap
-        size = np.linalg.norm(gap)
-        if not size > enough:
-            return q, np.zeros(1)
+    def open_(q: Numbers) -> Numbers:
+        return np.array([0.0 if stuck or not np.linalg.norm(left) > enough else np.inf])
+
+    def moved(q: Numbers) -> Numbers:
+        nonlocal left, stuck
         J = jacobian(q)
         if held is not None:
             J = np.where(held, 0.0, J)
-        step = -np.linalg.lstsq(J, gap, rcond=RANK)[0]
+        step = -np.linalg.lstsq(J, left, rcond=RANK)[0]
         step *= min(1.0, 1.0 / max(np.abs(step).max(initial=0.0), 1e-300))
         for _ in range(12):
             tried = move(q, step)
-            left = residual(tried)
-            if np.linalg.norm(left) < size:
-                gap = left
-                return tried, np.full(1, np.inf)
+            gap = residual(tried)
+            if np.linalg.norm(gap) < np.linalg.norm(left):
+                left = gap
+                return tried
             step /= 2
-        return q, np.zeros(1)  # nothing brings the loops nearer
+        stuck = True  # nothing brings the loops nearer
+        return q
 
-    q = iterate(once, q, iterations)
-    return q, float(np.abs(gap).max(initial=0.0))
+    q = iterate(open_, moved, q, iterations)
+    return q, float(np.abs(left).max(initial=0.0))

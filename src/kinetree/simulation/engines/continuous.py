@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from ...compiler.ir.program import Program
+from ..loop_closing import closed_run
 from ..problem import Problem
 from ..rates import rates
-from ..stabilization import Baumgarte, closed_run
+from ..stabilization import Baumgarte
 from .engine import Motion, no_checkpoint, onward_by
 from .native import acting_on
 from .runs import Run

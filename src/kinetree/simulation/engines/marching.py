@@ -21,8 +21,9 @@ from ...model.mechanism import Mechanism
 from ..acting import zeros
 from ..control.sampled import Law
 from ..forces.joint_law import joint_law
+from ..loop_closing import Closer
 from ..rates import Controller, Force, loads_and_drives
-from ..stabilization import Closer, Loops
+from ..stabilization import Loops
 from ..tableaus import RK4
 from .runs import LOST, OPEN, Run, Settings, blank_run
 from .steppers import quaternion_places
@@ -68,7 +69,7 @@ class March:
             self._others = native(program)
         self._flat = mechanism.nq == mechanism.nv
         self._quaternions = np.array(quaternion_places(mechanism), dtype=int)[:, None] + np.arange(4)
-        self._closer = Closer(mechanism, function) if mechanism.closures else None
+        self._closer = Closer.of_functions(mechanism, function) if mechanism.closures else None
         self._make = function or (lambda name, wrenches=False: Function(mechanism, Request(name, wrenches=wrenches)))
         self._functions: dict[tuple[str, bool], Any] = {}
         self._before: Numbers | None = None
@@ -106,7 +107,7 @@ class March:
             for m in range(count):
                 q, qd = self._step(times[j] + m * span / count, span / count, q, qd, more)
                 if self._closer is not None:
-                    q, qd = self._closer.close(q, qd, more)
+                    q, qd = self._closer.close(q, qd, *more)
                 result.end = float(times[j] + (m + 1) * span / count), q, qd
             result.end = None
             result.q[..., j + 1, :], result.qd[..., j + 1, :] = q, qd

@@ -14,7 +14,7 @@ from ...model.axes import quaternion_places  # noqa: F401 - for the engines
 from ..kernels.adaptive_steps import adaptive_kernel
 from ..kernels.fixed_steps import explicit_kernel, map_kernel
 from ..kernels.implicit_steps import implicit_kernel
-from ..stabilization import ProgramCloser
+from ..loop_closing import Closer
 from ..tableaus import Pair, Tableau
 
 
@@ -37,9 +37,9 @@ class Stepper:
         return isinstance(self.method, Pair)
 
     @cached_property
-    def closer(self) -> ProgramCloser | None:
+    def closer(self) -> Closer | None:
         """What closes the loops of states between steps."""
-        return ProgramCloser(self.closing) if self.closing else None
+        return Closer.of_program(self.closing) if self.closing else None
 
     @cached_property
     def kernel(self) -> Kernel:

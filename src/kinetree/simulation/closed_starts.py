@@ -1,0 +1,92 @@
+"""Starts of closed mechanisms: the last digits of loops are closed, what does not close is refused with a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..compiler.lower.build import Request, is_long
+from ..compiler.lower.newton import RANK
+from ..compiler.runtime.function import Function
+from ..errors import InputError
+from ..model.mechanism import Mechanism
+from ..model.scales import loop_units
+from .gaps import allowed_gaps
+from .kernels.runs_of_lanes import ASTRAY
+from .loop_closing import Closer, closing_program
+from .near_redundancy import named
+
+
+def closed_start(
+    mechanism: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    parameters: np.ndarray | None,
+    *,
+    function: Callable[[str], Function] | None = None,
+    closer: Callable[[], Closer] | None = None,
+):
+    """Return a start with the last digits of its loops closed, or say which loop is open and what to do.
+
+    A System's `function`, and its `closer`, have what is compiled already.
+    """
+    if not mechanism.closures:
+        return q, qd
+    more = () if parameters is None else (parameters,)
+    if is_long(mechanism):
+        made = Closer.of_functions(mechanism, function)
+    else:
+        made = closer() if closer else Closer.of_program(closing_program(mechanism))
+    q2, qd2 = made.close(q, qd, parameters)
+    make = function or (lambda name: Function(mechanism, Request(name)))
+    gap = make("closure_residual")(q, *more)
+    astray = ASTRAY * allowed_gaps(mechanism)
+    k = _worst(gap, astray)
+    if k is not None:
+        raise InputError(
+            f"q0 does not close {_named(mechanism, k[-1])}: off by {gap[k]:.6g} {mechanism.closures[k[-1]].unit}; "
+            "start from system.assemble(q0), and see system.doctor(q0)"
+        )
+    lost = np.argwhere(~np.isfinite(q2).all(axis=-1))
+    if lost.size:
+        raise InputError(f"q0 cannot be followed: {named(mechanism, gap[tuple(lost[0])])}; see system.doctor(q0)")
+    J = make("closure_jacobian")(q2, *more)
+    _refuse_locked(mechanism, J)
+    rate = np.einsum("...ij,...j->...i", J, qd)
+    k = _worst(rate, astray * max(1.0, float(np.abs(qd / loop_units(mechanism)[1]).max(initial=0.0))))
+    if k is not None:
+        raise InputError(
+            f"qd0 breaks {_named(mechanism, k[-1])}: it opens at {rate[k]:.6g} {mechanism.closures[k[-1]].unit}/s; "
+            "start with system.closing_speed(q0, qd0), or system.consistent_speeds(q0, {joint: speed})"
+        )
+    return q2, qd2
+
+
+def _refuse_locked(mechanism: Mechanism, J: np.ndarray) -> None:
+    """Raise InputError where the loops leave nothing that could move, in every run."""
+    if not J.size or J.shape[-2] < J.shape[-1]:
+        return
+    rows, columns = loop_units(mechanism)
+    sizes = np.linalg.svd(J * columns / rows[:, None], compute_uv=False)
+    if (sizes > RANK * sizes.max(axis=-1, keepdims=True)).all():
+        raise InputError(
+            f"the loops of {mechanism.name!r} lock it: they leave none of its {mechanism.nv} degrees of freedom; see "
+            "system.doctor(q0) for which say the same, or system.loads(q0, qd0) for what a structure carries"
+        )
+
+
+def _worst(x: np.ndarray, limits: np.ndarray) -> tuple[int, ...] | None:
+    """Return the place of the entry that is largest beside its limit, if it is above it."""
+    if not x.size:  # of no runs
+        return None
+    parts = np.abs(x) / limits
+    k = np.unravel_index(int(np.argmax(parts)), x.shape)
+    return tuple(map(int, k)) if not parts[k] <= 1.0 else None
+
+
+def _named(mechanism: Mechanism, k: int) -> str:
+    closure_ = mechanism.closures[k]
+    if closure_.label == "coupling":
+        return f"coupling {closure_.name!r}"
+    return f"loop {closure_.name!r} ({closure_.label})"

@@ -1,0 +1,172 @@
+"""The closing of loops between steps: Newton's method on batches of states, by compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..algebra.scalars import where
+from ..compiler.ir.program import Array, Program
+from ..compiler.ir.trace import Trace
+from ..compiler.lower.build import Request, lean_tree
+from ..compiler.lower.closed_tree import ClosedTree
+from ..compiler.lower.newton import iterate
+from ..compiler.lower.sweeps import Tree
+from ..compiler.runtime.function import Function
+from ..compiler.runtime.native import native
+from ..dynamics import closed, closure, states
+from ..model.mechanism import Mechanism
+from .gaps import allowed_gaps
+from .kernels.runs_of_lanes import ASTRAY, ROUNDS
+from .near_redundancy import contradiction, contradicts
+
+if TYPE_CHECKING:
+    from .engines.runs import Run
+
+SLACK = 10.0
+"""What compiled functions of long mechanisms leave alone, in parts of GAP: their sums are longer."""
+
+
+def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset()) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> (q, qd, gap) that closes the loops, step by step.
+
+    q is one step of Newton's method nearer to closed, qd keeps loops closed at the given q, and the gap is the largest
+    residual at the given q over what is left alone. Degrees of freedom that are locked stay.
+    """
+    trace = Trace()
+    inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
+    if mechanism.free_parameters:
+        inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
+    given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    given.pop("t")
+    make = ClosedTree if mechanism.free_parameters else lean_tree
+    residual = closure.closure_residual(Tree(mechanism, given))
+    gap = _largest([x * (1.0 / a) for x, a in zip(residual, allowed_gaps(mechanism).tolist(), strict=True)])
+    step = closed.closing_step(make(mechanism, given), locked)
+    speed = closed.closing_speed(make(mechanism, given), locked)
+    moved = states.integrate(Tree(mechanism, given | {"qd": step}))
+    if contradicts(mechanism):
+        astray = contradiction(make(mechanism, given), residual, locked) * ASTRAY
+        gap = where(gap > 1.0, where(astray > gap, astray, gap), gap)
+    outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)), Array("gap", (1,)))
+    return Program.of_trace("closing", inputs, outputs, trace, [moved, speed, [gap]])
+
+
+class Steps(Protocol):
+    """Steps of Newton's method on batches: gaps in parts of what is left alone, moved positions, and velocities."""
+
+    def gap(self, q: Numbers) -> Numbers:
+        """Return the gap of each position, [..., 1]."""
+        ...
+
+    def moved(self, q: Numbers) -> Numbers:
+        """Return each position one step further."""
+        ...
+
+    def speed(self, q: Numbers) -> Numbers:
+        """Return the velocities nearest to the given ones that keep the loops closed."""
+        ...
+
+
+class _ProgramSteps:
+    """Steps by a `closing_program`, which computes all results at once."""
+
+    def __init__(self, once: Callable[[Numbers], tuple[Numbers, Numbers, Numbers]]) -> None:
+        self._once, self._at = once, np.empty(0)
+        self._found = np.empty(0), np.empty(0), np.empty(0)
+
+    def _results(self, q: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        if self._at is not q:
+            self._at, self._found = q, self._once(q)
+        return self._found
+
+    def moved(self, q: Numbers) -> Numbers:
+        return self._results(q)[0]
+
+    def speed(self, q: Numbers) -> Numbers:
+        return self._results(q)[1]
+
+    def gap(self, q: Numbers) -> Numbers:
+        return self._results(q)[2]
+
+
+class _FunctionSteps:
+    """Steps by compiled functions, each computed when it is needed."""
+
+    def __init__(self, of: dict[str, Any], allowed: Numbers, qd: Numbers, more: tuple) -> None:
+        self._of, self._allowed, self._qd, self._more = of, allowed, qd, more
+
+    def moved(self, q: Numbers) -> Numbers:
+        return self._of["integrate"](q, self._of["closing_step"](q, *self._more), *self._more)
+
+    def speed(self, q: Numbers) -> Numbers:
+        return self._of["closing_speed"](q, self._qd, *self._more)
+
+    def gap(self, q: Numbers) -> Numbers:
+        residual = self._of["closure_residual"](q, *self._more)
+        return np.abs(residual / self._allowed).max(axis=-1, keepdims=True) / SLACK
+
+
+class Closer:
+    """What closes the loops of batches of states; `steps(qd, parameters)` are the steps of Newton's method."""
+
+    def __init__(self, steps: Callable[[Numbers, Numbers | None], Steps]) -> None:
+        """Keep the steps."""
+        self._steps = steps
+
+    @classmethod
+    def of_program(cls, program: Program) -> Closer:
+        """Return the closer of a `closing_program`, compiled."""
+        compiled = native(program)
+        count = program.inputs[3].size if len(program.inputs) > 3 else 0
+
+        def steps(qd: Numbers, parameters: Numbers | None) -> Steps:
+            # torques that are held may follow the parameters
+            more = (parameters[..., :count],) if parameters is not None and count else ()
+            return _ProgramSteps(lambda q: compiled([0.0], q, qd, *more))
+
+        return cls(steps)
+
+    @classmethod
+    def of_functions(cls, mechanism: Mechanism, function: Callable[[str], Function] | None = None) -> Closer:
+        """Return the closer of a mechanism that is too long for a Program; `function` returns functions by name."""
+        make = function or (lambda name: Function(mechanism, Request(name)))
+        names = ("closure_residual", "closing_step", "closing_speed", "integrate")
+        of, allowed = {name: make(name).gufunc for name in names}, allowed_gaps(mechanism)
+
+        def steps(qd: Numbers, parameters: Numbers | None) -> Steps:
+            return _FunctionSteps(of, allowed, qd, () if parameters is None else (parameters,))
+
+        return cls(steps)
+
+    def close(self, q: Numbers, qd: Numbers, parameters: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """Return states with their loops closed, NaN where they stay open."""
+        steps = self._steps(qd, parameters)
+        with np.errstate(all="ignore"):
+            q = iterate(steps.gap, steps.moved, q, ROUNDS)
+            speed, lost = steps.speed(q), steps.gap(q) > ASTRAY
+            return np.where(lost, np.nan, q), np.where(lost, np.nan, speed)
+
+
+def closed_run(closer: Closer, run: Run, parameters: Numbers | None) -> Run:
+    """Return a run with the loops of its states closed, but for the start."""
+    more = None if parameters is None else parameters[..., None, :]
+    before = np.isfinite(run.q).all(axis=-1)
+    run.q[..., 1:, :], run.qd[..., 1:, :] = closer.close(run.q[..., 1:, :], run.qd[..., 1:, :], more)
+    lost = before & ~np.isfinite(run.q).all(axis=-1)
+    for k, at in enumerate(lost.reshape(-1, len(run.t))):
+        if at.any():
+            last = run.t[int(np.argmax(at)) - 1]
+            run.failures.setdefault(k, f"the loops did not close; the last good state is at t = {last:.9g} s")
+    return run
+
+
+def _largest(xs: Sequence[Any]) -> Any:
+    sizes = [where(x < 0.0, -x, x) for x in xs]
+    top = sizes[0]
+    for x in sizes[1:]:
+        top = where(top < x, x, top)
+    return top

@@ -1,0 +1,96 @@
+"""Nearly redundant equations of loops: those that would follow from others, were it not for a small contradiction.
+
+A third rod of a parallelogram that is a little too long is the usual case. The equations that come first are followed,
+the others stay open by the contradiction g, in parts of the mechanism's length. Where the equations that are followed
+fade, near a singular position, positions are off by g / s and velocities by g / s^2, with s^2 the weakest pivot.
+(docs/theory/closed-loops.md)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..algebra.scalars import where
+from ..compiler.lower.build import Request
+from ..compiler.lower.loop_pattern import closing
+from ..compiler.runtime.function import Function
+from ..dynamics import closed
+from ..model.mechanism import Mechanism
+from ..model.scales import loop_units
+from .gaps import allowed_gaps
+
+if TYPE_CHECKING:
+    from .engines.runs import Run
+
+NEAR = 1e-8
+"""The largest contradiction that is followed [rad, or lengths of the mechanism]."""
+
+EXACT = 1e-12
+"""Contradictions that are no larger are followed through singular positions: velocities are off by 1e-4 at most, since
+pivots below 1e-8 are not followed anyway."""
+
+FAITHFUL = 1e-4
+"""The largest relative error of velocities that a contradiction may cause."""
+
+
+def contradicts(mechanism: Mechanism) -> bool:
+    """Tell whether a mechanism has nearly redundant equations whose contradiction needs a look at every step."""
+    return closing(mechanism).misfit > EXACT
+
+
+def contradiction(tree: Any, residual: list[Any], locked: frozenset[int] = frozenset()) -> Any:
+    """Return what equations contradict each other by, in parts of what can be followed, as a traced scalar."""
+    units = loop_units(tree.mechanism)[0].tolist()
+    gap = _largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])
+    gap = _larger(gap, tree.closing.misfit)
+    return _larger(gap * (1.0 / NEAR), gap * (1.0 / FAITHFUL) / closed.at_rest(tree, locked).factors().weakest)
+
+
+def guarded(tree: Any, accelerations: list[Any]) -> list[Any]:
+    """Return accelerations that are not finite where velocities would be off by more than FAITHFUL."""
+    if not tree.closing.misfit > EXACT:
+        return accelerations
+    weakest = closed.at_rest(tree).factors().weakest
+    fine = where(weakest < tree.closing.misfit / FAITHFUL, 0.0, 1.0)
+    return [a / fine for a in accelerations]
+
+
+def explained(mechanism: Mechanism, run: Run, parameters: np.ndarray | None) -> Run:
+    """Return a run whose failures name nearly redundant equations where these are the cause."""
+    if not (run.failures and mechanism.closures and contradicts(mechanism)):
+        return run
+    residual = Function(mechanism, Request("closure_residual")).gufunc
+    q = run.q.reshape(-1, *run.q.shape[-2:])
+    own = None if parameters is None else np.broadcast_to(parameters, (*run.q.shape[:-2], parameters.shape[-1]))
+    reasons = {}
+    for k, reason in run.failures.items():
+        good = np.flatnonzero(np.isfinite(q[k]).all(axis=-1))
+        more = () if own is None else (own.reshape(-1, own.shape[-1])[k],)
+        text = named(mechanism, residual(q[k, good[-1]], *more)) if len(good) else ""
+        reasons[k] = f"{text}: {reason}" if text else reason
+    return replace(run, failures=reasons)
+
+
+def named(mechanism: Mechanism, residual: np.ndarray) -> str:
+    """Return which nearly redundant equation is open at a position, and by how much; nothing where none is."""
+    parts = np.abs(residual) / allowed_gaps(mechanism)
+    k = int(np.argmax(parts))
+    if not parts[k] > 1.0:
+        return ""
+    e = mechanism.closures[k]
+    return (
+        f"loop {e.name!r} ({e.label}) is nearly redundant and stays open by {abs(residual[k]):.3g} {e.unit}, more than "
+        f"the run can follow; correct its lengths, or leave it out"
+    )
+
+
+def _larger(x: Any, y: Any) -> Any:
+    return where(x < y, y, x)
+
+
+def _largest(xs: list[Any]) -> Any:
+    return reduce(_larger, [where(x < 0.0, -x, x) for x in xs])
