@@ -29,6 +29,15 @@ def test_every_link_and_module_is_drawn(name, modules, first, tmp_path):
     assert (tmp_path / "modules.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(
+    ("ending", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG"), ("jpg", b"\xff")]
+)
+def test_pictures_have_the_format_of_their_ending(ending, start, tmp_path):
+    """Write a picture in formats whose metadata have different keys, or none."""
+    modules_picture(kt.load("biped").mechanism, tmp_path / f"modules.{ending}")
+    assert (tmp_path / f"modules.{ending}").read_bytes().startswith(start)
+
+
 @pytest.mark.parametrize("name", ["biped", "charmie", "quadruped", "gripper", "space_robot_dual_arm"])
 def test_modules_do_not_overlap_and_stay_on_the_page(name):
     """Measure the boxes of the modules: all apart, none over an edge."""

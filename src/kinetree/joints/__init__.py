@@ -22,6 +22,7 @@ KINDS: dict[str, JointKind] = {
     "free": free,
     "free_euler": free_euler,
 }
+_SHIPPED = dict(KINDS)
 
 
 def kind(name: str, where: str = "") -> JointKind:
@@ -31,4 +32,9 @@ def kind(name: str, where: str = "") -> JointKind:
     return KINDS[name]
 
 
-__all__ = ["KINDS", "ROTATION", "TRANSLATION", "JointKind", "kind"]
+def shipped(name: str) -> bool:
+    """Tell whether a name stands for the kind of this package, not for one that was added or put in its place."""
+    return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
+
+
+__all__ = ["KINDS", "ROTATION", "TRANSLATION", "JointKind", "kind", "shipped"]

@@ -55,6 +55,7 @@ KINDS: dict[str, LoopKind] = {
     "point_on_plane": LoopKind((along,), joint=False, balls=(1,)),
 }
 """Each kind of loop: all joint kinds that hold something, and what only loops can be."""
+_SHIPPED = dict(KINDS)
 
 
 def kind(name: str, where: str = "") -> LoopKind:
@@ -62,6 +63,11 @@ def kind(name: str, where: str = "") -> LoopKind:
     if name not in KINDS:
         raise unknown_name("loop kind", name, KINDS, where=where)
     return KINDS[name]
+
+
+def shipped(name: str) -> bool:
+    """Tell whether a name stands for the kind of this package, not for one that was added or put in its place."""
+    return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
 
 
 def frame(loop: Any) -> Matrix:
@@ -82,4 +88,4 @@ def labels(loop: Any) -> list[tuple[str, str]]:
     return [(e.label, e.unit) for e in equations(loop, zero, one, zero, zero)]
 
 
-__all__ = ["KINDS", "Equation", "LoopKind", "equations", "frame", "kind", "labels"]
+__all__ = ["KINDS", "Equation", "LoopKind", "equations", "frame", "kind", "labels", "shipped"]

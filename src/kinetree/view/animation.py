@@ -14,7 +14,7 @@ from .camera import Camera, fit
 from .links import Rod
 from .meshes import Mesh, cylinder
 from .motion_frames import even_frames
-from .plots import _figure, _style
+from .plots import _figure, _style, metadata
 from .skeleton import Scene, scene
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def snapshot(run: Trajectory, path: str | Path, *, time: float, size: tuple[int,
     stage = _Stage(scene(run), even_frames(run, 10.0)[1], size)
     with _style(), replacing(Path(path)) as written:
         stage.show(np.asarray(run.at(time)["poses"])[0], f"{run.system.mechanism.name}   t = {time:.2f} s")
-        stage.figure.savefig(written, dpi=100, facecolor=PAPER, metadata={"Software": "Kinetree"})
+        stage.figure.savefig(written, dpi=100, facecolor=PAPER, metadata=metadata(written))
     return Path(path)
 
 

@@ -118,6 +118,10 @@ def _style() -> AbstractContextManager[Any]:
     return matplotlib.rc_context(cast(Any, STYLE))
 
 
+ORIGIN = {".png": "Software", ".svg": "Creator", ".pdf": "Creator", ".ps": "Creator", ".eps": "Creator"}
+"""The key of the program's name in the metadata of a picture, by the ending of its file; Matplotlib refuses others."""
+
+
 def _figure(size: tuple[float, float]):
     """Return a figure that only writes files: no window, no global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -148,5 +152,11 @@ def _save(figure, path: str | Path, heading: str) -> Path:
     if heading:
         figure.suptitle(heading, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
     path = Path(path)
-    figure.savefig(path, metadata={"Software": "Kinetree"})
+    figure.savefig(path, metadata=metadata(path))
     return path
+
+
+def metadata(path: Path) -> dict[str, str] | None:
+    """Return the program's name under the key that the format of a picture has for it; None without such a key."""
+    key = ORIGIN.get(path.suffix.lower())
+    return None if key is None else {key: "Kinetree"}

@@ -9,14 +9,16 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from kinetree import System
+from kinetree import System, loops
 from kinetree.compiler.lower.build import Request
 from kinetree.compiler.runtime import cache, trust
 from kinetree.compiler.targets.llvm.target import LLVM
+from kinetree.joints import KINDS, revolute
 from kinetree.model.parts import Shape
 from strategies import random_mechanism
 
@@ -140,6 +142,33 @@ def test_names_follow_all_that_matters(monkeypatch):
     assert len(set(keys)) == len(keys)
     drawn = replace(ARM, scenery=(Shape("sphere", (1.0,)),))
     assert cache.key(drawn, request, "cpu") == cache.key(ARM, request, "cpu")
+
+
+def shifted(zero: float) -> SimpleNamespace:
+    """Return a joint kind from outside the package: a revolute joint whose angle has another zero [rad]."""
+    own = {name: getattr(revolute, name) for name in dir(revolute) if not name.startswith("_")}
+    own |= {"AXIAL": None, "displacement": lambda joint, q: revolute.displacement(joint, [q[0] + zero])}
+    return SimpleNamespace(**own)
+
+
+def test_a_joint_kind_from_outside_meets_no_code_of_its_former_self(folder, compilations, monkeypatch):
+    """Change the code of a joint kind that is not the package's own: it is compiled again, and unchanged it is not."""
+    mechanism = replace(ARM, joints=(replace(ARM.joints[0], kind="shifted"), ARM.joints[1]))
+    monkeypatch.setitem(KINDS, "shifted", shifted(1.3))
+    first = torque(mechanism)
+    assert np.array_equal(torque(mechanism), first) and len(compilations) == 1
+    monkeypatch.setitem(KINDS, "shifted", shifted(0.7))
+    assert not np.allclose(torque(mechanism), first) and len(compilations) == 2
+
+
+def test_a_kind_in_the_place_of_a_shipped_one_meets_no_code_of_it(folder, monkeypatch):
+    """Replace a joint kind, and a kind of loop, of the package: neither counts as shipped any more."""
+    first = torque()
+    monkeypatch.setitem(KINDS, "revolute", shifted(0.7))
+    assert not np.allclose(torque(), first)
+    assert loops.shipped("rod")
+    monkeypatch.setitem(loops.KINDS, "rod", replace(loops.KINDS["rod"], bar=False))
+    assert not loops.shipped("rod")
 
 
 def test_source_hash_is_that_of_the_sources():

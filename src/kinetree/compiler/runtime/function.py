@@ -14,7 +14,8 @@ from numpy.ma import MaskedArray
 
 from ...dynamics import ALGORITHMS
 from ...errors import InputError
-from ...joints import kind
+from ...joints import kind, shipped
+from ...loops import shipped as shipped_loop
 from ...model.mechanism import Mechanism
 from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
@@ -148,10 +149,17 @@ class Function:
         return register(code.find("kernel"), self._bad, self.name, doc, signature, arity, dtype, code)
 
     def _cache_key(self, fingerprint: str) -> str:
-        """Return the key of the object code; of pages from elsewhere, whose source may change, by their arithmetic."""
-        if ALGORITHMS[self.name].page.__module__.startswith("kinetree."):
+        """Return the key of the object code; with pages or kinds from elsewhere, the arithmetic itself is the key.
+
+        The key of a mechanism covers the sources of this package alone.
+        """
+        if ALGORITHMS[self.name].page.__module__.startswith("kinetree.") and self._of_shipped_kinds():
             return cache.key(self.mechanism, self.request, fingerprint)
         return cache.digest(self._straight.hash, self.request.dtype, fingerprint)
+
+    def _of_shipped_kinds(self) -> bool:
+        joints, loops = self.mechanism.joints, self.mechanism.loops
+        return all(shipped(x.kind) for x in joints) and all(shipped_loop(x.kind) for x in loops)
 
     def _native_rolled(self) -> Any:
         r = self.request

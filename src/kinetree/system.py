@@ -11,11 +11,11 @@ from typing import Any, Self, Unpack
 
 from numpy.typing import ArrayLike
 
-from ..algebra.arrays import Numbers
-from ..compiled import CompiledMechanism
-from ..compiler.runtime.methods import WrenchOptions, compiled
-from ..errors import InputError
-from ..pictures import picture
+from .algebra.arrays import Numbers
+from .compiled import CompiledMechanism
+from .compiler.runtime.methods import WrenchOptions, compiled
+from .errors import InputError
+from .pictures import picture
 
 
 class ActuatedOptions(WrenchOptions, total=False):
@@ -50,7 +50,7 @@ class System(CompiledMechanism):
             return super()._with(name, **options)
         if name != "inverse_dynamics":
             raise InputError(f"{name} takes no actuated joints; inverse_dynamics does")
-        from ..analysis.loops.actuation import actuated_torques
+        from .analysis.loops.actuation import actuated_torques
 
         mechanism = self._at(options.pop("parameters", None))
         return lambda q, qd, qdd: actuated_torques(mechanism, q, qd, qdd, actuated, **options)
@@ -61,19 +61,19 @@ class System(CompiledMechanism):
 
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
         """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""
-        from ..formulations.denoc import denoc
+        from .formulations.denoc import denoc
 
         return denoc(self.mechanism, q, qd, about=about)
 
     def verify(self, states: int = 5, *, tol: float | None = None, rng=0, routes=None):
         """Compare every formulation, and the peers that are installed, with the compiled recursion."""
-        from ..analysis.verify.referee import verify
+        from .analysis.verify.referee import verify
 
         return verify(self, states, tol=tol, rng=rng, routes=routes)
 
     def ledger(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None):
         """Return where the torques of a motion come from: by cause and by body."""
-        from ..analysis.ledger import ledger
+        from .analysis.ledger import ledger
 
         return ledger(self, q, qd, qdd, wrenches)
 
@@ -85,7 +85,7 @@ class System(CompiledMechanism):
         Options: `weights` of torques that can be chosen and `share` of multipliers that can, by joint; `wrenches`; one
         set of `parameters` [np].
         """
-        from ..analysis.loops.actuation import actuation
+        from .analysis.loops.actuation import actuation
 
         return actuation(self._at(parameters), q, qd, qdd, actuated, **options)
 
@@ -95,19 +95,19 @@ class System(CompiledMechanism):
         Further options: `share`, compliances by joint or loop where motion does not settle a reaction; `wrenches`; one
         set of `parameters` [np].
         """
-        from ..analysis.loops.loads import loads
+        from .analysis.loops.loads import loads
 
         return loads(self._at(parameters), q, qd, **options)
 
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
         """Return the operations of a function, counted as the papers count them."""
-        from ..analysis.cost.counting import cost
+        from .analysis.cost.counting import cost
 
         return cost(self, function, frame=frame, wrenches=wrenches)
 
     def equations(self, function: str = "inertia_matrix", *, symbols: str = "declared", frame: str | None = None):
         """Return a function in symbols, as a textbook prints it: SymPy, LaTeX or Python. Needs SymPy."""
-        from ..analysis.symbolic.equations import equations
+        from .analysis.symbolic.equations import equations
 
         return equations(self, function, symbols=symbols, frame=frame)
 
@@ -118,7 +118,7 @@ class System(CompiledMechanism):
 
         `hold` has names of joints, or says where they are: {"crank": 0.5}. AssemblyError where the loops do not close.
         """
-        from ..analysis.loops.assembly import assemble
+        from .analysis.loops.assembly import assemble
 
         return assemble(self, q_guess, hold, tolerance=tolerance, parameters=parameters)
 
@@ -126,31 +126,31 @@ class System(CompiledMechanism):
         self, q_guess: ArrayLike | None = None, hold=None, *, tries: int = 64, rng=0, parameters=None
     ) -> list[Numbers]:
         """Return the ways found, from random starts, in which the loops close with the joints of `hold` in place."""
-        from ..analysis.loops.assembly import assembly_modes
+        from .analysis.loops.assembly import assembly_modes
 
         return assembly_modes(self, q_guess, hold, tries=tries, rng=rng, parameters=parameters)
 
     def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
         """Return which degrees of freedom lead at a closed position, and G with qd = G qd_independent."""
-        from ..analysis.loops.independence import independent
+        from .analysis.loops.independence import independent
 
         return independent(self, q, prefer=prefer, parameters=parameters)
 
     def consistent_speeds(self, q: ArrayLike, speeds, *, parameters=None) -> Numbers:
         """Return qd with J qd = 0 and the given speeds, {"crank": 2.0}; of several, that of least kinetic energy."""
-        from ..analysis.loops.independence import consistent_speeds
+        from .analysis.loops.independence import consistent_speeds
 
         return consistent_speeds(self, q, speeds, parameters=parameters)
 
     def consistent_accelerations(self, q: ArrayLike, qd: ArrayLike, accelerations, *, parameters=None) -> Numbers:
         """Return qdd with J qdd + dJ/dt qd = 0 and the given accelerations, {"crank": 0.0}."""
-        from ..analysis.loops.independence import consistent_accelerations
+        from .analysis.loops.independence import consistent_accelerations
 
         return consistent_accelerations(self, q, qd, accelerations, parameters=parameters)
 
     def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=(), parameters=None):
         """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice."""
-        from ..analysis.loops.doctor import doctor
+        from .analysis.loops.doctor import doctor
 
         return doctor(self._at(parameters), q, qd, drives=drives)
 
