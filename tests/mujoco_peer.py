@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from bodies import transform
 from kinetree.joints import kind
 from kinetree.model import GROUND, Body, Joint, Mechanism
+from rigid_body import transform
 
 KINDS = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
 """The kinds that both have, and the fixed one; a free joint stands on the ground there."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from bodies import tensor
 from kinetree.joints import kind
 from kinetree.model import GROUND, Joint, Mechanism
+from rigid_body import tensor
 
 SWAP = [3, 4, 5, 0, 1, 2]
 """From [omega; v] to Pinocchio's [v; omega], and back."""

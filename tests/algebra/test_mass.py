@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bodies import cross_matrix, mass_matrix
 from kinetree.algebra.mass import ArticulatedMass, Coriolis, MassMatrix
 from kinetree.algebra.propagation import Propagation
 from kinetree.algebra.rotations import constant
 from kinetree.algebra.spatial import Motion, Twist, TwistRate, Wrench, power, unit_index
 from kinetree.algebra.vectors import from_moments, to_moments
+from rigid_body import cross_matrix, mass_matrix
 from strategies import body, examples, nested, rotation
 from tolerance import assert_close
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from bodies import cross_matrix
 from kinetree.algebra.quaternions import conjugate, exponential, logarithm, normalized, product, sweep, unsweep
 from kinetree.algebra.rotations import from_quaternion
+from rigid_body import cross_matrix
 from strategies import nested
 from tolerance import assert_close
 

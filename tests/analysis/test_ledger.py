@@ -9,7 +9,7 @@ import pytest
 
 import kinetree as kt
 import strategies
-from evaluation import compute
+from interpreted import compute
 from kinetree import library
 from kinetree.analysis.ledger import CAUSES, Ledger, ledger
 from kinetree.errors import InputError, UnknownNameError

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 import kinetree as kt
+from closed_form_runs import swinging
 from kinetree import cli, library
 from kinetree.cli.console import clean, make_console
 from kinetree.cli.listing import print_library
@@ -22,7 +23,6 @@ from kinetree.cli.showing import print_system
 from kinetree.demo import Check, Demo, History, Timing
 from kinetree.demo.loops_and_ropes import Links, turning
 from kinetree.formats.report import Report
-from runs import swinging
 
 URDF = """\
 <robot name="two">

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bars import CRANK_ROCKER
 from kinetree import cli
+from planar_loops import CRANK_ROCKER
 
 
 def run(*arguments: str) -> int:

@@ -9,9 +9,9 @@ import pytest
 
 import kinetree as kt
 from closed_mechanisms import free_coordinates, held_body
+from cut_rings import four_bar, moving, spatial
 from kinetree import loops
 from kinetree.joints import KINDS as JOINTS
-from rings import four_bar, moving, spatial
 from tolerance import assert_close
 
 

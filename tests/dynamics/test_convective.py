@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from evaluation import along, compute
+from interpreted import along, compute
 from kinetree import Parameter, System, assemble
 from kinetree.model import parse
-from magnitudes import convective_scale, per_sample
+from rounding_scales import convective_scale, per_sample
 from strategies import FLAT, State, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close
 

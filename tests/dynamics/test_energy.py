@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from bodies import mass_matrix
-from evaluation import compute, derivative, program, relative
+from interpreted import compute, derivative, program, relative
 from kinetree import Body, Joint, KinetreeError, System, assemble
 from kinetree.joints import kind
+from rigid_body import mass_matrix
 from strategies import State, examples, mechanisms, moving_mechanisms
 from tolerance import assert_close
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from evaluation import compute, relative
+from interpreted import compute, relative
 from kinetree import Body, Joint, ModelError, System, assemble
 from kinetree.compiler.rolled.weightless import weightless_joints
-from magnitudes import per_sample, torque_scale
+from rounding_scales import per_sample, torque_scale
 from strategies import State, body, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from bodies import mass_matrix
-from evaluation import compute, relative
+from interpreted import compute, relative
 from kinetree.joints import kind
+from rigid_body import mass_matrix
 from strategies import State, examples, moving_mechanisms
 from tolerance import assert_close
 

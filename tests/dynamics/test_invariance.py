@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bodies import moved, transform, welded
-from evaluation import compute, relative
+from interpreted import compute, relative
 from kinetree.algebra.rotations import about
 from kinetree.joints import kind
 from kinetree.model import GROUND, Mechanism, Placement, assemble
 from kinetree.model.topology import path
+from rigid_body import moved, transform, welded
 from strategies import MOVING, SINGLE, State, examples, mechanisms, moving_mechanisms, nested, random_mechanism
 from tolerance import assert_close
 

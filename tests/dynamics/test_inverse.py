@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from bodies import tensor
-from evaluation import along, compute, relative
+from interpreted import along, compute, relative
 from kinetree import Body, Joint, assemble
 from kinetree.joints import kind
-from magnitudes import per_sample, torque_scale
+from rigid_body import tensor
+from rounding_scales import per_sample, torque_scale
 from strategies import FLAT, SINGLE, State, examples, mechanisms, moving_mechanisms, one_of_each
 from tolerance import assert_close
 

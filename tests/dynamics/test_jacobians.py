@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation import along, compute, relative
+from interpreted import along, compute, relative
 from kinetree.model.topology import path
 from strategies import State, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from bodies import cross_matrix, transform
-from evaluation import along, compute, derivative, program
+from interpreted import along, compute, derivative, program
+from rigid_body import cross_matrix, transform
 from strategies import State, examples, mechanisms, one_of_each
 from tolerance import assert_close
 

@@ -6,7 +6,7 @@ import casadi
 import numpy as np
 import pytest
 
-from evaluation import compute, evaluate, program, relative
+from interpreted import compute, evaluate, program, relative
 from strategies import FLAT, MOVING, State, random_mechanism
 from tolerance import assert_close
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from evaluation import compute
+from interpreted import compute
 from kinetree.compiler.lower.sweeps import Tree
 from kinetree.dynamics import products
 from kinetree.model import Body, Joint, assemble

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from evaluation import along, compute, derivative, program
+from interpreted import along, compute, derivative, program
 from kinetree.joints import kind
 from strategies import State, examples, moving_mechanisms, one_of_each
 from tolerance import assert_close

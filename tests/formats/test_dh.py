@@ -14,7 +14,7 @@ from kinetree.errors import ModelError
 from kinetree.formats.dh import mechanism_from_dh
 from kinetree.model import Parameter
 from kinetree.model.mechanism import resolved
-from poses import about, poses, shift
+from pose_products import about, poses, shift
 from tolerance import assert_close
 
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)

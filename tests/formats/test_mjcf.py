@@ -14,7 +14,7 @@ import pytest
 mujoco = pytest.importorskip("mujoco")
 
 import kinetree as kt  # noqa: E402
-from evaluation import compute  # noqa: E402
+from interpreted import compute  # noqa: E402
 from kinetree.formats import mjcf as module  # noqa: E402
 from kinetree.formats.mjcf import read_mjcf_text  # noqa: E402
 from kinetree.formats.toml import read_toml_text  # noqa: E402

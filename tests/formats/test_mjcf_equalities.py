@@ -7,10 +7,10 @@ import pytest
 
 mujoco = pytest.importorskip("mujoco")
 
-from evaluation import compute  # noqa: E402
+from interpreted import compute  # noqa: E402
 from kinetree.formats.mjcf import read_mjcf_text  # noqa: E402
 from mujoco_peer import Peer  # noqa: E402
-from poses import placed  # noqa: E402
+from pose_products import placed  # noqa: E402
 from strategies import State  # noqa: E402
 from tolerance import assert_close  # noqa: E402
 

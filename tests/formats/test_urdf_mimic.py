@@ -12,7 +12,7 @@ import pytest
 
 pin = pytest.importorskip("pinocchio")
 
-from evaluation import compute  # noqa: E402
+from interpreted import compute  # noqa: E402
 from kinetree.formats.urdf import read_urdf  # noqa: E402
 from strategies import State  # noqa: E402
 from tolerance import assert_close  # noqa: E402

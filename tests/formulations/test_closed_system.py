@@ -8,10 +8,10 @@ from hypothesis import given
 
 import strategies
 from closed_mechanisms import KINDS, closed, closed_mechanisms, motion
-from evaluation import compute
+from interpreted import compute
 from kinetree.formulations.closed_system import closed_equations
 from kinetree.model import GROUND
-from magnitudes import EPS, torque_scales
+from rounding_scales import EPS, torque_scales
 from strategies import examples, random_mechanism
 from tolerance import assert_close
 

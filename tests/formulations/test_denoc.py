@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 
 import kinetree as kt
-from evaluation import along, compute
+from interpreted import along, compute
 from kinetree.formulations.denoc import denoc, equations
 from kinetree.formulations.kinematics import body_states, skew
 from kinetree.model import Mechanism
-from magnitudes import EPS, convective_scale, inertia_scale, torque_scale
+from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
 from strategies import State, examples, mechanisms, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 
 import kinetree as kt
-from evaluation import compute
+from interpreted import compute
 from kinetree.formulations.denoc import denoc
 from kinetree.formulations.kinematics import body_states
 from kinetree.model import Body, Joint, assemble
-from magnitudes import EPS, torque_scale
+from rounding_scales import EPS, torque_scale
 from strategies import State, examples, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kinetree as kt
-from evaluation import compute
+from interpreted import compute
 from kinetree.algebra.rotations import from_euler
 from kinetree.formulations.denoc import denoc
 from kinetree.formulations.euler_angles import TABLES, euler_table, intersecting_revolutes
 from kinetree.joints.euler import SEQUENCES
 from kinetree.model import Joint, Limits, Parameter, Placement, assemble, parse
-from magnitudes import EPS, convective_scale, inertia_scale, torque_scale
+from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
 from strategies import State, examples, random_mechanism
 from tolerance import assert_close
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 
 import kinetree as kt
-from evaluation import compute
+from interpreted import compute
 from kinetree.errors import InputError
 from kinetree.formulations import lagrange
 from kinetree.formulations.lagrange import equations
 from kinetree.joints import KINDS
-from magnitudes import EPS, inertia_scale, torque_scale
+from rounding_scales import EPS, inertia_scale, torque_scale
 from strategies import MOVING, State, examples, mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 
 import kinetree as kt
-from evaluation import compute
+from interpreted import compute
 from kinetree.formulations import module_recursion
 from kinetree.formulations.denoc import denoc
 from kinetree.formulations.modules import module_denoc
 from kinetree.model import Body, Joint, Mechanism, assemble
-from magnitudes import EPS, convective_scale, inertia_scale, torque_scale
+from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
 from strategies import State, examples, mechanisms, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
 

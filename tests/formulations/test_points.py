@@ -21,7 +21,7 @@ from kinetree.formulations.points import (
     signed_points,
 )
 from kinetree.model.mechanism import resolved
-from magnitudes import EPS
+from rounding_scales import EPS
 from strategies import body, examples
 from tolerance import assert_close
 

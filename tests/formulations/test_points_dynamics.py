@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kinetree as kt
-from evaluation import compute, derivative, program
+from interpreted import compute, derivative, program
 from kinetree.formulations.points import SYSTEMS
 from kinetree.formulations.points_dynamics import equations, point_matrices
-from magnitudes import EPS, convective_scale, inertia_scale, torque_scale
+from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
 from strategies import FLAT, State, examples, mechanisms, moving_mechanisms, one_of_each
 from tolerance import assert_close
 

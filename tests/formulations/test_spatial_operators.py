@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 
 import kinetree as kt
-from evaluation import compute
+from interpreted import compute
 from kinetree.errors import InputError
 from kinetree.formulations.kinematics import body_states, skew
 from kinetree.formulations.spatial_operators import equations, spatial_operators
-from magnitudes import EPS, convective_scale, inertia_scale, torque_scale
+from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
 from strategies import State, examples, mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
 

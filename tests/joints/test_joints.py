@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bodies import cross_matrix, transform
-from evaluation import compute, derivative, program
+from interpreted import compute, derivative, program
 from kinetree import Body, Joint, Limits, ModelError, System, UnknownNameError, assemble
 from kinetree.joints import KINDS, kind
 from kinetree.joints._common import axes_with_z
 from kinetree.joints.euler import SEQUENCES
+from rigid_body import cross_matrix, transform
 from strategies import ALL, MOVING, State, nested, random_mechanism
 from tolerance import assert_close
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from evaluation import compute
+from interpreted import compute
 from kinetree import library
 from kinetree.formats.toml import read_toml
 from kinetree.library.closed import n_four_bars_mechanism
 from kinetree.model.mechanism import resolved
-from poses import placed
+from pose_products import placed
 from tolerance import assert_close
 
 MOBILITY = {

@@ -14,7 +14,7 @@ from kinetree.formats.toml import read_toml, read_toml_text
 from kinetree.formats.toml_writer import write_toml
 from kinetree.model.checks import inertia_excess
 from kinetree.model.mechanism import resolved
-from poses import about, poses, shift
+from pose_products import about, poses, shift
 from tolerance import assert_close
 
 SIZES = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation import relative
+from interpreted import relative
 from kinetree import Body, Joint, ModelError, Parameter, Placement, System, UnknownNameError, assemble
 from kinetree.model import Expression, parse
 from kinetree.model.parameters import FUNCTIONS

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import PENDULUM, batch, swinging
 from kinetree.results import Trajectory, read_trajectory
 from kinetree.results.files import FORMATS
 from kinetree.results.files import zarr as zarr_files
-from runs import PENDULUM, batch, swinging
 from tolerance import assert_close
 
 PACKAGES = {".parquet": "pyarrow", ".zarr": "zarr"}

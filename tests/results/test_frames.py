@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from runs import batch, swinging
+from closed_form_runs import batch, swinging
 from tolerance import assert_close
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import swinging
 from kinetree.results.recorded import is_zeros
 from kinetree.simulation import acting
-from runs import swinging
 
 
 def driven(**options) -> kt.Trajectory:

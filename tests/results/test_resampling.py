@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import batch, swinging
 from kinetree.results import Trajectory
-from runs import batch, swinging
 from tolerance import assert_close
 
 FINE = np.linspace(0.0, 2.0, 397)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import PENDULUM, batch, swinging
 from kinetree.compiler.lower.build import is_long
 from kinetree.results import Trajectory
-from runs import PENDULUM, batch, swinging
 from tolerance import assert_close
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bodies import moments, tensor, welded
-from evaluation import compute, relative
+from interpreted import compute, relative
 from kinetree import Body, InputError, Joint, ModelError, Placement, assemble
 from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
 from kinetree.simulation.changes import with_gear, with_payload
+from rigid_body import moments, tensor, welded
 from strategies import State, body, random_mechanism
 from tolerance import assert_close
 

@@ -9,12 +9,12 @@ import pytest
 from scipy.special import ellipk
 
 import kinetree as kt
+from closed_form_runs import PENDULUM
 from kinetree.errors import InputError
 from kinetree.formats.toml import read_toml_text
 from kinetree.simulation import smooth
 from kinetree.simulation.control.sampled import PythonControl, Sampled
 from kinetree.simulation.events import TOLERANCE, Event, event_hits
-from runs import PENDULUM
 from tolerance import assert_close
 
 G = 9.81

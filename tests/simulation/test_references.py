@@ -10,7 +10,7 @@ import pytest
 from kinetree import InputError, ModelError
 from kinetree.simulation.references import Constant, Cosine, Cycloid, Hold, Polynomial, Table, Trapezoid, sampled
 from kinetree.simulation.references.table import MAX_KNOTS
-from native import gufunc, traced
+from native_program import gufunc, traced
 from tolerance import assert_close
 
 KNOTS = np.array([-0.3, 0.1, 0.45, 1.3, 1.9, 2.6])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinetree.simulation import smooth
-from native import gufunc, traced
+from native_program import gufunc, traced
 from tolerance import assert_close
 
 X = np.array([-3.0, -1.0, -0.7, -1e-3, -1e-5, -0.9e-5, -1e-9, 0.0, 1e-9, 0.9e-5, 1e-5, 1e-3, 0.4, 0.9, 1.0, 2.5, 6.0])

@@ -7,9 +7,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import kinetree as kt
-from bars import free_rod
+from cut_rings import four_bar, moving
 from kinetree.errors import InputError, ModelError, UnknownNameError
-from rings import four_bar, moving
+from planar_loops import free_rod
 from tolerance import assert_close
 
 G = 9.81

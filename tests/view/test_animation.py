@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 import kinetree as kt
+from closed_form_runs import batch, swinging
 from kinetree.results import Trajectory
 from kinetree.view import animation
 from kinetree.view.animation import floor_cell, snapshot
 from kinetree.view.motion_frames import even_frames
-from runs import batch, swinging
 from tolerance import assert_close
 
 

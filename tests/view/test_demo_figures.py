@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import swinging
 from kinetree.demo import Check, Demo, History, Timing
 from kinetree.demo.loops_and_ropes import Links, turning
 from kinetree.view.demo_figures import draw_demo, figure_folder
-from runs import swinging
 
 
 def result() -> Demo:

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import batch, swinging
 from kinetree.results import Trajectory
 from kinetree.view import replay as replay_module
 from kinetree.view.replay import replay, replay_data
-from runs import batch, swinging
 from tolerance import assert_close
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

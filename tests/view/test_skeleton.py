@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import PENDULUM, batch, swinging
 from kinetree import library
 from kinetree.results import Trajectory
 from kinetree.view.camera import fit
 from kinetree.view.links import rgb
 from kinetree.view.skeleton import scene
-from runs import PENDULUM, batch, swinging
 from tolerance import assert_close
 
 T = np.linspace(0.0, 1.0, 5)

@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 import strategies
-from evaluation import compute
+from interpreted import compute
 from kinetree.analysis.cost.counting import Cost, cost, generic_robot, in_revolutes
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace

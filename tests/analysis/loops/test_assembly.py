@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import kinetree as kt
 import strategies
-from bars import CRANK_ROCKER, at, chain, free_rod, pin, rod, two_bars
 from closed_mechanisms import closed_mechanisms
 from kinetree import joints
 from kinetree.errors import AssemblyError, InputError, UnknownNameError
 from kinetree.model import GROUND
 from kinetree.model.mechanism import resolved
+from planar_loops import CRANK_ROCKER, at, chain, free_rod, pin, rod, two_bars
 from tolerance import assert_close
 
 CLOSED = ("four_bar", "hoeken", "slider_crank", "spatial_slider_crank", "five_bar", "three_rrr", "parallelogram")

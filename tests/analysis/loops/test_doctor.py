@@ -11,13 +11,13 @@ from hypothesis import given
 
 import kinetree as kt
 import strategies
-from bars import CRANK_ROCKER, THREE_RRR, at, chain, pin, rod, two_bars
 from closed_mechanisms import closed_mechanisms
 from kinetree.analysis.loops.kinematics import LoopKinematics
 from kinetree.analysis.loops.redundancy import redundancy
 from kinetree.compiler.lower.loop_pattern import closing
 from kinetree.errors import InputError, ModelError
 from kinetree.model import GROUND
+from planar_loops import CRANK_ROCKER, THREE_RRR, at, chain, pin, rod, two_bars
 from tolerance import assert_close
 
 ACROSS = ("position z", "rotation x", "rotation y")

@@ -8,9 +8,9 @@ from hypothesis import given
 
 import kinetree as kt
 import strategies
-from bars import pin, two_bars
 from closed_mechanisms import closed_mechanisms
 from kinetree.errors import InputError
+from planar_loops import pin, two_bars
 from tolerance import assert_close
 
 LEADS = {

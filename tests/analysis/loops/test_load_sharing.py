@@ -7,7 +7,7 @@ import pytest
 
 import strategies
 from closed_mechanisms import KINDS, closed
-from evaluation import compute
+from interpreted import compute
 from kinetree.analysis.loops.load_sharing import transmission
 from kinetree.formulations.closed_system import closed_equations
 from kinetree.formulations.kinematics import body_states

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from bars import free_rod
 from closed_mechanisms import DRIVES, library_state
+from cut_rings import planar, spatial
 from kinetree.errors import InputError, UnknownNameError
 from kinetree.model import GROUND, Body, Joint, Loop, Placement, assemble
 from kinetree.model.mechanism import resolved
-from rings import planar, spatial
+from planar_loops import free_rod
 from tolerance import assert_close
 
 RINGS = {

@@ -10,7 +10,7 @@ import pytest
 
 import kinetree as kt
 import strategies
-from evaluation import compute
+from interpreted import compute
 from kinetree.analysis.body_motion import body_motions
 from kinetree.analysis.verify.torque_scales import torque_scale
 from tolerance import assert_close

@@ -12,7 +12,7 @@ from kinetree.algebra import scalars
 from kinetree.compiler.ir.operations import OPERATIONS, Op, Type, apply
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
-from native import gufunc, traced
+from native_program import gufunc, traced
 from tolerance import assert_close
 
 NUMBERS = {Op.ASIN: 0.37, Op.ACOS: -0.61}

@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from evaluation import program
+from interpreted import program
 from kinetree.algebra import scalars
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.dynamics import ALGORITHMS
-from native import traced
+from native_program import traced
 from strategies import State, one_of_each
 
 

@@ -13,7 +13,7 @@ from kinetree.algebra import scalars
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Op, Trace, Value
 from kinetree.errors import InputError
-from native import traced
+from native_program import traced
 from strategies import examples
 from tolerance import assert_close
 

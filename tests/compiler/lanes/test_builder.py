@@ -9,7 +9,7 @@ from kinetree.compiler.lanes.builder import Builder
 from kinetree.compiler.lanes.form import OPERATIONS, Kernel, Kind, Let
 from kinetree.compiler.lanes.interpret import interpret
 from kinetree.compiler.runtime.native import native_kernel
-from native import traced
+from native_program import traced
 
 
 def exercise() -> Kernel:

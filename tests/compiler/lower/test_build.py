@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from evaluation import compute, program, relative
+from interpreted import compute, program, relative
 from kinetree import InputError, UnknownNameError
 from kinetree.compiler.lower import sweeps
 from kinetree.compiler.lower.build import Request, build, signature

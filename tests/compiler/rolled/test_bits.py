@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kinetree as kt
-from evaluation import relative
+from interpreted import relative
 from kinetree import InputError, System
 from strategies import State, examples, random_mechanism
 from tolerance import assert_close

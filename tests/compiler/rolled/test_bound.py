@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from evaluation import relative
+from interpreted import relative
 from kinetree import InputError, System
 from kinetree.compiler.ir.operations import COSTS, OPERATIONS, Op
 from kinetree.compiler.rolled.bound import BoundProgram

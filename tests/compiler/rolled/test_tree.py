@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 import kinetree as kt
-from evaluation import relative
+from interpreted import relative
 from kinetree import InputError, System
 from kinetree.compiler.lower.build import CLOSING, UNROLLED, Request, build
 from kinetree.compiler.runtime.function import Function

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation import relative
+from interpreted import relative
 from kinetree import Body, InputError, Joint, System, assemble
 from kinetree.compiler.runtime.function import SPLIT, Function
 from kinetree.dynamics import ALGORITHMS

@@ -12,7 +12,7 @@ import numpy as np
 from kinetree import System
 from kinetree.algebra import scalars
 from kinetree.compiler.runtime import gufunc as module
-from native import compiled, gufunc, registered, traced
+from native_program import compiled, gufunc, registered, traced
 from strategies import State, random_mechanism
 
 

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from evaluation import relative
+from interpreted import relative
 from kinetree import InputError, System
 from kinetree.compiler.runtime.function import Function
 from kinetree.compiler.runtime.methods import complete

@@ -17,8 +17,8 @@ from closed_mechanisms import closed_mechanisms, motion
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.targets.c import source
 from kinetree.errors import InputError
-from magnitudes import torque_scale
-from native import traced
+from native_program import traced
+from rounding_scales import torque_scale
 from strategies import State, examples, moving_mechanisms, one_of_each
 from tolerance import assert_close
 

@@ -11,7 +11,7 @@ import kinetree
 from kinetree.compiler.lanes.builder import Builder
 from kinetree.compiler.targets import TARGETS, target
 from kinetree.errors import InputError, UnknownNameError
-from native import traced
+from native_program import traced
 
 PACKAGE = Path(kinetree.__file__).parent
 

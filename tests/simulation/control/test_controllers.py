@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from acting import rates_of, torques
-from evaluation import compute, relative
+from forces_by_numpy import rates_of, torques
+from interpreted import compute, relative
 from kinetree import InputError, Joint, Limits, ModelError, Parameter, Sampled, System, assemble, load, simulate
 from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
@@ -16,7 +16,7 @@ from kinetree.simulation import smooth
 from kinetree.simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated, Sum
 from kinetree.simulation.rates import rates
 from kinetree.simulation.references import Cosine, Cycloid, Hold, sampled
-from native import gufunc
+from native_program import gufunc
 from strategies import State, body, random_mechanism
 from tolerance import assert_close
 

@@ -6,12 +6,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from acting import torques
-from evaluation import relative
+from forces_by_numpy import torques
+from interpreted import relative
 from kinetree import InputError
 from kinetree.simulation.control.from_casadi import FromCasadi, replay
 from kinetree.simulation.rates import rates
-from native import gufunc, traced
+from native_program import gufunc, traced
 from strategies import State, random_mechanism
 from tolerance import assert_close
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import PENDULUM
 from kinetree.errors import InputError
 from kinetree.formats.toml import read_toml_text
 from kinetree.simulation.control.controllers import Sum
 from kinetree.simulation.control.sampled import PythonControl, Sampled
 from kinetree.simulation.engines.held_torques import sampling_instants
-from runs import PENDULUM
 from tolerance import assert_close
 
 K, C = np.array([3.0, 0.5]), np.array([0.5, 0.05])

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import PENDULUM
 from kinetree.errors import InputError
 from kinetree.formats.toml import read_toml_text
-from runs import PENDULUM
 
 CHILD = """
 import sys, time

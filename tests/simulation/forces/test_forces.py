@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from acting import energy, rates_of, slope, torques
-from evaluation import compute, derivative, program, relative
+from forces_by_numpy import energy, rates_of, slope, torques
+from interpreted import compute, derivative, program, relative
 from kinetree import GROUND, ForceElement, InputError, Joint, Limits, ModelError, Parameter, assemble
 from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
@@ -16,7 +16,7 @@ from kinetree.simulation import smooth
 from kinetree.simulation.forces.joint_forces import JointDamper, JointFriction, JointSpring, JointStops, passive
 from kinetree.simulation.forces.point_forces import TINY, ExternalWrench, LinearActuator, SpringDamper, forces_of
 from kinetree.simulation.rates import rates
-from native import gufunc
+from native_program import gufunc
 from strategies import State, body, one_of_each, random_mechanism
 from tolerance import assert_close
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 mujoco = pytest.importorskip("mujoco")
 
-from bodies import cross_matrix  # noqa: E402
-from evaluation import compute  # noqa: E402
+from interpreted import compute  # noqa: E402
 from mujoco_peer import peer  # noqa: E402
+from rigid_body import cross_matrix  # noqa: E402
 from strategies import State, examples, moving_mechanisms, random_mechanism  # noqa: E402
 from tolerance import assert_close  # noqa: E402
 

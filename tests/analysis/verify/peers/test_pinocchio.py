@@ -13,7 +13,7 @@ from hypothesis import given
 
 pin = pytest.importorskip("pinocchio")
 
-from evaluation import compute, relative  # noqa: E402
+from interpreted import compute, relative  # noqa: E402
 from kinetree import ModelError, System, load  # noqa: E402
 from kinetree.compiler.rolled.weightless import weightless_joints  # noqa: E402
 from kinetree.joints import kind  # noqa: E402

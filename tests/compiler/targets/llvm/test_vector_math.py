@@ -10,7 +10,7 @@ import pytest
 
 from kinetree.algebra import scalars
 from kinetree.compiler.targets.llvm.vector_math import LIMIT
-from native import gufunc, traced
+from native_program import gufunc, traced
 from tolerance import assert_close
 
 RANGES = (1e-300, 1e-8, 0.5, 1.0, 3.2, 100.0, 1e4, 1e6, 0.99e8, 1.01e8, 1e10, 1e15, 1e18, 1e300)

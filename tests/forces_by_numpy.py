@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evaluation import compute
+from interpreted import compute
 from kinetree import Mechanism
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
