@@ -146,7 +146,7 @@ NUMBER = st.integers(0, 10**6)
 STEPS = st.lists(st.tuples(st.sampled_from(MUTATIONS), NUMBER, NUMBER), min_size=1, max_size=4)
 
 
-def read(text: str | bytes, **options) -> None:
+def assert_mechanism_or_model_error(text: str | bytes, **options) -> None:
     """Assert that a text gives a mechanism or a ModelError with file, remedy and a short message."""
     try:
         mechanism, report = read_urdf_text(text, file="m.urdf", **options)
@@ -175,7 +175,7 @@ def test_mutations_give_a_mechanism_or_a_model_error(name, steps, base, fixed):
     text = GOOD[name]
     for mutation, a, b in steps:
         text = mutation(text, a, b)
-    read(text.encode("utf-8", "surrogatepass"), base=base, fixed=fixed, roots=("/tmp",))
+    assert_mechanism_or_model_error(text.encode("utf-8", "surrogatepass"), base=base, fixed=fixed, roots=("/tmp",))
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -184,7 +184,7 @@ def test_every_attribute_with_every_awkward_value(name, value):
     """Answer an awkward value in each attribute of each file."""
     text = GOOD[name]
     for match in re.finditer(r'="([^"]*)"', text):
-        read(text[: match.start(1)] + value + text[match.end(1) :])
+        assert_mechanism_or_model_error(text[: match.start(1)] + value + text[match.end(1) :])
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -194,10 +194,10 @@ def test_enormous_names(name):
         text = GOOD[name][: match.start(1)] + "x" * 10_000_000 + GOOD[name][match.end(1) :]
         with pytest.raises(ModelError, match="a tag or comment is longer than"):
             read_urdf_text(text)
-        read(GOOD[name].replace(match.group(), f'="{"x" * 900_000}"'))
+        assert_mechanism_or_model_error(GOOD[name].replace(match.group(), f'="{"x" * 900_000}"'))
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_in_a_robot(data):
     """Answer any bytes inside a robot."""
-    read(b'<robot name="r"><link name="a"/>' + data + b"</robot>")
+    assert_mechanism_or_model_error(b'<robot name="r"><link name="a"/>' + data + b"</robot>")

@@ -16,7 +16,7 @@ from strategies import examples, random_mechanism
 from tolerance import assert_close
 
 
-def compare(mechanism, q, seed=0):
+def check_closed_equations(mechanism, q, seed=0):
     """Compare residual, J, its rate and the accelerations of both routes at a closed position."""
     qd, _ = motion(mechanism, q, seed)
     rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def compare(mechanism, q, seed=0):
 @examples(80)
 def test_random_mechanisms_agree(drawn):
     """Close random trees by loops of any kind, with couplings and floating bases, and find the compiled answers."""
-    compare(*drawn)
+    check_closed_equations(*drawn)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -58,14 +58,14 @@ def test_every_kind_of_loop(kind):
         ["revolute", "universal", "prismatic", "spherical", "revolute", "cylindrical"], [-1, 0, 1, 0, 3, 4], 7
     )
     for ends in ([(kind, "b2", "b5")], [(kind, "b1", "b3"), (kind, GROUND, "b5")]):
-        compare(*closed(tree, ends, 11))
+        check_closed_equations(*closed(tree, ends, 11))
 
 
 def test_floating_bases():
     """Close a free body with two arms, hand to hand and hand to ground."""
     tree = random_mechanism(["free", "revolute", "revolute", "revolute", "revolute"], [-1, 0, 1, 0, 3], 3)
-    compare(*closed(tree, [("spherical", "b2", "b4")], 5))
-    compare(*closed(tree, [("revolute", "b2", "b4"), ("rod", GROUND, "b4")], 6, coupled=True))
+    check_closed_equations(*closed(tree, [("spherical", "b2", "b4")], 5))
+    check_closed_equations(*closed(tree, [("revolute", "b2", "b4"), ("rod", GROUND, "b4")], 6, coupled=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)

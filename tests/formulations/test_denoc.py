@@ -19,14 +19,14 @@ BOTH = pytest.mark.parametrize("about", ["origin", "centre"])
 Q, QD = np.array([0.3, 0.5, -0.4]), np.array([1.0, -0.5, 0.7])
 
 
-def close(actual, expected, bound, label, size=None):
+def assert_relatively_close(actual, expected, bound, label, size=None):
     """Compare beside the largest expected entry, or a given size."""
     size = float(np.abs(expected).max(initial=0.0)) if size is None else size
     scale = size if size > 0 else 1.0
     assert_close(np.asarray(actual) / scale, np.asarray(expected) / scale, bound, label)
 
 
-def one(mechanism, seed=0):
+def random_state(mechanism, seed=0):
     """Return one random state."""
     return State(mechanism, seed, ())
 
@@ -36,14 +36,14 @@ def one(mechanism, seed=0):
 @examples(40)
 def test_recursions_are_the_products_of_matrices(about, mechanism):
     """Find I, C and M~ of the recursions in the products of N_l, N_d, M and their rates."""
-    s = one(mechanism)
+    s = random_state(mechanism)
     d = denoc(mechanism, s.q, s.qd, about=about)
     armature = np.diag(np.concatenate([b.armature for b in d.bodies]))
-    close(d.Mtilde, d.N_l.T @ d.M @ d.N_l, 20 * EPS, "M~")  # 2 eps
-    close(d.I, d.N.T @ d.M @ d.N + armature, 20 * EPS, "I")  # 3 eps
+    assert_relatively_close(d.Mtilde, d.N_l.T @ d.M @ d.N_l, 20 * EPS, "M~")  # 2 eps
+    assert_relatively_close(d.I, d.N.T @ d.M @ d.N + armature, 20 * EPS, "I")  # 3 eps
     size = convective_scale(mechanism, s.q, s.qd)
-    close(d.C, d.N.T @ (d.M @ d.dN + d.dM @ d.N), 20 * EPS, "C", size)
-    close(d.I, d.N_d.T @ d.Mtilde @ d.N_d + armature, 20 * EPS, "N_d^T M~ N_d")
+    assert_relatively_close(d.C, d.N.T @ (d.M @ d.dN + d.dM @ d.N), 20 * EPS, "C", size)
+    assert_relatively_close(d.I, d.N_d.T @ d.Mtilde @ d.N_d + armature, 20 * EPS, "N_d^T M~ N_d")
 
 
 @BOTH
@@ -51,14 +51,18 @@ def test_recursions_are_the_products_of_matrices(about, mechanism):
 @examples(40)
 def test_matrices_are_those_of_the_compiled_functions(about, mechanism):
     """Find the compiled inertia, convective and gravity terms in the explicit matrices."""
-    s = one(mechanism)
+    s = random_state(mechanism)
     d = denoc(mechanism, s.q, s.qd, about=about)
-    close(d.I, compute(mechanism, "inertia_matrix", s.q), 40 * EPS, "I", inertia_scale(mechanism, s.q))  # 18 eps
+    assert_relatively_close(
+        d.I, compute(mechanism, "inertia_matrix", s.q), 40 * EPS, "I", inertia_scale(mechanism, s.q)
+    )  # 18 eps
     size = convective_scale(mechanism, s.q, s.qd)
-    close(d.C_christoffel, compute(mechanism, "convective_matrix", s.q, s.qd), 40 * EPS, "C", size)  # 24 eps
+    assert_relatively_close(
+        d.C_christoffel, compute(mechanism, "convective_matrix", s.q, s.qd), 40 * EPS, "C", size
+    )  # 24 eps
     weight = torque_scale(mechanism, s.q, 0 * s.qd)
-    close(d.g, compute(mechanism, "gravity_torque", s.q), 20 * EPS, "g", weight)
-    close(d.C @ s.qd, d.C_christoffel @ s.qd, 20 * EPS, "C qd", size * np.abs(s.qd).sum())
+    assert_relatively_close(d.g, compute(mechanism, "gravity_torque", s.q), 20 * EPS, "g", weight)
+    assert_relatively_close(d.C @ s.qd, d.C_christoffel @ s.qd, 20 * EPS, "C qd", size * np.abs(s.qd).sum())
 
 
 @BOTH
@@ -66,17 +70,19 @@ def test_matrices_are_those_of_the_compiled_functions(about, mechanism):
 @examples(30)
 def test_equations_give_the_torques_of_inverse_dynamics(about, mechanism):
     """Load every body and find the same torques as the compiled recursion."""
-    s = one(mechanism)
+    s = random_state(mechanism)
     tau = compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd, wrenches=s.wrenches)
     e = equations(mechanism, s.q, s.qd, s.wrenches, about=about)
-    close(e.torque(s.qdd), tau, 20 * EPS, "tau", torque_scale(mechanism, s.q, s.qd, s.qdd, s.wrenches))
+    assert_relatively_close(
+        e.torque(s.qdd), tau, 20 * EPS, "tau", torque_scale(mechanism, s.q, s.qd, s.qdd, s.wrenches)
+    )
 
 
 @given(mechanism=moving_mechanisms())
 @examples(30)
 def test_rate_of_inertia_less_twice_either_convective_matrix_is_skew(mechanism):
     """Differentiate I along the motion and find no symmetric part beside C of either kind."""
-    s = one(mechanism)
+    s = random_state(mechanism)
     d = denoc(mechanism, s.q, s.qd)
     dI = along(mechanism, "inertia_matrix", s.q, s.qd)
     for C in (d.C, d.C_christoffel):
@@ -87,10 +93,10 @@ def test_rate_of_inertia_less_twice_either_convective_matrix_is_skew(mechanism):
 def test_omega_m_e_gives_the_torques_but_no_skewness():
     """Take Omega M E of the paper about the joints: the same C qd, but dI/dt - 2C has a symmetric part."""
     mechanism = random_mechanism(["revolute", "revolute", "spherical"], [-1, 0, 1], 8)
-    s = one(mechanism)
+    s = random_state(mechanism)
     d = denoc(mechanism, s.q, s.qd)
     C = d.N.T @ (d.M @ d.dN + d.Omega @ d.M @ d.E @ d.N)
-    close(C @ s.qd, d.C @ s.qd, 100 * EPS, "C qd")
+    assert_relatively_close(C @ s.qd, d.C @ s.qd, 100 * EPS, "C qd")
     rest = along(mechanism, "inertia_matrix", s.q, s.qd) - 2 * C
     assert np.abs(rest + rest.T).max() > 0.01 * np.abs(rest).max()
 
@@ -98,7 +104,7 @@ def test_omega_m_e_gives_the_torques_but_no_skewness():
 def test_w_m_is_the_convective_matrix_about_mass_centres():
     """Find W M of [Saha2013] (12) and Omega N_d of [Saha1999] (26) where axes are fixed in the bodies."""
     mechanism = random_mechanism(["revolute", "prismatic", "helical", "revolute"], [-1, 0, 1, 0], 3)
-    s = one(mechanism)
+    s = random_state(mechanism)
     d = denoc(mechanism, s.q, s.qd, about="centre")
     assert_close(d.dM, d.W @ d.M, 1e-14, "W M")
     assert_close(d.dN_d, d.Omega @ d.N_d, 1e-14, "Omega N_d")
@@ -109,7 +115,7 @@ def test_w_m_is_the_convective_matrix_about_mass_centres():
 @examples(30)
 def test_twists_and_their_rates_follow_from_n(about, mechanism):
     """Find N qd and N qdd + dN qd in the compiled twists and twist rates, turned to the ground's axes."""
-    s = one(mechanism)
+    s = random_state(mechanism)
     d = denoc(mechanism, s.q, s.qd, about=about)
     states = body_states(mechanism, s.q, s.qd)
     t, dt = (
@@ -122,16 +128,16 @@ def test_twists_and_their_rates_follow_from_n(about, mechanism):
         w, v, dw, dv = (b.R @ x for x in (w, v, dw, dv))
         expected += [*w, *(v + np.cross(w, r))]
         rates += [*dw, *(dv + np.cross(dw, r) + np.cross(w, np.cross(w, r)))]
-    close(d.N @ s.qd, expected, 40 * EPS, "t")
-    close(d.t, expected, 40 * EPS, "t of the bodies")
+    assert_relatively_close(d.N @ s.qd, expected, 40 * EPS, "t")
+    assert_relatively_close(d.t, expected, 40 * EPS, "t of the bodies")
     size = (np.abs(d.N) @ np.abs(s.qdd) + np.abs(d.dN) @ np.abs(s.qd)).max()
-    close(d.N @ s.qdd + d.dN @ s.qd, rates, 100 * EPS, "t'", size)
+    assert_relatively_close(d.N @ s.qdd + d.dN @ s.qd, rates, 100 * EPS, "t'", size)
 
 
 def test_n_l_inverts_the_tree():
     """Multiply N_l by 1 - A, with A from each body's parent, and find 1."""
     mechanism = one_of_each()
-    s = one(mechanism)
+    s = random_state(mechanism)
     d = denoc(mechanism, s.q)
     A = np.zeros_like(d.N_l)
     for i, b in enumerate(d.bodies):
@@ -186,7 +192,7 @@ def test_a_planar_arm_has_one_convective_matrix():
 def test_composite_bodies_add_up(about):
     """Sum mass, first moment and inertia of the bodies behind each joint, and find its composite body."""
     mechanism = one_of_each()
-    s = one(mechanism)
+    s = random_state(mechanism)
     d = denoc(mechanism, s.q, about=about)
     states = {b.name: b for b in body_states(mechanism, s.q)}
     for body in d.composites:
@@ -265,7 +271,7 @@ def test_tables_name_their_blocks():
 def test_branches_leave_blocks_empty():
     """Look at a tree and find no propagation between its branches."""
     mechanism = random_mechanism(["free", "revolute", "spherical"], [-1, 0, 0], 2)
-    d = denoc(mechanism, one(mechanism).q)
+    d = denoc(mechanism, random_state(mechanism).q)
     assert d.pattern("N").splitlines()[2] == "A_3,1 p_1  .    p_3"
     assert not d.N_l[12:, 6:12].any()
     assert "j2" in d.table("I") and d.table("I").count("\n") >= 10

@@ -25,14 +25,14 @@ from tolerance import assert_close
 def test_equations_are_those_of_the_sweeps(mechanism):
     """Find I, g, motion and external torques of random trees with all joint kinds."""
     s = State(mechanism, shape=())
-    check(mechanism, s)
+    check_equations(mechanism, s)
 
 
 @pytest.mark.parametrize("what", MOVING)
 def test_each_kind_of_joint(what):
     """Hang one kind of joint on itself, so that nothing else can hide a fault."""
     mechanism = random_mechanism([what, what], [-1, 0], 12, armature=True)
-    check(mechanism, State(mechanism, 4, ()))
+    check_equations(mechanism, State(mechanism, 4, ()))
 
 
 def test_kinds_are_all_there():
@@ -40,7 +40,7 @@ def test_kinds_are_all_there():
     assert set(MOVING) == set(KINDS) - {"fixed"}
 
 
-def check(mechanism, s) -> None:
+def check_equations(mechanism, s) -> None:
     """Compare every part of the equations with the sweeps."""
     e = equations(mechanism, s.q, s.qd, s.wrenches)
     scale = torque_scale(mechanism, s.q, s.qd, s.qdd, s.wrenches)

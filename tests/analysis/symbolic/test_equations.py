@@ -47,7 +47,7 @@ def planar(tmp_path) -> kt.System:
     return kt.load(file)
 
 
-def same(made, expected: dict[tuple[int, ...], str]) -> None:
+def assert_as_in_textbook(made, expected: dict[tuple[int, ...], str]) -> None:
     """Assert that entries are what a textbook prints, and printed no longer than there."""
     for index, text in expected.items():
         entry = made.expression[index if len(index) == 2 else (index[0], 0)]
@@ -59,7 +59,7 @@ def same(made, expected: dict[tuple[int, ...], str]) -> None:
 
 def test_planar_2r_is_the_textbook(planar):
     """Print inertia matrix, convective matrix, gravity and torques of a planar arm as textbooks do."""
-    same(
+    assert_as_in_textbook(
         planar.equations("inertia_matrix"),
         {
             (0, 0): "J1 + J2 + m1*d1**2 + m2*l1**2 + m2*d2**2 + 2*m2*l1*d2*cos(q2)",
@@ -67,7 +67,7 @@ def test_planar_2r_is_the_textbook(planar):
             (1, 1): "J2 + m2*d2**2",
         },
     )
-    same(
+    assert_as_in_textbook(
         planar.equations("convective_matrix"),
         {
             (0, 0): "-m2*l1*d2*sin(q2)*qd2",
@@ -76,11 +76,11 @@ def test_planar_2r_is_the_textbook(planar):
             (1, 1): "0",
         },
     )
-    same(
+    assert_as_in_textbook(
         planar.equations("gravity_torque"),
         {(0,): "(m1*d1 + m2*l1)*g*cos(q1) + m2*d2*g*cos(q1 + q2)", (1,): "m2*d2*g*cos(q1 + q2)"},
     )
-    same(
+    assert_as_in_textbook(
         planar.equations("inverse_dynamics"),
         {
             (
@@ -92,7 +92,7 @@ def test_planar_2r_is_the_textbook(planar):
 
 def test_planar_3r_is_the_textbook():
     """Print the planar arm of [Saha1999] 6.1 with every number a symbol."""
-    same(
+    assert_as_in_textbook(
         kt.load("planar_3r").equations("inertia_matrix", symbols="all"),
         {
             (0, 2): "I3zz + m3*c3**2 + m3*l3*c3*cos(q3) + m3*l2*c3*cos(q2 + q3)",
@@ -100,7 +100,7 @@ def test_planar_3r_is_the_textbook():
             (2, 2): "I3zz + m3*c3**2",
         },
     )
-    same(
+    assert_as_in_textbook(
         kt.load("planar_3r").equations("gravity_torque", symbols="all"),
         {(2,): "m3*c3*g*cos(q1 + q2 + q3)", (1,): "(m2*c2 + m3*l3)*g*cos(q1 + q2) + m3*c3*g*cos(q1 + q2 + q3)"},
     )
@@ -117,7 +117,9 @@ def test_declared_parameters_stay():
     """Print the spatial pendulum by its length, diameter and mass; without symbols, by numbers."""
     pendulum = kt.load("spatial_pendulum")
     made = pendulum.equations()
-    same(made, {(2, 2): "m*(16*a**2 + 3*d**2)/48", (0, 2): "m*(16*a**2 + 3*d**2)*cos(q2)/48", (1, 2): "0"})
+    assert_as_in_textbook(
+        made, {(2, 2): "m*(16*a**2 + 3*d**2)/48", (0, 2): "m*(16*a**2 + 3*d**2)*cos(q2)/48", (1, 2): "0"}
+    )
     assert {str(s): v for s, v in made.parameters.items()} == {"m": 2.512, "a": 1.0, "d": 0.02}
     assert pendulum.equations(symbols="none").expression.free_symbols == {*made.arguments["q"][1:]}
 
@@ -172,9 +174,9 @@ def test_angles_that_are_not_right():
 def test_frames_and_sliding_joints():
     """Print where a frame is, and the Jacobian of a slider."""
     made = kt.load("planar_2r").equations("pose", frame="tool", symbols="all")
-    same(made, {(0, 3): "l2*cos(q1) + f1*cos(q1 + q2)", (2, 3): "0", (0, 1): "-sin(q1 + q2)"})
+    assert_as_in_textbook(made, {(0, 3): "l2*cos(q1) + f1*cos(q1 + q2)", (2, 3): "0", (0, 1): "-sin(q1 + q2)"})
     slider = kt.from_dh([{"joint": "prismatic", "mass": 2.0}])
-    same(slider.equations("jacobian", frame="link1"), {(5, 0): "1", (0, 0): "0"})
+    assert_as_in_textbook(slider.equations("jacobian", frame="link1"), {(5, 0): "1", (0, 0): "0"})
     assert str(slider.equations("inertia_matrix")) == "I[0][0] = 2"
 
 

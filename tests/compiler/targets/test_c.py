@@ -59,7 +59,7 @@ def condition(system: kt.System, q) -> float:
     return float((np.linalg.cond(inertia) * s.max(axis=-1) / least).max())
 
 
-def compare(folder: Path, system: kt.System, q, qd, force) -> None:
+def check_c_against_gufuncs(folder: Path, system: kt.System, q, qd, force) -> None:
     """Compare both dynamics of a mechanism in C with the gufuncs."""
     names = ("forward_dynamics",) if system.closures else ("forward_dynamics", "inverse_dynamics")
     programs = [system.function(name).program for name in names]
@@ -84,7 +84,7 @@ def test_library_mechanisms_in_c(name, tmp_path):
     if system.closures:
         q = np.tile(system.assemble(), (3, 1))
         qd = system.closing_speed(q, qd)
-    compare(tmp_path, system, q, qd, s.tau)
+    check_c_against_gufuncs(tmp_path, system, q, qd, s.tau)
 
 
 @needs_compiler
@@ -93,7 +93,7 @@ def test_library_mechanisms_in_c(name, tmp_path):
 def test_random_trees_in_c(mechanism, tmp_path_factory):
     """Compile the dynamics of random trees."""
     s = State(mechanism, 4)
-    compare(tmp_path_factory.mktemp("tree"), kt.System(mechanism), s.q, s.qd, s.tau)
+    check_c_against_gufuncs(tmp_path_factory.mktemp("tree"), kt.System(mechanism), s.q, s.qd, s.tau)
 
 
 @needs_compiler
@@ -103,7 +103,7 @@ def test_random_closed_mechanisms_in_c(made, tmp_path_factory):
     """Compile the dynamics of random mechanisms with loops."""
     mechanism, q = made
     qd, tau = motion(mechanism, q)
-    compare(tmp_path_factory.mktemp("closed"), kt.System(mechanism), q[None], qd[None], tau[None])
+    check_c_against_gufuncs(tmp_path_factory.mktemp("closed"), kt.System(mechanism), q[None], qd[None], tau[None])
 
 
 @needs_compiler

@@ -199,12 +199,12 @@ class Robot:
         return q, qd, *rng.normal(size=(2, count, self.ours.nv))
 
 
-def compare(path: Path, base: str) -> None:
+def check_against_pinocchio(path: Path, base: str) -> None:
     """Compare what both libraries make of a file."""
     robot = Robot(path, base)
     system, m, d, order = robot.ours, robot.model, robot.data, robot.order
     if not system.nv:
-        return compare_still(robot)
+        return check_immobile(robot)
     q, qd, qdd, tau = robot.states()
     Q = rows(robot.coordinates, q)
     torques = rows(lambda *x: pin.rnea(m, d, *x), Q, robot.speeds(qd), robot.speeds(qdd))[:, order]
@@ -227,7 +227,7 @@ def compare(path: Path, base: str) -> None:
     assert_close((ours - ours[0]) / size, (U - U[0]) / size, 1e-10, "potential energy")
 
 
-def compare_still(robot: Robot) -> None:
+def check_immobile(robot: Robot) -> None:
     """Compare a robot that cannot move: both know that it has no degrees of freedom."""
     assert robot.model.nv == 0
     assert robot.ours.inverse_dynamics(np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)
@@ -237,7 +237,7 @@ def compare_still(robot: Robot) -> None:
 @pytest.mark.parametrize("file", EVERYDAY)
 def test_everyday_robots(file, base):
     """Compare a dozen robots, on the ground and floating."""
-    compare(FILES[file], base)
+    check_against_pinocchio(FILES[file], base)
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_every_robot(file, base):
         with pytest.raises(ValueError, match="does not contain a valid URDF model"):
             pin.buildModelFromUrdf(str(FILES[file]))
         return
-    compare(FILES[file], base)
+    check_against_pinocchio(FILES[file], base)
 
 
 def test_all_robots_are_found():
