@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from .compiler.lower.build import Request, is_long
 from .compiler.rolled.weightless import refuse_singular
+from .model.mechanism import Mechanism
 from .results.trajectory import Trajectory
+from .simulation.arguments import positive
 from .simulation.array_arguments import OUTPUTS as OUTPUTS
-from .simulation.array_arguments import free_values, output_times, start_state
+from .simulation.array_arguments import fitting, free_values, output_times, start_state
 from .simulation.closed_starts import closed_start
 from .simulation.control.following import followed
 from .simulation.control.sampled import PythonControl, Sampled
@@ -26,7 +28,15 @@ from .simulation.forces.joint_forces import JointSpring
 from .simulation.forces.point_forces import forces_of
 from .simulation.integrators import choose
 from .simulation.near_redundancy import explained
-from .simulation.option_arguments import settings_of
+from .simulation.option_arguments import (
+    control_of,
+    events_of,
+    listed,
+    method_name,
+    settings_of,
+    system_of,
+    threads_of,
+)
 from .simulation.problem import Problem, closer_of
 from .simulation.rates import Controller, Force
 from .simulation.stabilization import Loops, settled
@@ -34,16 +44,17 @@ from .system import System
 
 
 def simulate(
-    system: System,
+    system: System | Mechanism,
     q0: ArrayLike | None = None,
     qd0: ArrayLike | None = None,
     *,
     duration: float | None = None,
     times: ArrayLike | None = None,
     control: Controller | Sampled | PythonControl | None = None,
-    forces: Sequence[Force] | None = None,
-    events: Sequence[Event] = (),
-    parameters: ArrayLike | None = None,
+    forces: Force | Sequence[Force] | None = None,
+    passive: bool = True,
+    events: Event | Sequence[Event] = (),
+    parameters: ArrayLike | Mapping[str, ArrayLike] | None = None,
     method: str = "auto",
     dt: float | None = None,
     rtol: float = 1e-8,
@@ -56,8 +67,9 @@ def simulate(
 ) -> Trajectory:
     """Return the motion of a mechanism from a state, or of many at once from [..., nq] and [..., nv].
 
-    The output `times` are 1001 over the `duration` [s] where they are not given. `forces` are those that the mechanism
-    describes (damping and friction of its joints, springs and dampers) unless others are given; [] means none. Methods
+    The output `times` are 1001 over the `duration` [s] where they are not given. What the mechanism itself
+    describes acts (damping and friction of its joints, springs and dampers) unless `passive` is False, and `forces` are
+    added to it. `parameters` are all free ones in order, or some by name. Methods
     with fixed steps take `dt` [s], the others keep the error of a step below atol + rtol |y|; neither takes more than
     `max_steps` (10^12, and 10^6 attempts of methods that choose their steps). A `checkpoint` file
     lets a run that was killed go on to the same bits. Ctrl-C ends a run with what was computed. `events` are looked for
@@ -65,22 +77,23 @@ def simulate(
     of closed mechanisms are closed after each step (Projection), decay (Baumgarte), or make all but independent degrees
     of freedom follow (Minimal); the start must be closed.
     """
-    times = output_times(duration, times)
+    system, times = system_of(system), output_times(duration, times)
+    parameters = free_values(system, parameters)
     q, qd = start_state(system, q0, qd0, parameters)
-    values = free_values(system, parameters, q.shape[:-1])
+    values = fitting(system, parameters, q.shape[:-1])
     mechanism = system.mechanism
     refuse_singular(mechanism, Request("forward_dynamics"))
     closer = lambda: closer_of(system)  # noqa: E731
     start = closed_start(mechanism, q, qd, values, function=system.function, closer=closer)
-    acting = tuple(forces_of(mechanism) if forces is None else forces)
+    acting = (*(forces_of(mechanism) if passive else ()), *listed(forces, "forces", "apply"))
     springy = is_long(mechanism) and any(isinstance(force, JointSpring) for force in acting)
-    chosen = choose(method, dt, rtol, springy=springy)
+    chosen = choose(method_name(method), dt, positive(rtol, "rtol"), springy=springy)
     problem = Problem(
         system, start, times, chosen, settings_of(chosen, times, dt, rtol, atol, max_steps),
-        parameters=values, forces=acting, control=control, loops=settled(system, loops, start[0], values),
-        threads=threads, checkpoint=checkpoint,
+        parameters=values, forces=acting, control=control_of(control), loops=settled(system, loops, start[0], values),
+        threads=threads_of(threads), checkpoint=checkpoint,
     )  # fmt: skip
-    watch = Watch(mechanism, events, values, problem.kept.native)
+    watch = Watch(mechanism, events_of(events), values, problem.kept.native)
     with _shown(progress) as show:
         motion = engine_of(problem).run(problem, watch, show)
     hits = watch.locate(motion.run, motion.onward) if watch else []

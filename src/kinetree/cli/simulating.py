@@ -54,6 +54,9 @@ def simulate(
         str | None,
         typer.Option(help="How loops stay closed: projection, baumgarte, baumgarte=RATE, minimal or minimal=JOINTS."),
     ] = None,
+    passive: Annotated[
+        bool, typer.Option("--passive/--no-passive", help="Damping, friction and springs of the mechanism itself.")
+    ] = True,
     base: Base = "fixed",
     root: Root = None,
     lenient: Lenient = False,
@@ -106,6 +109,7 @@ def simulate(
         duration=duration if samples is None else None,
         times=None if samples is None else output_times(duration, samples),
         method=method, dt=dt, rtol=rtol, max_steps=max_steps, loops=closing, parameters=values,
+        passive=passive,
     )  # fmt: skip
     seconds = perf_counter() - began
     console, stem, files = make_console(), file_stem(system), []

@@ -28,7 +28,10 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A System, where it starts, what acts on it, the times and the method, and what to keep."""
+    """A System, where it starts, what acts on it, the times and the method, and what to keep.
+
+    `forces` are all that act, those of the mechanism itself among them unless the file leaves them out.
+    """
 
     name: str
     system: System
@@ -46,7 +49,7 @@ class Experiment:
         """Return the run."""
         return simulate(
             self.system, self.q0, self.qd0,
-            times=self.times, control=self.control, forces=self.forces, parameters=self.parameters,
+            times=self.times, control=self.control, forces=self.forces, passive=False, parameters=self.parameters,
             progress=progress, **self.method,
         )  # fmt: skip
 

@@ -35,7 +35,7 @@ from .experiment import Experiment, Outputs
 from .paths import inner, plain
 
 KEYS = {
-    "experiment": ("mechanism", "base", "description", "own_forces"),
+    "experiment": ("mechanism", "base", "description", "passive", "own_forces"),
     "start": ("q", "qd"),
     "run": ("duration", "samples", "times", "method", "dt", "rtol", "atol", "max_steps", "loops"),
     "output": ("save", "columns", "plot", "replay"),
@@ -68,7 +68,8 @@ def _experiment(data: dict[str, Any], places: Places, path: Path) -> Experiment:
     head = tables["experiment"]
     system = _system(head, path.parent)
     mechanism = system.mechanism
-    own = truth(head.get("own_forces", True), "experiment, own_forces")
+    key = "own_forces" if "own_forces" in head else "passive"  # the former is its old name
+    own = truth(head.get(key, True), f"experiment, {key}")
     forces = [
         forces_and_control.force(table, places.add(f"force {i + 1}", "force", i), mechanism)
         for i, table in enumerate(_listed(data, "force"))

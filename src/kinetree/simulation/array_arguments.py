@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError
+from ..errors import InputError, unknown_name
+from ..formats.numbers import shown
 from ..system import System
 from .engines.runs import check_times
+from .engines.steppers import quaternion_places
 
 OUTPUTS = 1001
 """Output times where none are asked for: a picture a thousand pixels wide has a sample per pixel."""
@@ -21,7 +23,7 @@ def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
     if (duration is None) == (times is None):
         raise InputError("give either a duration or output times")
     if times is not None:
-        return check_times(np.asarray(times, dtype=float))
+        return check_times(real_array(times, "times"))
     if not (isinstance(duration, int | float | np.number) and np.isfinite(duration) and duration > 0):
         raise InputError(f"duration is {duration!r}; expected a positive number of seconds")
     return np.linspace(0.0, float(duration), OUTPUTS)
@@ -37,10 +39,7 @@ def start_state(
     )
     arrays = []
     for name, value, size in given:
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(f"{name} is not an array of real numbers{_by_name(system, name, value)}") from None
+        array = real_array(value, name, _by_name(system, name, value))
         if array.ndim < 1 or array.shape[-1] != size:
             raise InputError(f"{name} has shape {array.shape}; expected [..., {size}]")
         if not np.isfinite(array).all():
@@ -53,19 +52,51 @@ def start_state(
     if system.nv == 0:
         raise InputError(f"{system.mechanism.name!r} cannot move: it has no degrees of freedom")
     q, qd = (np.ascontiguousarray(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays)
+    for at in quaternion_places(system.mechanism):
+        if (np.abs(q[..., at : at + 4]).max(axis=-1, initial=0.0) == 0.0).any():
+            raise InputError(f"q0 has a quaternion of zeros in its places {at} to {at + 3}; no rotation is 0, 0, 0, 1")
     return q, qd
 
 
-def free_values(system: System, parameters: ArrayLike | None, lead: tuple[int, ...]) -> np.ndarray | None:
-    """Return the values of the free parameters, [np] or [..., np]; None where there are none."""
+def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
+    """Return an array of real numbers; masked entries, complex numbers, texts and dates are none."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        raise InputError(f"{name} has masked entries; fill them, or leave these runs out")
+    try:
+        array = np.asarray(value)
+        entries = array.flat if array.dtype == object else ()
+        if array.dtype.kind not in "fiuO" or any(x is None or isinstance(x, str) for x in entries):
+            raise TypeError
+        return array.astype(float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not an array of real numbers{remedy}: {shown(repr(value))}") from None
+
+
+def free_values(system: System, parameters: ArrayLike | Mapping[str, ArrayLike] | None) -> np.ndarray | None:
+    """Return values of the free parameters [..., np], given in order or by name; None where none are given."""
     free = system.mechanism.free_parameters
-    if not free:
-        if parameters is not None:
-            raise InputError(f"{system.mechanism.name!r} has no free parameters")
+    if parameters is None:
         return None
-    values = np.array([p.value for p in free]) if parameters is None else np.asarray(parameters, dtype=float)
+    if not free:
+        raise InputError(f"{system.mechanism.name!r} has no free parameters")
+    if not isinstance(parameters, Mapping):
+        return real_array(parameters, "parameters")
+    for name in parameters:
+        if name not in [p.name for p in free]:
+            raise unknown_name("free parameter", str(name), [p.name for p in free])
+    given = [real_array(parameters.get(p.name, p.value), f"parameter {p.name!r}") for p in free]
+    return np.stack(np.broadcast_arrays(*given), axis=-1)
+
+
+def fitting(system: System, values: np.ndarray | None, lead: tuple[int, ...]) -> np.ndarray | None:
+    """Return the values of all free parameters, [np] or [..., np]; None where there are none."""
+    free = system.mechanism.free_parameters
+    if values is None:
+        return np.array([p.value for p in free]) if free else None
     if values.shape not in ((len(free),), (*lead, len(free))):
         raise InputError(f"parameters have shape {values.shape}; expected [{len(free)}] or {[*lead, len(free)]}")
+    if not np.isfinite(values).all():
+        raise InputError("parameters have entries that are not finite")
     return values
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
+from ..formats.numbers import shown
+from ..model.mechanism import Mechanism
+from ..system import System
 from .arguments import number, positive
 from .engines.runs import Settings
-from .integrators import Method
+from .events import Event
+from .integrators import METHODS, Method
 from .kernels.fixed_steps import ROUNDING
 
 ATTEMPTS = 1_000_000
@@ -18,6 +24,58 @@ need."""
 
 FIXED_STEPS = 10**12
 """Fixed steps where none are asked for: some 30 hours of the smallest mechanism. More of them are a mistake in dt."""
+
+
+def system_of(x: Any) -> System:
+    """Return the System of a simulation; a Mechanism becomes one."""
+    if isinstance(x, Mechanism):
+        return System(x)
+    if not isinstance(x, System):
+        raise InputError(f"simulate takes a System, not {shown(repr(x))}; load one with kt.load(name or file)")
+    return x
+
+
+def listed(x: Any, what: str, method: str) -> tuple[Any, ...]:
+    """Return objects that have a method; a single one counts as a list of one."""
+    items = () if x is None else (x,) if hasattr(x, method) else x
+    if not isinstance(items, Iterable) or isinstance(items, str):
+        raise InputError(f"{what} is {shown(repr(x))}; give a list of objects with {method}(now)")
+    items = tuple(items)
+    for item in items:
+        if not hasattr(item, method) or isinstance(item, type):
+            raise InputError(f"{what} has {shown(repr(item))}; give objects with {method}(now)")
+    return items
+
+
+def control_of(x: Any) -> Any:
+    """Return a controller."""
+    if x is not None and (not hasattr(x, "torque") or isinstance(x, type)):
+        how = "a function goes into kt.Function(f) to be compiled, or kt.PythonControl(f)"
+        raise InputError(f"control is {shown(repr(x))}; give an object with torque(now): {how}")
+    return x
+
+
+def events_of(x: Any) -> tuple[Event, ...]:
+    """Return events; a single one counts as a list of one."""
+    items = (x,) if isinstance(x, Event) else tuple(x) if isinstance(x, Iterable) else None
+    if items is None or not all(isinstance(item, Event) for item in items):
+        raise InputError(f"events is {shown(repr(x))}; give a list of kt.Event(function of now)")
+    return items
+
+
+def method_name(x: Any) -> str:
+    """Return the name of a method."""
+    if not isinstance(x, str):
+        raise InputError(f"method is {shown(repr(x))}; give one of auto, {', '.join(METHODS)}")
+    return x
+
+
+def threads_of(x: Any) -> int:
+    """Return a number of threads; 0 stands for all cores."""
+    value = number(x, "threads", least=0.0)
+    if value != int(value):
+        raise InputError(f"threads is {x!r}; give a whole number, 0 for all cores")
+    return int(value) or os.cpu_count() or 1
 
 
 def settings_of(
