@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import PENDULUM
 from kinetree.errors import InputError
 from kinetree.formats.toml import read_toml_text
-from runs import PENDULUM
 
 WRONG = {
     "a name": ({"system": "stanford"}, "simulate takes a System, not ['\"]*stanford['\"]*; load one with kt.load"),
