@@ -1,1 +1,1 @@
-"""What is asked of a System besides its functions: do all routes agree, what makes a torque, what does it cost."""
+"""Analyses of a System: verification by other routes, causes of a torque, operation counts, loops, symbols."""

@@ -1,4 +1,4 @@
-"""Each body by itself, in the ground's axes: how its mass centre moves, what moves it, and the wrench it needs."""
+"""The motion of each body in the ground's axes: its center of mass, its columns of N, and the wrench it requires."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..model.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class BodyMotion:
-    """A body with N [6, nv], its twist [omega; v] at the mass centre for unit speeds, and its rates of twist there."""
+    """A body with N [6, nv], its twist [omega; v] at the center of mass per unit qd, and the rate of that twist."""
 
     body: BodyState
     N: Numbers
@@ -21,19 +21,19 @@ class BodyMotion:
     dc: Numbers
 
     def wrench(self, acceleration: Numbers | None = None) -> Numbers:
-        """Return [n; f] about the mass centre that the motion needs: Newton's and Euler's laws."""
+        """Return the wrench [n; f] about the center of mass that causes the motion, by the Newton-Euler equations."""
         b = self.body
         n = b.I @ self.dw + np.cross(b.w, b.I @ b.w)
         return np.concatenate([n, b.m * (self.dc if acceleration is None else acceleration)])
 
 
 def body_motions(mechanism: Mechanism, q: Numbers, qd: Numbers | None = None, qdd: Numbers | None = None):
-    """Return the motion of every body under speeds and accelerations, zero where they are not given."""
+    """Return the motion of every body for joint velocities and accelerations, which are zero by default."""
     states = body_states(mechanism, q, qd)
     speed = np.zeros(mechanism.nv) if qd is None else np.asarray(qd, dtype=float)
     rate = np.zeros(mechanism.nv) if qdd is None else np.asarray(qdd, dtype=float)
     out: list[BodyMotion] = []
-    origins: list[tuple[Numbers, Numbers]] = []  # dw and dv of each origin
+    origins: list[tuple[Numbers, Numbers]] = []  # dw and dv of each body origin
     columns: list[Numbers] = []
     for b in states:
         own = b.P @ rate[b.dofs] + b.dP @ speed[b.dofs]
@@ -55,5 +55,5 @@ def body_motions(mechanism: Mechanism, q: Numbers, qd: Numbers | None = None, qd
 
 
 def _shifted(N: Numbers, r: Numbers) -> Numbers:
-    """Return twists at a point r away."""
+    """Return twists shifted to a point at the offset r."""
     return np.vstack([N[:3], N[3:] + np.cross(N[:3].T, r).T])

@@ -1,4 +1,4 @@
-"""Joints by name in arrays: which entries of q and qd they are, and numbers given for some of them."""
+"""Joints by name in arrays: their entries in q and qd, and numbers given for some of them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism
 
 LISTED = 8
-"""Of more names, the first are listed."""
+"""The most names that a message lists, so that it fits on a few lines; the rest are counted."""
 
 
 def entries(mechanism: Mechanism, name: str, which: int) -> list[int]:
-    """Return where a joint, or one of its axes such as "rod.angle1", is in q (0) or in qd (1)."""
+    """Return the entries of a joint, or of one of its axes such as "rod.angle1", in q (0) or in qd (1)."""
     joints = [joint.name for joint in mechanism.joints]
     if name in joints:
         return [k for k, (joint, _, _) in enumerate(axis_names(mechanism, which)) if joint == name]
@@ -30,18 +30,18 @@ def entries(mechanism: Mechanism, name: str, which: int) -> list[int]:
 
 
 def listed(names: str | Iterable[str]) -> list[str]:
-    """Return names as a list, also where one name came alone."""
+    """Return names as a list; a single name becomes a list of one."""
     return [names] if isinstance(names, str) else list(names)
 
 
 def spoken(texts: Iterable[str]) -> str:
-    """Return texts as a list in a sentence: a, b and c."""
+    """Return texts as an enumeration in a sentence: a, b and c."""
     *most, last = list(texts)
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def some(names: Iterable[str], comma: str = "") -> str:
-    """Return names as a list in a sentence, a long one cut short."""
+    """Return names as an enumeration in a sentence; of a long one, the first names and the count of the rest."""
     whole = [str(x) for x in names]
     if len(whole) > LISTED:
         whole = [*whole[: LISTED - 1], f"{len(whole) - LISTED + 1} more"]
@@ -49,22 +49,22 @@ def some(names: Iterable[str], comma: str = "") -> str:
 
 
 def held(mechanism: Mechanism, names: str | Iterable[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which coordinates [nq] and which degrees of freedom [nv] are those of joints, or axes of joints."""
+    """Return masks of the coordinates [nq] and degrees of freedom [nv] that belong to joints, or axes of joints."""
     out = np.zeros(mechanism.nq, dtype=bool), np.zeros(mechanism.nv, dtype=bool)
     turning = {j.name for j in mechanism.joints if kind(j.kind).QUATERNION is not None}
     for name in listed(names):
         joint = str(name).rpartition(".")[0]
         if joint in turning:
-            raise InputError(f"hold {name!r}: joint {joint!r} turns by a quaternion; hold the whole joint {joint!r}")
+            raise InputError(f"hold {name!r}: joint {joint!r} rotates by a quaternion; hold the whole joint {joint!r}")
         for which, mask in enumerate(out):
             mask[entries(mechanism, name, which)] = True
     return out
 
 
 def numbers(mechanism: Mechanism, given: Mapping[str, Any], which: int) -> dict[int, Numbers]:
-    """Return what is given by joint or axis as arrays by their entry in q (0) or qd (1).
+    """Return numbers given by joint or axis as arrays by their entry in q (0) or qd (1).
 
-    A joint with several takes them along the last axis; leading shapes are kept.
+    A joint with several entries takes them along the last axis of its array. Leading axes are kept.
     """
     out: dict[int, Numbers] = {}
     if not isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""The ledger of a torque: what causes it, and which body, down to the last digit."""
+"""The ledger of a torque: the share of every cause and of every body, exact to rounding."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..model.mechanism import Mechanism, resolved
 from .body_motion import body_motions
 
 CAUSES = ("inertia", "convective", "gravity", "external")
-"""What acts through the bodies; armature and friction act in the joints themselves."""
+"""Causes that act through the bodies; armature and friction act in the joints themselves."""
 
 
 @dataclass(frozen=True)
 class Ledger:
     """Each torque as a sum: `parts` [..., cause, body, nv] by CAUSES and bodies, `armature` and `friction` [..., nv].
 
-    `torque` is the inverse dynamics of the compiled recursion, which all parts but friction add up to; friction is what
-    the mechanism stores, damping qd + friction sign(qd).
+    `torque` is the inverse dynamics of the compiled recursion. All parts but friction add up to it. Friction is that of
+    the mechanism's joints: damping qd + friction sign(qd).
     """
 
     torque: Numbers
@@ -43,18 +43,18 @@ class Ledger:
 
     @property
     def by_body(self) -> dict[str, Numbers]:
-        """The shares of the bodies' masses and of the wrenches on them, [..., nv] each; armature is not in them."""
+        """The shares of the bodies' masses and of the wrenches on them, [..., nv] each, without armature."""
         shares = self.parts.sum(axis=-3)
         return {name: shares[..., k, :] for k, name in enumerate(self.bodies)}
 
     @property
     def with_friction(self) -> Numbers:
-        """The torque that the drives must give: inverse dynamics and friction, [..., nv]."""
+        """The torque required of the drives: inverse dynamics plus friction, [..., nv]."""
         return self.torque + self.friction
 
     @property
     def rounding(self) -> float:
-        """The largest difference between a torque and the sum of its parts, beside the parts' absolute sum."""
+        """The largest difference between a torque and the sum of its parts, relative to the sum of their magnitudes."""
         total = sum(self.by_cause.values())
         size = np.abs(self.parts).sum(axis=(-3, -2)) + np.abs(self.armature)
         scale = size.max(axis=-1, keepdims=True, initial=0.0)
@@ -71,7 +71,7 @@ class Ledger:
         return axis
 
     def table(self, digits: int = 4) -> str:
-        """Return one state as text: axes down, causes across, then the bodies' shares."""
+        """Return one state as text: a row per axis and a column per cause, then the same with a column per body."""
         if self.torque.ndim != 1:
             raise InputError(f"the ledger holds states of shape {self.torque.shape[:-1]}; a table shows one of them")
         causes = {
@@ -97,7 +97,7 @@ class Ledger:
 def ledger(
     system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None
 ) -> Ledger:
-    """Return where the torques of a motion come from; all arrays may have leading shapes."""
+    """Return the causes of the torques of a motion; all arrays may have leading axes."""
     torque = np.asarray(system.inverse_dynamics(q, qd, qdd, wrenches=wrenches), dtype=float)
     mechanism = system.mechanism
     shape = torque.shape[:-1]
@@ -124,7 +124,8 @@ def ledger(
 def _parts(mechanism: Mechanism, q: Numbers, qd: Numbers, qdd: Numbers, wrenches: Numbers) -> Numbers:
     """Return the shares [cause, body, nv] at one state: N^T w of each body by itself. [Saha1999] (20)
 
-    I qdd is the motion from rest; what speeds add to it is C qd; gravity is an acceleration -g of every body.
+    I qdd is the motion from rest, C qd is the share of the joint velocities, and gravity is an acceleration -g of every
+    body.
     """
     g = gravity(mechanism)
     rest, moving = body_motions(mechanism, q, None, qdd), body_motions(mechanism, q, qd)
@@ -156,7 +157,7 @@ def _axes(mechanism: Mechanism) -> list[tuple[str, str]]:
 
 
 def _table(title: str, rows: list[str], columns: dict[str, Numbers], digits: int) -> str:
-    noise = 1e-14 * np.max([np.abs(values) for values in columns.values()], axis=0)  # what is left of a zero
+    noise = 1e-14 * np.max([np.abs(values) for values in columns.values()], axis=0)  # rounding left of exact zeros
     cells = {name: [f"{x:.{digits}g}" for x in np.where(np.abs(v) <= noise, 0.0, v)] for name, v in columns.items()}
     widths = {name: max(len(name), *map(len, texts), 1) + 2 for name, texts in cells.items()}
     first = max(len(title), *map(len, rows), 1)

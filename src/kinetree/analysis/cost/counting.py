@@ -1,7 +1,7 @@
-"""What a function costs: the operations of the Program that runs, counted as the papers count them.
+"""Operation counts of a function: those of the Program that runs, by the rules of the papers.
 
-M are multiplications and divisions, A additions and subtractions; a product with a constant counts, a change of sign
-does not. Sines, cosines and roots are counted apart, as in the papers' tables.
+M counts multiplications and divisions, A additions and subtractions. A product with a constant counts, a change of
+sign does not. Sines, cosines and roots are counted separately, as in the papers' tables.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...model.splitting import split_joints
 
 @dataclass(frozen=True)
 class Cost:
-    """The operations of one sample of a function."""
+    """The number of operations of a function per sample."""
 
     function: str
     multiplications: int
@@ -61,10 +61,11 @@ def cost(
 
 
 def generic_robot(n: int, kinds: Sequence[str] = ("revolute",), *, branches: int = 1, seed: int = 1) -> Mechanism:
-    """Return n bodies on joints of the given kinds in turn, with no number special: no right angles, no zeros.
+    """Return n bodies on joints of the given kinds in turn, with generic numbers: no right angles and no zeros.
 
-    A chain, or with `branches` a body with that many chains on it. As in the papers' tables the ground's frame is that
-    of the first joint (alpha, a and b of the first row are zero), and gravity has all three components.
+    The result is a chain, or with `branches` a body that carries that many chains. As in the papers' tables, the frame
+    of the ground is that of the first joint (alpha, a and b of the first row are zero). Gravity has all three
+    components.
     """
     if n < 1 or branches < 1 or not kinds:
         raise InputError(f"n = {n}, branches = {branches}, {len(kinds)} kinds; expected 1 or more of each")
@@ -94,8 +95,8 @@ def generic_robot(n: int, kinds: Sequence[str] = ("revolute",), *, branches: int
 def in_revolutes(mechanism: Mechanism) -> Mechanism:
     """Return the same mechanism with each universal, spherical or Euler joint as revolute joints on massless bodies.
 
-    This is how a program without joints of several degrees of freedom has to see it; a spherical joint becomes three
-    axes by Euler angles, which is the same motion.
+    A program without joints of several degrees of freedom requires this form. A spherical joint becomes three axes with
+    Euler angles, which allow the same motion.
     """
     joints = tuple(
         replace(j, kind=kind(j.kind).ANGLES) if kind(j.kind).QUATERNION == 0 else j for j in mechanism.joints
@@ -104,7 +105,7 @@ def in_revolutes(mechanism: Mechanism) -> Mechanism:
 
 
 def _body(name: str, rng: np.random.Generator) -> Body:
-    """Return a body with general numbers that a body can have."""
+    """Return a body with generic numbers that are physically possible."""
     mass = float(rng.uniform(1.0, 5.0))
     second = rng.uniform(0.01, 0.05, 3) * mass
     R = _rotation(*rng.uniform(0.3, 1.2, 3))
@@ -114,7 +115,7 @@ def _body(name: str, rng: np.random.Generator) -> Body:
 
 
 def _placement(rng: np.random.Generator, what: str) -> Placement:
-    """Return Rx(alpha) Tx(a) Tz(b) of modified DH for one axis, or any rotation and place for several axes."""
+    """Return Rx(alpha) Tx(a) Tz(b) of modified DH for one axis, or a generic pose for several axes."""
     alpha, a, b = rng.uniform(0.3, 1.2), *rng.uniform(0.2, 0.6, 2)
     if _one_axis(kind(what)):
         R = _rotation(alpha, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""How fast a mechanism's functions are on this machine."""
+"""Measured times of a mechanism's functions on this machine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from ...errors import unknown_name
 
 DEFAULT = ("inverse_dynamics", "forward_dynamics", "inertia_matrix", "poses")
 ROUNDS = 7
+"""Measurements per figure, an odd number with a median that ignores a few disturbed ones."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds to have a function ready, and nanoseconds of one call and of a sample of a batch, medians of rounds."""
+    """Seconds until a function is ready, and nanoseconds per single call and per sample of a batch (medians)."""
 
     function: str
     ready: float
@@ -28,7 +29,10 @@ class Timing:
 
 
 def timings(system: CompiledMechanism, functions: tuple[str, ...] = DEFAULT, batch: int = 4096) -> list[Timing]:
-    """Time functions without a frame on random states, one thread; `ready` is compiling, or reading the cache."""
+    """Time functions on random states in one thread; `ready` is the time to compile, or to read the cache.
+
+    Functions that require a frame are refused.
+    """
     rng = np.random.default_rng(0)
     q, qd = system.random_state(rng, batch)
     given = {"q": q, "qd": qd, "qdd": rng.normal(size=qd.shape), "tau": rng.normal(size=qd.shape), "q2": q}

@@ -1,4 +1,4 @@
-"""The equations of a small mechanism in symbols: what a textbook prints, as SymPy, LaTeX or a Python function."""
+"""The equations of a small mechanism in symbols, in textbook form, as SymPy, LaTeX or a Python function."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .symbols import freed_numbers, import_sympy
 from .textbook import textbook
 
 SYMBOLS = ("declared", "all", "none")
-"""What may stay a symbol: the mechanism's declared parameters, every number, or nothing but the state."""
+"""The numbers that may stay symbols: the declared parameters of the mechanism, all, or none but the state."""
 MOST = 6
-"""Degrees of freedom, of a mechanism that is printed."""
+"""The most degrees of freedom of a mechanism whose equations are printed; beyond, they fill pages."""
 SHORT = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.SIN, Op.COS)
-"""The operations that exact sums have."""
+"""The operations that exact sums support."""
 MOTION = ("q", "qd", "qdd", "tau", "wrenches")
 
 
@@ -31,7 +31,7 @@ MOTION = ("q", "qd", "qdd", "tau", "wrenches")
 class SymbolicFunction:
     """A function of a mechanism in SymPy. `entries` are those of the result, row by row; `shape` is its shape.
 
-    `arguments` are the symbols of q, qd, ... by name, `parameters` those that stayed symbols, with their values.
+    `arguments` holds the symbols of q, qd, ... by name. `parameters` maps the other symbols to their values.
     """
 
     name: str
@@ -60,7 +60,7 @@ class SymbolicFunction:
         return f"{left} = {sympy.latex(self.expression, symbol_names=self._names())}"
 
     def python(self) -> str:
-        """Return a Python function of its own, which needs the standard library alone."""
+        """Return the source of a Python function that requires only the standard library."""
         sympy = import_sympy()
 
         shared, entries = sympy.cse(list(self.entries), symbols=sympy.numbered_symbols("x_"))
@@ -112,8 +112,9 @@ def equations(
 ) -> SymbolicFunction:
     """Return a function of a small System (or Mechanism) in symbols, every cancellation done.
 
-    `symbols` says what stays a symbol: "declared" parameters, "all" numbers (masses m1, mass centres c1x, inertias
-    I1zz, distances l2x, gravity g), or "none". The Program is replayed on exact sums; numbers become fractions.
+    `symbols` selects the numbers that stay symbols: "declared" parameters, "all" numbers (masses m1, centers of mass
+    c1x, inertias I1zz, distances l2x, gravity g), or "none". The Program is replayed on exact sums, and numbers become
+    fractions.
     """
     sympy = import_sympy()
     if symbols not in SYMBOLS:
@@ -143,7 +144,7 @@ def equations(
 
 def _refuse(mechanism: Mechanism, request: Request) -> None:
     if len(ALGORITHMS[request.name].outputs) > 1:
-        raise InputError(f"{request.name} has several outputs; ask for the equations of one")
+        raise InputError(f"{request.name} has several outputs; choose a function with one output")
     where = f"mechanism {mechanism.name!r}"
     for joint in mechanism.joints:
         if kind(joint.kind).QUATERNION is not None:
@@ -200,7 +201,7 @@ def _nested(entries: list[str], shape: tuple[int, ...]) -> str:
 
 
 def _latex_name(name: str) -> str:
-    """Return c1x as c_{1x}; Greek letters by their commands."""
+    """Return a name in LaTeX: c1x as c_{1x}, Greek letters by their commands."""
     head = name.rstrip("_0123456789xyz") or name
     greek = ("alpha", "beta", "gamma", "delta", "theta", "phi", "psi", "rho", "mu", "omega")
     return (f"\\{head}" if head in greek else head) + (f"_{{{name[len(head) :].strip('_')}}}" if name != head else "")

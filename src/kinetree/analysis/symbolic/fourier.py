@@ -1,7 +1,7 @@
-"""Sums of products, exactly: polynomials in symbols x and in e^(i x), with rational coefficients.
+"""Exact sums of products: polynomials in symbols x and in e^(i x), with rational coefficients.
 
-A sine is (e^(ix) - e^(-ix)) / 2i, so that sin^2 + cos^2 = 1, sums of angles and every cancellation come out by
-themselves: two expressions are equal if and only if their terms are. Negative powers stand for division by a product.
+A sine is (e^(ix) - e^(-ix)) / 2i. Therefore sin^2 + cos^2 = 1, sums of angles and every cancellation need no rules of
+their own: two expressions are equal if and only if their terms are. A negative power is a division by a product.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Coefficient = tuple[Fraction, Fraction]
 """Real and imaginary part."""
 
 TERMS = 20000
-"""A sum with more terms than this fills no textbook."""
+"""The most terms of a sum; longer equations are unreadable and slow to simplify."""
 
 
 class Sum:
@@ -28,7 +28,7 @@ class Sum:
     __slots__ = ("terms",)
 
     def __init__(self, terms: dict[Monomial, Coefficient]) -> None:
-        """Hold terms, none of which is zero."""
+        """Keep terms, none of which is zero."""
         self.terms = terms
         if len(terms) > TERMS:
             raise InputError(f"the equations have more than {TERMS} terms; print those of a smaller mechanism")
@@ -52,7 +52,7 @@ class Sum:
         return Sum(out)
 
     def __neg__(self) -> Sum:
-        """Return the opposite."""
+        """Return the negative."""
         return Sum({m: (-a, -b) for m, (a, b) in self.terms.items()})
 
     def __sub__(self, other: Sum) -> Sum:
@@ -78,11 +78,11 @@ class Sum:
         return self * Sum({tuple((name, -power) for name, power in monomial): (a / size, -b / size)})
 
     def cos(self) -> Sum:
-        """Return the cosine of whole multiples of symbols."""
+        """Return the cosine of a sum of integer multiples of symbols."""
         return Sum(_halved(self._exponential(1), self._exponential(-1), Fraction(1)))
 
     def sin(self) -> Sum:
-        """Return the sine of whole multiples of symbols."""
+        """Return the sine of a sum of integer multiples of symbols."""
         plus, minus = self._exponential(1), self._exponential(-1)
         return Sum(_halved(plus, -minus, Fraction(0), Fraction(-1)))
 
@@ -92,7 +92,7 @@ class Sum:
         for monomial, (a, b) in self.terms.items():
             whole = len(monomial) == 1 and monomial[0][1] == 1 and b == 0 and a.denominator == 1
             if not whole:
-                raise InputError("an angle that is no sum of whole multiples of coordinates and parameters")
+                raise InputError("an angle is not a sum of integer multiples of coordinates and parameters")
             powers.append((f"~{monomial[0][0]}", sign * int(a)))
         return Sum({tuple(sorted(powers)): (Fraction(1), Fraction(0))})
 
@@ -121,7 +121,7 @@ class Sum:
     def products(self, keep: str) -> Sum:
         """Return the sum in powers of cosines and sines of single angles, named "cos x" and "sin x".
 
-        Of even powers the function `keep` stays: sin^2 = 1 - cos^2, or the reverse.
+        Even powers are written in the function `keep`, by sin^2 = 1 - cos^2 or the reverse.
         """
         out = Sum({})
         for monomial, coefficient in self.terms.items():
@@ -161,9 +161,9 @@ def _without_square(x: Sum, other: Sum, square: Sum) -> Sum:
 
 
 def exact(x: float, make: Callable[[Fraction, bool], Sum] | None = None) -> Sum:
-    """Return the number that a float was meant to be: a short fraction, or the root of one, or its decimals.
+    """Return a float as an exact number: a short fraction, the square root of one, or else its decimals.
 
-    A root is passed to `make` with its square, which returns a symbol for it.
+    A root is passed to `make` by its square and its sign; `make` returns a symbol for it.
     """
     plain = _short(x, 10000)
     if plain is not None:
@@ -180,7 +180,7 @@ def _short(x: float, denominator: int) -> Fraction | None:
 
 
 def _leading(angle: Monomial) -> int:
-    """Return the sign of an angle's last coordinate: of x and -x one is named."""
+    """Return the sign of an angle's last coordinate, by which one of x and -x is chosen."""
     return angle[-1][1]
 
 

@@ -1,4 +1,4 @@
-"""Names for the numbers of a mechanism: m1 for a mass, c1x for a mass centre, l2 for a distance, g for gravity."""
+"""Names for the numbers of a mechanism: m1 for a mass, c1x for a center of mass, l2 for a distance, g for gravity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...model.parameters import Expression, Parameter
 
 
 def freed_numbers(mechanism: Mechanism, symbols: str) -> tuple[Mechanism, dict[str, float]]:
-    """Return the mechanism with every number that is not zero a free parameter, and those that stay symbols."""
+    """Return the mechanism with every nonzero number as a free parameter, and the values of those that stay symbols."""
     names = _Names(p.name for p in mechanism.parameters)
     vector, freed = names.vector, []
     for i, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True), 1):
@@ -53,13 +53,13 @@ def freed_numbers(mechanism: Mechanism, symbols: str) -> tuple[Mechanism, dict[s
 
 
 class _Names:
-    """Parameters for plain numbers, by names that nobody else has."""
+    """Parameters for plain numbers, with names that are not in use."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken, self.made = set(taken), []
 
     def number(self, name: str, x: Any, *, down: bool = False) -> Any:
-        """Return a number as a parameter; zeros and expressions stay; `down` makes its value positive."""
+        """Return a number as a parameter; zeros and expressions are kept, and `down` makes the value positive."""
         if isinstance(x, Expression) or x == 0:
             return x
         while name in self.taken:
@@ -71,7 +71,7 @@ class _Names:
         return -made if negative else made
 
     def vector(self, name: str, xs, letters, *, down: bool = False, shorten: bool = True) -> tuple:
-        """Return numbers as parameters with a letter each, or without one where a single number is not zero."""
+        """Return numbers as parameters with one letter each; a single nonzero number gets no letter."""
         alone = shorten and sum(isinstance(x, Expression) or x != 0 for x in xs) == 1
         return tuple(
             self.number(name if alone else name + letter, x, down=down) for x, letter in zip(xs, letters, strict=False)
@@ -79,7 +79,7 @@ class _Names:
 
 
 def import_sympy() -> Any:
-    """Return SymPy, or raise an error that says what to install."""
+    """Return SymPy, or raise an error that names the package to install."""
     try:
         return import_module("sympy")
     except ImportError:

@@ -1,4 +1,4 @@
-"""Exact sums as a textbook prints them: in SymPy, in the shortest of a few forms."""
+"""Exact sums in textbook form: SymPy expressions in the shortest of a few forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .symbols import import_sympy
 
 
 def textbook(x: Sum, table: dict[str, Any], motion: set[str]) -> Any:
-    """Return a sum in SymPy, in its shortest form: by sums of angles, or by products of sines and cosines."""
+    """Return a sum in SymPy in its shortest form: with sums of angles, or with products of sines and cosines."""
     sympy = import_sympy()
 
     angles = {name for name in table if any(f"~{name}" in dict(m) for m in x.terms)}
@@ -44,7 +44,7 @@ def _by_products(sympy: Any, x: Sum, table: dict[str, Any], motion: set[str]) ->
 
 
 def _collected(sympy: Any, terms: dict[Monomial, Fraction], table: dict[str, Any], motion: set[str]) -> Any:
-    """Return the sum of terms as factors times what moves, equal factors together."""
+    """Return the sum of terms as constant factors times functions of the motion, with equal factors collected."""
     coefficients: dict[Monomial, dict[Monomial, Fraction]] = {}
     for monomial, c in terms.items():
         moving = tuple((name, power) for name, power in monomial if name in motion)

@@ -1,4 +1,4 @@
-"""The states at which routes to the equations of motion are compared, and the answers that a route gives."""
+"""States at which routes to the equations of motion are compared, and the results of a route at a state."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ...errors import KinetreeError
 
 
 class NotRun(KinetreeError):
-    """A route that cannot take a mechanism, or is not installed; the message says why."""
+    """A route does not support a mechanism, or is not installed; the message gives the reason."""
 
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """Turn the import of a package that is missing into NotRun."""
+    """Raise NotRun in place of the import error of a missing package."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -39,9 +39,9 @@ class State:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a route says of a state: torques of qdd, inertia matrix, gravity and bias torques, accelerations of tau.
+    """The results of a route at a state: torques for qdd, inertia matrix, gravity and bias torques, qdd for tau.
 
-    Torques, bias and accelerations are under the external wrenches, gravity is alone; qdd is None where I is singular.
+    Torques, bias and accelerations include the external wrenches, gravity does not. qdd is None where I is singular.
     """
 
     tau: Numbers

@@ -1,4 +1,4 @@
-"""The referee of closed mechanisms: accelerations with the loops closed, by dense equations and by other libraries."""
+"""Verification of closed mechanisms: accelerations with the loops closed, by dense equations and other libraries."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Solve = Callable[[Numbers, Numbers, Numbers], Numbers]
 
 
 def closed_rows(system: CompiledMechanism, states: int, tol: float, rng: np.random.Generator) -> tuple[Row, ...]:
-    """Compare forward dynamics on closed states with what knows loops: a row each, qdd its only quantity.
+    """Compare forward dynamics on closed states with the routes that support loops; a row per route, qdd alone.
 
-    The bound is tol times the condition of the inertia matrix and the squared one of J, both scaled by the masses.
+    The bound is tol times the condition number of the inertia matrix times the square of that of J, both scaled by the
+    masses.
     """
     mechanism = system.mechanism
     routes: list[tuple[str, str, Callable[[Mechanism], Solve]]] = [
@@ -37,7 +38,7 @@ def closed_rows(system: CompiledMechanism, states: int, tol: float, rng: np.rand
 
 
 def _sample(system: CompiledMechanism, rng: np.random.Generator) -> tuple[Numbers, ...]:
-    """Return a closed state away from the guess, torques, and the accelerations that the compiled page gives it."""
+    """Return a closed state away from the guess, torques, and the accelerations of the compiled function for them."""
     start = assemble(system)
     speeds, torques = loop_units(system.mechanism)[1], torque_units(system.mechanism)
     away = system.closing_speed(start, speeds * rng.normal(size=system.nv))
@@ -61,15 +62,15 @@ def _row(mechanism: Mechanism, name: str, what: str, prepare, samples, tol: floa
             worst = new if worst is None or new.ratio > worst.ratio else worst
     except (NotRun, ModelError) as error:
         return Row(name, what, {}, reason=str(error))
-    except Exception as error:  # a route may fail in any way; its row says so, and the others still run
+    except Exception as error:  # a route may fail in any way; its row has the error, and the others still run
         return Row(name, what, {}, failure=f"{type(error).__name__}: {error}")
     return Row(name, what, {} if worst is None else {"qdd": worst})
 
 
 def condition(e: ClosedEquations, units: Numbers) -> float:
-    """Return the condition of accelerations with loops: that of I, and of J I^-1 J^T where it is not singular.
+    """Return the condition number of accelerations with loops: that of I, and of J I^-1 J^T where it is not singular.
 
-    `units` are what one unit of each equation is [rad or m].
+    `units` are the values of one unit of each equation [rad or m].
     """
     scale = 1 / np.sqrt(np.diag(e.I))
     sizes = np.linalg.svd(e.J * scale / units[:, None], compute_uv=False)

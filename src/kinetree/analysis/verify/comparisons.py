@@ -1,4 +1,4 @@
-"""What a verification found: routes and quantities side by side, with the differences and their bounds."""
+"""Results of a verification: differences and their bounds by route and quantity."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 FACTOR = 20.0
-"""Every route agrees with the recursion to FACTOR * eps * condition; the conditions are in `_limits`."""
+"""The factor of the bound FACTOR * eps * condition, with room for rounding; the conditions are in `_limits`."""
 QUANTITIES = ("tau", "I", "gravity", "bias", "qdd")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A route beside the recursion in one quantity: the largest relative difference, its bound, and their ratio.
+    """A route compared with the recursion in one quantity: the largest relative difference, its bound, their ratio.
 
     Over several states, difference and bound are those of the state where their ratio is largest.
     """
@@ -23,7 +23,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """The difference in parts of its bound; not a number counts as infinite."""
+        """The difference divided by its bound; NaN counts as infinite."""
         if self.difference == 0:
             return 0.0
         ratio = self.difference / self.bound if self.bound > 0 else np.inf
@@ -32,7 +32,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Row:
-    """One route: its comparisons by quantity, or why it did not run, or how it failed."""
+    """One route: its comparisons by quantity, or the reason why it did not run, or its error."""
 
     name: str
     what: str
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether the route agrees; one that did not run does not speak against the others."""
+        """Whether the route agrees; true also for a route that did not run."""
         return not self.failure and all(c.ratio <= 1.0 for c in self.comparisons.values())
 
     @property
@@ -57,9 +57,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Verification:
-    """What `arm.verify()` found: true where every route that ran agrees with the recursion, and at least one ran.
+    """The result of `arm.verify()`: true if at least one route ran and all that ran agree with the recursion.
 
-    `condition` is the largest condition number of the inertia matrix; infinite where no state can be solved for qdd.
+    `condition` is the largest condition number of the inertia matrix. It is infinite if no state can be solved for qdd.
     """
 
     mechanism: str
@@ -69,7 +69,7 @@ class Verification:
     nothing_moves: bool = False
 
     def __bool__(self) -> bool:
-        """Tell whether all is well."""
+        """Return whether at least one route ran and all that ran agree."""
         return self.nothing_moves or (all(row.holds for row in self.rows) and any(row.comparisons for row in self.rows))
 
     def row(self, name: str) -> Row:
@@ -95,7 +95,7 @@ class Verification:
         return f"All {len(ran)} routes that ran agree with the recursion, within {FACTOR:g} eps times the condition."
 
     def table(self) -> str:
-        """Return the differences as text, routes down and quantities across, with reasons and the verdict."""
+        """Return the differences as text, a row per route and a column per quantity, with reasons and the verdict."""
         lines = [f"{'route':<12}" + "".join(f"{name:>10}" for name in QUANTITIES) + "  verdict"]
         for row in self.rows:
             cells = (_cell(row.comparisons.get(name)) for name in QUANTITIES)
@@ -106,7 +106,7 @@ class Verification:
         return "\n".join(lines)
 
     def bound(self, quantity: str) -> Comparison | None:
-        """Return the tightest bound that a quantity was held to, as a comparison of it with itself."""
+        """Return the tightest bound on a quantity, as a comparison of the quantity with itself."""
         bounds = [row.comparisons[quantity].bound for row in self.rows if quantity in row.comparisons]
         return Comparison(min(bounds), min(bounds)) if bounds else None
 

@@ -1,4 +1,4 @@
-"""The referee: every route to the equations of motion on the same random states, side by side with the recursion."""
+"""Verification: every route to the equations of motion, compared with the recursion on the same random states."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .torque_scales import torque_scale
 
 EPS = float(np.finfo(float).eps)
 SINGULAR = 1e13
-"""A condition of I beyond which accelerations have no digits to compare."""
+"""The condition number of I beyond which accelerations have too few correct digits to compare (1 / eps is 4.5e15)."""
 
 
 def verify(
@@ -36,12 +36,13 @@ def verify(
 ) -> Verification:
     """Compare every route with the compiled recursion of a System at random states with external wrenches.
 
-    Routes of trees are compared with loops and couplings left out; closed states are compared besides, with routes that
-    know loops.
+    Routes for trees are compared without loops and couplings. Routes that support loops are compared on closed states
+    in addition.
 
-    Differences are relative: of torques to `torque_scale`, of I and qdd to their largest entries. The bound is `tol`
-    (20 eps unless given) times a condition: the number of joints from the ground to the farthest body, and of qdd that
-    of solving for it. `rng` seeds the states; `routes` names some of the routes, or gives others.
+    Differences are relative: those of torques to `torque_scale`, those of I and qdd to their largest entries. The bound
+    is `tol` (20 eps by default) times a condition. The condition is the number of joints from the ground to the
+    farthest body; for qdd it includes the condition number of the solution. `rng` seeds the states. `routes` are names
+    of routes, or Route objects.
     """
     if states < 1:
         raise InputError(f"states is {states}; expected 1 or more")
@@ -60,7 +61,7 @@ def verify(
 
 
 def _recursion(system: CompiledMechanism, count: int, rng: np.random.Generator) -> tuple[list[State], list[Answers]]:
-    """Return random states and what the compiled recursion says of them."""
+    """Return random states and the results of the compiled recursion for them."""
     mechanism = system.mechanism
     q, qd = system.random_state(rng, count)
     qdd, w = rng.normal(size=(count, mechanism.nv)), rng.normal(size=(count, len(mechanism.bodies), 6))
@@ -77,24 +78,24 @@ def _recursion(system: CompiledMechanism, count: int, rng: np.random.Generator) 
 
 
 def _limits(mechanism: Mechanism, s: State, e: Answers, tol: float) -> dict[str, tuple[float, float]]:
-    """Return scale and bound of each quantity at a state."""
+    """Return the scale and the bound of each quantity at a state."""
     scales = {
         "tau": torque_scale(mechanism, s.q, s.qd, s.qdd, s.wrenches),
         "I": e.I,
         "gravity": torque_scale(mechanism, s.q),
         "bias": torque_scale(mechanism, s.q, s.qd, wrenches=s.wrenches),
     }
-    depth = max(depths(mechanism))  # each joint on the way to a body adds its own rounding
+    depth = max(depths(mechanism))  # each joint from the ground to a body adds its own rounding
     out = {name: (_size(scale), tol * depth) for name, scale in scales.items()}
     if e.qdd is not None:
-        # of solving I qdd = tau - h: cond(I), and how much torques that cancel exceed what accelerates
+        # The condition of solving I qdd = tau - h: cond(I), and the size of torques that cancel over that of their sum.
         lost = np.linalg.norm(np.linalg.inv(e.I), 2) * out["tau"][0] / _size(e.qdd)
         out["qdd"] = (_size(e.qdd), tol * (_condition(e.I) + float(lost)))
     return out
 
 
 def _row(mechanism: Mechanism, route: Route, samples: list[State], expected: list[Answers], limits: list[dict]) -> Row:
-    """Return the row of a route; a refusal is a reason, any other error a failure."""
+    """Return the row of a route; NotRun becomes its reason, any other error a failure."""
     worst: dict[str, Comparison] = {}
     try:
         solve: Solver = route.prepare(mechanism)
@@ -106,7 +107,7 @@ def _row(mechanism: Mechanism, route: Route, samples: list[State], expected: lis
                     worst[name] = new
     except (NotRun, ModelError) as error:
         return Row(route.name, route.what, {}, reason=str(error))
-    except Exception as error:  # a route may fail in any way; its row says so, and the others still run
+    except Exception as error:  # a route may fail in any way; its row has the error, and the others still run
         return Row(route.name, route.what, worst, failure=f"{type(error).__name__}: {error}")
     return Row(route.name, route.what, worst)
 

@@ -1,4 +1,4 @@
-"""Routes to the equations of motion: the formulations of the papers and other libraries, all with one face."""
+"""Routes to the equations of motion: formulations of the papers and other libraries, with a common interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .answers import Answers, Solver, State, installed
 
 @dataclass(frozen=True)
 class Route:
-    """A way to the equations: `prepare` takes a mechanism and returns what answers for a state, or raises NotRun."""
+    """A route to the equations: `prepare` takes a mechanism and returns its Solver, or raises NotRun."""
 
     name: str
     what: str
@@ -24,7 +24,7 @@ class Route:
 def formulation(made: Any, **options: Any) -> Callable[[Mechanism], Solver]:
     """Return `prepare` of a formulation (its module), whose Equations hold I, C qd, g and N^T w_ext.
 
-    A formulation with recursions of its own answers for tau and qdd by these, the others by the matrices.
+    A formulation with recursions of its own computes tau and qdd by these, the others by the matrices.
     """
 
     def prepare(mechanism: Mechanism) -> Solver:
@@ -68,11 +68,11 @@ ROUTES: dict[str, Route] = {
         ("mujoco", "MuJoCo", _mujoco),
     )
 }
-"""Every route but the recursive one, which all are compared with."""
+"""Every route by name, except for the recursion that all are compared with."""
 
 
 def chosen(names) -> tuple[Route, ...]:
-    """Return routes by name (all for None); a Route stands for itself."""
+    """Return routes by name (all for None); Route objects are kept."""
     if names is None:
         return tuple(ROUTES.values())
     out = []

@@ -1,8 +1,8 @@
-"""How large a torque could be: the scale that rounding is measured by.
+"""Upper bounds of torques, the scale for their rounding errors.
 
-By the inequality of Cauchy and Schwarz, the torque on axis k of masses dm that accelerate by a is at most
-sqrt(I_kk) sqrt(sum of a^2 dm): what it would be if every mass point pulled one way. Where torques cancel, as gravity
-does for a level arm, the torque itself is rounding alone and says nothing of its size.
+By the Cauchy-Schwarz inequality, masses dm with accelerations a cause a torque on axis k of at most
+sqrt(I_kk) sqrt(sum of a^2 dm). It is reached if all mass points act in the same direction. Where contributions cancel,
+as those of gravity about a vertical axis, the torque itself is only rounding and is no scale.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def torque_scale(
     qdd: Numbers | None = None,
     wrenches: Numbers | None = None,
 ) -> Numbers:
-    """Return a bound of each torque at one state that no cancellation makes smaller, [nv].
+    """Return an upper bound of each torque at one state that no cancellation makes smaller, [nv].
 
-    It is sqrt(I_kk sum of a^2 dm), gravity counted as acceleration, plus |omega| |n| + |v| |f| of every external wrench
-    for a unit speed of the axis, plus what the drive's own armature takes.
+    It is sqrt(I_kk sum of a^2 dm), with gravity as an acceleration, plus |omega| |n| + |v| |f| of every external wrench
+    for a unit velocity of the axis, plus the torque on the armature.
     """
     g = gravity(mechanism)
     squares, inertia, pulled, drives = 0.0, *np.zeros((3, mechanism.nv))

@@ -1,4 +1,4 @@
-"""MuJoCo as a route: a Mechanism written as MJCF text, with MuJoCo's speeds turned into ours."""
+"""MuJoCo as a route: a Mechanism as MJCF text, with MuJoCo's velocities converted to Kinetree's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES = {ROTATION: "hinge", TRANSLATION: "slide"}
 
 
 def prepare(mechanism: Mechanism) -> Solver:
-    """Return what answers for a state; the model is compiled once. Raises NotRun where MuJoCo refuses it."""
+    """Return the Solver of a mechanism, with its model compiled once; raise NotRun if MuJoCo refuses it."""
     try:
         with _quiet():
             model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
@@ -59,7 +59,7 @@ def prepare(mechanism: Mechanism) -> Solver:
 
 @contextmanager
 def _quiet():
-    """Keep MuJoCo from warning of singular states on stderr and in a file; one is harmless in coordinates of no use."""
+    """Suppress warnings of singular states on stderr and in a file: those in unused coordinates are harmless."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda message: None)
     try:
@@ -69,7 +69,7 @@ def _quiet():
 
 
 def mjcf(mechanism: Mechanism) -> str:
-    """Return the MJCF text of a mechanism's tree: bodies, joints and inertias; raises NotRun for what it cannot say."""
+    """Return the tree of a mechanism as MJCF text: bodies, joints, inertias; raise NotRun if MJCF cannot express it."""
     values = mechanism.values()
     children: dict[int, list[int]] = {}
     for i, parent in enumerate(mechanism.parents):
@@ -113,7 +113,7 @@ def _joints(joint: Any, parent: int) -> list[str]:
     made = _type(joint)
     if made == "free":
         if parent >= 0:
-            raise NotRun(f"MuJoCo has free joints on the ground alone (joint {joint.name!r})")
+            raise NotRun(f"MuJoCo has free joints only on the ground (joint {joint.name!r})")
         if any(armature):
             raise NotRun(f"MuJoCo's armature of a free joint is along the ground's axes (joint {joint.name!r})")
         return ['<joint type="free"/>']
@@ -125,15 +125,16 @@ def _joints(joint: Any, parent: int) -> list[str]:
 
 
 def _type(joint: Any) -> str | None:
-    """Return MuJoCo's joint where it has one for the whole kind."""
+    """Return the type of MuJoCo's joint, None if no single one covers the kind."""
     return kind(joint.kind).PEERS.get("mujoco")
 
 
 def _speeds(mechanism: Mechanism, s: State) -> tuple[Numbers, Numbers, Numbers]:
-    """Return qpos, and B and drift of MuJoCo's speeds and accelerations: qvel = B qd, qacc = B qdd + drift.
+    """Return qpos, and B and drift of MuJoCo's velocities and accelerations: qvel = B qd, qacc = B qdd + drift.
 
-    They differ for free joints alone: qvel = (R v, omega) with v in the ground's axes, so that qacc has R (omega x v).
-    MuJoCo's pose of a free body is that in the ground, whatever the joint's placement; quaternions are (w, x, y, z).
+    They differ only for free joints: qvel is (R v, omega) with the velocity in the ground's axes, and qacc contains
+    R (omega x v). MuJoCo's pose of a free body is relative to the ground, regardless of the joint's placement.
+    Quaternions are (w, x, y, z).
     """
     n, values = len(s.qd), mechanism.values()
     qpos, B, drift = np.zeros(len(s.q)), np.eye(n), np.zeros(n)
@@ -176,7 +177,7 @@ def _external(model, data, bodies: list[int], wrenches: Numbers) -> Numbers:
 
 
 def _name(body: str) -> str:
-    """Return a body's name there, where "world" is taken."""
+    """Return the name of a body in MuJoCo, where the name "world" is reserved."""
     return f"body {body}"
 
 

@@ -17,7 +17,7 @@ pin: Any = import_module("pinocchio")
 
 
 def prepare(mechanism: Mechanism) -> Solver:
-    """Return what answers for a state; the model is built once."""
+    """Return the Solver of a mechanism, with its model built once."""
     model, carriers, order = build(mechanism)
     data = model.createData()
 
@@ -25,7 +25,7 @@ def prepare(mechanism: Mechanism) -> Solver:
         qd, qdd, tau = s.qd[order], s.qdd[order], s.tau[order]
         zero = np.zeros(model.nv)
         forces = _forces(model, carriers, s.wrenches)
-        upper = np.triu(np.array(pin.crba(model, data, s.q)))  # older versions fill the upper triangle alone
+        upper = np.triu(np.array(pin.crba(model, data, s.q)))  # older versions fill only the upper triangle
         inertia = upper + np.triu(upper, 1).T
         back = np.argsort(order)
         return Answers(
@@ -40,9 +40,10 @@ def prepare(mechanism: Mechanism) -> Solver:
 
 
 def build(mechanism: Mechanism) -> tuple[Any, list, np.ndarray]:
-    """Return the model, for each body its joint there with its place in it, and the order of speeds.
+    """Return the model, the joint and pose of each body in the model, and the order of velocities.
 
-    Speeds of a free joint are [v; omega] there, [omega; v] here. Bodies on fixed joints become parts of their parent.
+    The velocities of a free joint are [v; omega] in Pinocchio and [omega; v] here. Bodies on fixed joints become parts
+    of their parents.
     """
     model = pin.Model()
     values = mechanism.values()
@@ -106,12 +107,12 @@ def _joint(joint: Joint) -> Any:
 
 
 def se3(placement: Placement) -> Any:
-    """Return a placement as Pinocchio has it."""
+    """Return a placement as Pinocchio's SE3."""
     return pin.SE3(np.array(placement.rotation, dtype=float), np.array(placement.translation, dtype=float))
 
 
 def _forces(model: Any, carriers: list, wrenches: np.ndarray) -> Any:
-    """Return the external forces at the joints' origins, in their frames."""
+    """Return the external forces about the joints' origins, in the joints' frames."""
     total = [pin.Force.Zero() for _ in range(model.njoints)]
     for (number, place), w in zip(carriers, wrenches, strict=True):
         if number > 0:

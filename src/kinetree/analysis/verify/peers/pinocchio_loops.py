@@ -15,13 +15,13 @@ from .pinocchio import build, pin, se3
 
 Points = tuple[tuple[float, float, float], ...]
 POINTS: dict[str, Points] = {name: kind.points for name, kind in loops.KINDS.items() if kind.points}
-"""The points of each kind of loop that stay together, along its axes [m]."""
+"""The points of each kind of loop at which both sides coincide, along the axes of the loop [m]."""
 
 
 def closed_dynamics(mechanism: Mechanism, *, accuracy: float = 1e-14, mu: float = 1e-10) -> Callable[..., np.ndarray]:
-    """Return the function (q, qd, tau) -> qdd of one closed state; q, qd and qdd in Kinetree's order.
+    """Return the function (q, qd, tau) -> qdd for one closed state, with q, qd and qdd in Kinetree's order.
 
-    `accuracy` and `mu` are those of Pinocchio's proximal iteration, which redundant equations need.
+    `accuracy` and `mu` are those of Pinocchio's proximal iteration, which redundant equations require.
     """
     model, _, order = build(mechanism)
     constraints = pin.StdVec_RigidConstraintModel()
@@ -40,7 +40,7 @@ def closed_dynamics(mechanism: Mechanism, *, accuracy: float = 1e-14, mu: float 
 
 
 def rigid_constraints(mechanism: Mechanism, *, points: Mapping[str, Points] = POINTS) -> list[Any]:
-    """Return Pinocchio's constraints for the loops of a mechanism: `points` of each kind of loop stay together."""
+    """Return Pinocchio's constraints for the loops of a mechanism: the `points` of each kind of loop coincide."""
     model, carriers, _ = build(mechanism)
     index = {b.name: i for i, b in enumerate(mechanism.bodies)}
     out = []
