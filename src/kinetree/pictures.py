@@ -1,6 +1,6 @@
-"""Functions that draw runs and mechanisms: the view layer provides them, the layers below it call them by name.
+"""Functions that draw runs and mechanisms, provided by the view layer and called by name from the layers below it.
 
-`provide` is called once, when the package is imported, so that a run can have `plot` without knowing the view layer.
+`provide` is called once, when the package is imported. Thus a run has `plot` without an import of the view layer.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ _provided: dict[str, Callable[..., Any]] = {}
 
 
 def provide(**functions: Callable[..., Any]) -> None:
-    """Make functions available by name to the layers below those that they come from."""
+    """Make functions available by name to lower layers."""
     _provided.update(functions)
 
 
 def picture(name: str) -> Callable[..., Any]:
-    """Return the function of a name that was provided."""
+    """Return a provided function by name."""
     return _provided[name]

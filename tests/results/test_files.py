@@ -171,7 +171,7 @@ def test_a_failed_write_leaves_the_old_file(ending, tmp_path, monkeypatch):
         return real(source, target)
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(kt.InputError, match=r"cannot be written \(No space left on device\); choose another place"):
+    with pytest.raises(kt.InputError, match=r"cannot be written \(No space left on device\); choose another path"):
         swinging(shift=1.0).save(path)
     monkeypatch.setattr(os, "replace", real)
     assert same(read_trajectory(path), old)
@@ -229,7 +229,7 @@ def test_a_forged_mechanism_is_noticed(tmp_path):
         read_trajectory(tmp_path / "run.npz")
     about["version"] = 2
     npz.write(content.Content(about, packed.arrays), tmp_path / "run.npz")
-    with pytest.raises(kt.InputError, match="is of version 2, and this Kinetree reads 1; update Kinetree"):
+    with pytest.raises(kt.InputError, match="has version 2, but this Kinetree reads 1; update Kinetree"):
         read_trajectory(tmp_path / "run.npz")
 
 
@@ -257,7 +257,7 @@ def test_npz_is_numpys_own_and_never_pickled(tmp_path):
         assert file["energy"].shape == (3, 41)
     np.savez(tmp_path / "bad.npz", about=np.array([{"a": 1}], dtype=object))
     with pytest.raises(
-        kt.InputError, match=r"bad\.npz: is damaged or no trajectory \(ValueError: .*allow_pickle=False"
+        kt.InputError, match=r"bad\.npz: is damaged or not a trajectory \(ValueError: .*allow_pickle=False"
     ):
         read_trajectory(tmp_path / "bad.npz")
 
@@ -284,7 +284,7 @@ def test_a_foreign_folder_is_left_alone(tmp_path):
     pytest.importorskip("zarr")
     (tmp_path / "run.zarr").mkdir()
     (tmp_path / "run.zarr" / "thesis.tex").write_text("precious")
-    with pytest.raises(kt.InputError, match=r"run\.zarr: is there already and is no trajectory; choose another name"):
+    with pytest.raises(kt.InputError, match=r"run\.zarr: already exists and is not a trajectory; choose another name"):
         swinging().save(tmp_path / "run.zarr")
     assert (tmp_path / "run.zarr" / "thesis.tex").read_text() == "precious"
 
@@ -298,7 +298,7 @@ def test_a_damaged_zarr_is_refused(tmp_path):
     with pytest.raises(kt.InputError, match="does not have the digest"):
         read_trajectory(path)
     (path / "zarr.json").write_text("{")
-    with pytest.raises(kt.InputError, match=r"run\.zarr: is damaged or no trajectory"):
+    with pytest.raises(kt.InputError, match=r"run\.zarr: is damaged or not a trajectory"):
         read_trajectory(path)
     assert not zarr_files._is_ours(path, sys.modules["zarr"])
 
@@ -319,18 +319,20 @@ def test_a_missing_package_is_named(ending, package, what, tmp_path, monkeypatch
 def test_other_files_are_refused(tmp_path):
     """Name files of other sorts and read which sorts there are."""
     run = swinging()
-    with pytest.raises(kt.InputError, match=r"files that end with '.xls' are no trajectories; use \.csv, .* or \.zarr"):
+    with pytest.raises(
+        kt.InputError, match=r"files that end with '.xls' are not trajectories; use \.csv, .* or \.zarr"
+    ):
         run.save(tmp_path / "run.xls")
     with pytest.raises(kt.InputError, match="files that end with 'nothing' are no"):
         read_trajectory(tmp_path / "run")
     with pytest.raises(kt.InputError, match=r"none\.csv: does not exist; give the path of a \.csv"):
         read_trajectory(tmp_path / "none.csv")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(kt.InputError, match=r"other\.csv: is no trajectory; give a file that a run's save"):
+    with pytest.raises(kt.InputError, match=r"other\.csv: is not a trajectory; give a file that a run's save"):
         read_trajectory(tmp_path / "other.csv")
     with zipfile.ZipFile(tmp_path / "other.npz", "w") as file:
         file.writestr("a.txt", "b")
-    with pytest.raises(kt.InputError, match=r"other\.npz: is no trajectory"):
+    with pytest.raises(kt.InputError, match=r"other\.npz: is not a trajectory"):
         read_trajectory(tmp_path / "other.npz")
     with pytest.raises(kt.InputError, match=r"cannot be written \(No such file or directory\)"):
         run.save(tmp_path / "no" / "run.csv")

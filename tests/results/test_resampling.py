@@ -71,17 +71,17 @@ def test_a_single_sample_has_one_time():
     """Ask a run of one sample for its own time, and for another one."""
     run = swinging()[:1]
     assert np.array_equal(run.at(0.0).q, run.q)
-    with pytest.raises(kt.InputError, match="times must be inside 0 to 0 s"):
+    with pytest.raises(kt.InputError, match="times must be within 0 to 0 s"):
         run.at(0.1)
 
 
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        ([-0.1, 1.0], "times must be inside 0 to 2 s, the times of the run"),
-        ([1.0, 2.5], "times must be inside"),
-        ([np.nan], "times must be inside"),
-        ([], "times must be inside"),
+        ([-0.1, 1.0], "times must be within 0 to 2 s, the times of the run"),
+        ([1.0, 2.5], "times must be within"),
+        ([np.nan], "times must be within"),
+        ([], "times must be within"),
         ([1.0, 0.5], "expected one or more finite times"),
         ("soon", "times is not an array of real numbers"),
     ],

@@ -1,4 +1,4 @@
-"""What a simulation leaves: named columns with units, and files of them without pickle."""
+"""Results of simulations: named columns with units, and files of them without pickle."""
 
 from .columns import Column
 from .reading import read_trajectory

@@ -1,4 +1,4 @@
-"""Names, units and shapes of the columns of a trajectory, down to the single coordinate."""
+"""Names, units and shapes of the columns of a trajectory and of their entries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POSE_UNITS = ("1", "1", "1", "m") * 3 + ("1",) * 4
 class Column:
     """A column: its name, the shape of one sample, and labels and units of its entries in the order of the array.
 
-    `parts` maps the names after the dot, such as "joint2" or "base.x" in "q.base.x", to where they are in a sample.
+    `parts` maps the names after the dot, such as "joint2" or "base.x" in "q.base.x", to their indices in a sample.
     """
 
     name: str
@@ -33,20 +33,20 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """The unit, or the units where entries differ."""
+        """The unit, or the units if those of the entries differ."""
         return ", ".join(dict.fromkeys(self.units))
 
     def __str__(self) -> str:
-        """Return name, unit and shape in a line."""
+        """Return name, unit and shape on one line."""
         return f"{self.name} [{self.unit}] {self.shape}"
 
 
 GIVEN = ("control", "reference", "wrenches")
-"""What not every run knows, and the columns of that name."""
+"""Fields that only some runs have, which are also the names of their columns."""
 
 
 def columns(mechanism: Mechanism, *, given: Sequence[str] = ()) -> dict[str, Column]:
-    """Return the columns of the runs of a mechanism by name, with those of what is `given`."""
+    """Return the columns of the runs of a mechanism by name, including those of the `given` fields."""
     bodies = [b.name for b in mechanism.bodies]
     listed = [
         _scalar("t", "s"),
@@ -82,7 +82,7 @@ def columns(mechanism: Mechanism, *, given: Sequence[str] = ()) -> dict[str, Col
 
 
 def find(known: dict[str, Column], name: str) -> tuple[str, Index]:
-    """Return the column of a name such as "q.joint2", and where its entries are in a sample."""
+    """Return the column of a name such as "q.joint2", and the index of its entries in a sample."""
     base, dot, part = name.partition(".")
     if base not in known:
         raise unknown_name("column", name, known)

@@ -1,4 +1,4 @@
-"""Columns that follow from the states of a run: each is one call of the System's functions for all samples."""
+"""Columns computed from the states of a run, each by one call of a function of the System for all samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def derive(run: Trajectory, name: str) -> Numbers:
-    """Return a column of a run by its whole name; samples that are NaN stay NaN."""
+    """Return a column of a run by its full name; samples that are NaN stay NaN."""
     if name in ("t", "q", "qd", "control", "reference", "wrenches"):
         return getattr(run, name)
     if name == "tracking_error":
@@ -50,7 +50,7 @@ def _loads(run: Trajectory) -> dict[str, Numbers]:
 
 
 def acting_wrenches(run: Trajectory) -> Numbers | None:
-    """Return the wrenches on the bodies, None where they are all zero: long mechanisms take none."""
+    """Return the wrenches on the bodies, or None if all are zero: functions of long mechanisms accept none."""
     wrenches = run.wrenches
     if wrenches is None or is_zeros(wrenches) or not np.nan_to_num(wrenches).any():
         return None
@@ -58,7 +58,7 @@ def acting_wrenches(run: Trajectory) -> Numbers | None:
 
 
 def call_options(run: Trajectory, *, wrenches: bool = False) -> dict[str, Any]:
-    """Return the options of a System's function that belong to a run: its parameters, and the wrenches that acted."""
+    """Return the options that a run passes to functions of its System: parameters, and wrenches that acted."""
     options: dict[str, Any] = {"check": False}
     if run.parameters is not None:
         options["parameters"] = run.parameters[..., None, :]
@@ -68,10 +68,10 @@ def call_options(run: Trajectory, *, wrenches: bool = False) -> dict[str, Any]:
 
 
 def energy_error(run: Trajectory) -> Numbers:
-    """Return the largest change of the total energy over the energy in motion, for each run of a batch.
+    """Return the largest change of the total energy relative to the energy in motion, for each run of a batch.
 
-    The energy in motion is the largest kinetic energy or, if that is more, the span of the potential energy: both are
-    the same whatever height counts as zero.
+    The energy in motion is the largest kinetic energy or the span of the potential energy, whichever is larger. Both
+    are independent of the height at which the potential energy is zero.
     """
     energy, kinetic, potential = run["energy"], run["kinetic_energy"], run["potential_energy"]
     with np.errstate(invalid="ignore"):

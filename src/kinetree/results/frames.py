@@ -1,4 +1,4 @@
-"""A run as a data frame. Needs pandas."""
+"""A run as a data frame. Requires pandas."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def to_dataframe(run: Trajectory, names: Sequence[str] | None = None) -> Any:
-    """Return columns of a run as a pandas DataFrame, one row per sample, its index the time t [s].
+    """Return columns of a run as a pandas DataFrame, one row per sample, with the time t [s] as index.
 
-    By default q, qd and what acted. A batch has the number of the run as the first level of its index. The units of the
-    columns are in `frame.attrs["units"]`.
+    The default is q and qd, with tau, control and reference if the run has them. A batch has the number of the run as
+    the first level of its index. The units of the columns are in `frame.attrs["units"]`.
     """
     pandas = optional("pandas", "Data frames")
     known = {column.name: column for column in run.columns}

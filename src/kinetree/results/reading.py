@@ -1,4 +1,4 @@
-"""Runs back from files."""
+"""Reading of runs from files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .trajectory import Trajectory
 
 
 def read_trajectory(path: str | Path, *, system: System | None = None) -> Trajectory:
-    """Read a run that `save` wrote, with the System of the mechanism inside, or with `system` where it is the same."""
+    """Read a run that `save` wrote, with the System of the mechanism in the file, or with `system` if it is equal."""
     fields = read_fields(path, system)
     try:
         return Trajectory(**fields)
     except InputError as error:
-        raise InputError(f"{path}: is damaged or no trajectory ({error})") from None
+        raise InputError(f"{path}: is damaged or not a trajectory ({error})") from None

@@ -1,4 +1,4 @@
-"""Arrays of a run that are given, or computed from its states when they are first read."""
+"""Arrays of a run that are given, or computed from its states at their first use."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..algebra.arrays import Numbers
 from ..errors import InputError
 
 Source = Callable[[str, Any], Numbers]
-"""Returns the array of a field, by its name, for any part of the run that it was made for."""
+"""A function (name of the field, run) -> array, for a run or any part of it."""
 
 
 class Recorded:
     """A field of a Trajectory that holds an array, None, or the Source of an array.
 
-    Batches of runs are large: what follows from the states takes no memory until it is read.
+    Batches of runs are large: an array with a Source takes no memory until it is used.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -29,7 +29,7 @@ class Recorded:
     @overload
     def __get__(self, run: object, owner: type) -> Numbers | None: ...
     def __get__(self, run, owner):
-        """Return the array, computed at the first reading; None, the default of the field, for the class."""
+        """Return the array, computed at its first use; for the class None, the default of the field."""
         if run is None:
             return None
         value = vars(run)[self._name]
@@ -43,7 +43,7 @@ class Recorded:
 
 
 def array(name: str, values: Any, shape: tuple[int, ...] | None = None) -> Numbers:
-    """Return real numbers as a view that cannot be written to, or raise InputError."""
+    """Return real numbers as a read-only view, or raise an InputError."""
     try:
         found = np.asarray(values, dtype=np.float64).view()
     except (TypeError, ValueError):
@@ -55,5 +55,5 @@ def array(name: str, values: Any, shape: tuple[int, ...] | None = None) -> Numbe
 
 
 def is_zeros(values: Numbers) -> bool:
-    """Tell whether an array is one zero repeated, without reading its entries."""
+    """Return whether an array is a single zero repeated by broadcasting, without reading all entries."""
     return values.size > 0 and not any(values.strides) and not values.flat[0]

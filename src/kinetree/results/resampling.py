@@ -1,4 +1,4 @@
-"""A run at other times: cubics through states and rates, with quaternions brought back to unit length."""
+"""A run at other times: cubics through states and rates, with normalized quaternions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
     """Return the arrays of a run at times inside it.
 
-    q is the cubic that has the coordinates and their rates at both samples around a time, with an error of the fourth
-    power of the step. qd is the same from accelerations that the run has, else the rate of the cubic, of the third
-    power. Torques, accelerations, wrenches and the reference are linear between samples.
+    q is the cubic through the coordinates and their rates at both samples around a time. Its error is of the fourth
+    order in the step. qd is the same cubic from the accelerations if the run has them, else the rate of the cubic of q,
+    with an error of the third order. Torques, accelerations, wrenches and the reference are linear between samples.
     """
     if len(run) == 1:
         return {name: getattr(run, name) for name in [*run._given(), *_shared(run)]}
@@ -38,7 +38,7 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
     q0, q1, d0, d1 = run.q[..., k, :], run.q[..., k + 1, :], rate[..., k, :], rate[..., k + 1, :]
     for at in quaternions(mechanism):
         flip = np.where((q0[..., at] * q1[..., at]).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
-        q1[..., at] *= flip  # q and -q are the same rotation: go the shorter way
+        q1[..., at] *= flip  # q and -q are the same rotation: take the shorter path
         d1[..., at] *= flip
     q = _cubic(q0, q1, d0, d1, h, s)
     if run.accelerations is not None:
@@ -62,17 +62,17 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
 
 
 def _shared(run: Trajectory) -> list[str]:
-    """Return what the runs of a batch have in common at each sample."""
+    """Return the names of the arrays that all runs of a batch share."""
     return [] if run.reference is None else ["reference"]
 
 
 def quaternions(mechanism: Mechanism) -> list[slice]:
-    """Return where in q the quaternions are."""
+    """Return the entries of the quaternions in q."""
     return [slice(k, k + 4) for k in quaternion_places(mechanism)]
 
 
 def _cubic(a: Numbers, b: Numbers, da: Numbers, db: Numbers, h: Numbers, s: Numbers) -> Numbers:
-    """Return the cubic of Hermite at the share s of a step h."""
+    """Return the Hermite cubic at the fraction s of a step h."""
     r = 1.0 - s
     return r * r * (1.0 + 2.0 * s) * a + s * s * (3.0 - 2.0 * s) * b + h * s * r * (r * da - s * db)
 
@@ -83,7 +83,7 @@ def _cubic_rate(a: Numbers, b: Numbers, da: Numbers, db: Numbers, h: Numbers, s:
 
 
 def _speeds(mechanism: Mechanism, q: Numbers, rate: Numbers) -> Numbers:
-    """Return qd for coordinates, of any length, and their rates."""
+    """Return qd for coordinates, whose quaternions may have any length, and their rates."""
     parts = []
     for joint, at in zip(mechanism.joints, mechanism.q_slices, strict=True):
         kind = joint_kinds.kind(joint.kind)
@@ -93,9 +93,9 @@ def _speeds(mechanism: Mechanism, q: Numbers, rate: Numbers) -> Numbers:
             continue
         turn = _entries(own[..., -4:] / np.linalg.norm(own[..., -4:], axis=-1, keepdims=True))
         size = np.linalg.norm(own[..., -4:], axis=-1)
-        w = product(conjugate(turn), _entries(change[..., -4:]))[:3]  # w/2 = conj(q) o dq; along q it has no share
+        w = product(conjugate(turn), _entries(change[..., -4:]))[:3]  # w/2 = conj(q) o dq; the part along q drops out
         parts.append(np.stack([2.0 * x / size for x in w], axis=-1))
-        if kind.QUATERNION:  # a place before it: its velocity is in the body's axes
+        if kind.QUATERNION:  # a position comes first: its velocity is in the body's axes
             parts.append(np.stack(rotated(transpose(from_quaternion(turn)), _entries(change[..., :3])), axis=-1))
     return np.concatenate(parts, axis=-1) if parts else rate
 

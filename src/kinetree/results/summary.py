@@ -1,4 +1,4 @@
-"""A run in a few lines: what ran, how it ended, how well loops closed, and which limits it passed."""
+"""A summary of a run: mechanism and method, status, gap of the loops, and limits that were exceeded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def summary_lines(run: Trajectory) -> list[str]:
-    """Return the lines of a summary; the last one names limits, where some are passed."""
+    """Return the lines of a summary; the last one names the limits that were exceeded, if any."""
     name, runs = run.system.mechanism.name, f"{int(np.prod(run.shape)):,} runs of " if run.shape else ""
     lines = [
         f"{name}: {runs}{len(run):,} samples over {run.t[-1] - run.t[0]:g} s by {run.method}, "

@@ -1,4 +1,4 @@
-"""Trajectory: the states of a run, or of a batch of runs, and every quantity that follows from them by name."""
+"""Trajectory: the states of a run, or of a batch of runs, and derived quantities by name."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ from .resampling import resample
 from .summary import summary_lines
 
 SAMPLED = {"q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2}
-"""The arrays with a row for each sample of each run, and how many axes they have after that of time."""
+"""The arrays with a row per sample of each run, and their number of axes after that of time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """Times t [nt] and states q [..., nt, nq], qd [..., nt, nv] of a System; leading axes are runs of a batch.
 
-    `torque` [..., nt, nv] are the joint torques that acted, None for none; `control` [..., nt, nv] the share of them
-    that drives gave, None where it is not known; `parameters` [np] or [..., np] the values of the free parameters;
-    `accelerations` [..., nt, nv] and `wrenches` [..., nt, nb, 6] are what the simulation knows of other forces: without
-    them, "qdd" and "reactions" are those of the torques alone. These four may be functions (field, run) -> array that
-    are called when they are first read. `reference` [nt, nq] is the motion that control follows, NaN where a joint is
-    not driven. `status` is "finished" or "stopped: reason"; samples after a stop in a batch are NaN.
+    `torque` [..., nt, nv] are the joint torques that acted, None for none. `control` [..., nt, nv] is their part from
+    the drives, None if unknown. `parameters` [np] or [..., np] are the values of the free parameters. `accelerations`
+    [..., nt, nv] and `wrenches` [..., nt, nb, 6] include other forces of the simulation; without them, "qdd" and
+    "reactions" are those of the torques alone. Torque, control, accelerations and wrenches may be functions
+    (field, run) -> array, which are called at the first use. `reference` [nt, nq] is the desired motion of the control,
+    NaN where a joint is not driven. `status` is "finished" or "stopped: reason"; samples after a stop in a batch are
+    NaN.
 
     run["tau"] is a column by name, run["q.joint2"] a part of it, run[10:20] the samples 10 to 19.
     """
@@ -59,7 +60,7 @@ class Trajectory:
     evaluations: int = 0
 
     def __post_init__(self) -> None:
-        """Check every array once, and keep views that cannot be written to."""
+        """Check every array once, and keep read-only views."""
         t = array("t", self.t)
         if t.ndim != 1 or not len(t) or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
             raise InputError(f"t has shape {t.shape}; expected one or more finite times [nt] that increase")
@@ -102,10 +103,10 @@ class Trajectory:
         """Return the number of samples."""
         return len(self.t)
 
-    __iter__ = None  # samples or runs? a slice or `runs()` says which
+    __iter__ = None  # ambiguous between samples and runs: use a slice or `runs()`
 
     def __repr__(self) -> str:
-        """Return what ran, how long and how it ended."""
+        """Return mechanism, duration, method and status on one line."""
         batch = f"{self.shape} runs of " if self.shape else ""
         name, span = self.system.mechanism.name, self.t[-1] - self.t[0]
         return f"<Trajectory of {name!r}: {batch}{len(self)} samples over {span:g} s, {self.method}, {self.status}>"
@@ -158,24 +159,24 @@ class Trajectory:
 
     @property
     def energy_error(self) -> float | Numbers:
-        """The largest change of the total energy over the energy in motion, [...] for a batch.
+        """The largest change of the total energy relative to the energy in motion, [...] for a batch.
 
-        A measure of the integration where nothing but gravity does work: no torques, damping, springs or wrenches.
+        It measures the error of the integration if only gravity does work: no torques, damping, springs or wrenches.
         """
         error = energy_error(self)
         return error if self.shape else float(error)
 
     def at(self, times: ArrayLike) -> Trajectory:
-        """Return the run at other times, which increase inside those of the run; see docs/results.md for the error."""
+        """Return the run at other, increasing times within its span; docs/results.md gives the error."""
         new = np.atleast_1d(array("times", times))
         if not len(new) or not (self.t[0] <= new.min() and new.max() <= self.t[-1]):
-            raise InputError(f"times must be inside {self.t[0]:g} to {self.t[-1]:g} s, the times of the run")
+            raise InputError(f"times must be within {self.t[0]:g} to {self.t[-1]:g} s, the times of the run")
         return replace(self, t=new, **resample(self, new))
 
     def run(self, *index: int) -> Trajectory:
-        """Return one run of a batch, with an index for each of its axes."""
+        """Return one run of a batch, given an index per axis of the batch."""
         if not self.shape or len(index) != len(self.shape):
-            raise InputError(f"{len(index)} indices came for a batch of shape {self.shape}")
+            raise InputError(f"{len(index)} indices are given for a batch of shape {self.shape}")
         for i, count in zip(index, self.shape, strict=True):
             if not -count <= i < count:
                 raise InputError(f"no run {i}; the batch has shape {self.shape}")
@@ -193,7 +194,7 @@ class Trajectory:
             yield self.run(*index)
 
     def _given(self) -> dict[str, Any]:
-        """Return the arrays that the run has by name; those that nobody has read yet as their source."""
+        """Return the arrays of the run by name; those that were not used yet as their Source."""
         return {name: value for name in SAMPLED if (value := vars(self)[name]) is not None}
 
     def _sliced(self, key: slice) -> Trajectory:
@@ -206,15 +207,15 @@ class Trajectory:
         return replace(self, t=self.t[key], **changed)
 
     def save(self, path: str | Path, *, columns: Sequence[str] = ()) -> Path:
-        """Write a .csv, .npz, .parquet or .zarr file, with further columns if any are named; return its path."""
+        """Write a .csv, .npz, .parquet or .zarr file, with additional columns by name; return its path."""
         return save(self, path, columns=columns)
 
     def to_dataframe(self, columns: Sequence[str] | None = None) -> Any:
-        """Return columns as a pandas DataFrame over time; by default q, qd and what acted."""
+        """Return columns as a pandas DataFrame over time; by default q, qd, torques and the reference."""
         return to_dataframe(self, columns)
 
     def summary(self) -> str:
-        """Return what ran, how it ended, and which limits it passed, in a few lines."""
+        """Return mechanism, method, status and exceeded limits in a few lines."""
         return "\n".join(summary_lines(self))
 
     def _repr_html_(self) -> str:
@@ -226,11 +227,11 @@ class Trajectory:
         return picture("plot")(self, columns, path, **options)
 
     def portraits(self, path: str | Path | None = None, **options):
-        """Draw speeds over coordinates; see `kinetree.view.trajectory_plots.portraits`."""
+        """Draw joint velocities over coordinates; see `kinetree.view.trajectory_plots.portraits`."""
         return picture("portraits")(self, path, **options)
 
     def animate(self, path: str | Path = "run.gif", **options) -> Path:
-        """Write a moving picture, .gif or .mp4; see `kinetree.view.animation.animate`."""
+        """Write an animation, .gif or .mp4; see `kinetree.view.animation.animate`."""
         return picture("animate")(self, path, **options)
 
     def replay(self, path: str | Path = "run.html", **options) -> Path:

@@ -228,9 +228,7 @@ def test_names_and_numbers_are_checked():
         system.assemble(hold={"crank": math.nan})
     with pytest.raises(InputError, match="tolerance is 0; expected more than 0"):
         system.assemble(tolerance=0)
-    with pytest.raises(
-        InputError, match="hold 'platform.wx': joint 'platform' rotates by a quaternion; hold the"
-    ):
+    with pytest.raises(InputError, match="hold 'platform.wx': joint 'platform' rotates by a quaternion; hold the"):
         kt.load("stewart").assemble(hold="platform.wx")
     with pytest.raises(InputError, match=r"'rod' is given shape \(\); expected 2 numbers"):
         kt.load("spatial_slider_crank").assemble(hold={"rod": 0.3})

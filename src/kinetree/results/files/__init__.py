@@ -1,4 +1,4 @@
-"""Trajectories as files: the format by the ending of the name, whole or not at all, and checked when read."""
+"""Files of trajectories: the format follows from the suffix, writing is atomic, and content is checked when read."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 FORMATS: dict[str, ModuleType] = {".csv": csv, ".npz": npz, ".parquet": parquet, ".zarr": zarr}
-"""Each with write(content, path) and read(path)."""
+"""Modules of the formats by suffix, each with write(content, path) and read(path)."""
 
 
 def save(run: Trajectory, path: str | Path, *, columns: Sequence[str] = ()) -> Path:
-    """Write a run, with further columns by name, and return the path."""
+    """Write a run, with additional columns by name, and return the path."""
     path = Path(path)
     write = _format(path).write
     content = pack(run, columns)
@@ -28,7 +28,7 @@ def save(run: Trajectory, path: str | Path, *, columns: Sequence[str] = ()) -> P
         write(content, path)
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be written ({error.strerror or error}); choose another place or make room"
+            f"{path}: cannot be written ({error.strerror or error}); choose another path or free disk space"
         ) from None
     return path
 
@@ -43,14 +43,14 @@ def read_fields(path: str | Path, system: System | None = None) -> dict[str, Any
         return unpack(read(path), path, system)
     except KinetreeError:
         raise
-    except Exception as error:  # every format has errors of its own for files that are cut or altered
-        raise InputError(f"{path}: is damaged or no trajectory ({type(error).__name__}: {error})") from None
+    except Exception as error:  # every format has errors of its own for truncated or altered files
+        raise InputError(f"{path}: is damaged or not a trajectory ({type(error).__name__}: {error})") from None
 
 
 def _format(path: Path) -> ModuleType:
     ending = path.suffix.lower()
     if ending not in FORMATS:
-        raise InputError(f"{path}: files that end with {ending or 'nothing'!r} are no trajectories; use {_endings()}")
+        raise InputError(f"{path}: files that end with {ending or 'nothing'!r} are not trajectories; use {_endings()}")
     return FORMATS[ending]
 
 

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, and packages that need not be there."""
+"""Atomic writing of files, and imports of optional packages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ...errors import InputError
 
 
 def temporary(path: Path) -> Path:
-    """Return a name beside a path that no file has, with the same ending."""
+    """Return an unused name in the folder of a path, with the same suffix."""
     return path.with_name(f".{path.stem[:100]}.{secrets.token_hex(6)}{path.suffix}")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a name to write a file to, which takes the place of `path` in the end, or is removed after an error."""
+    """Yield a temporary name for a file that replaces `path` at the end, or is removed after an error."""
     written = temporary(path)
     try:
         yield written
@@ -33,7 +33,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def optional(package: str, purpose: str, extra: str = "results") -> Any:
-    """Import a package that Kinetree does not depend on, or raise InputError that says how to get it."""
+    """Import an optional package, or raise an InputError that names the command to install it."""
     try:
         return importlib.import_module(package)
     except ImportError:

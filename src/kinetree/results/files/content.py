@@ -1,4 +1,4 @@
-"""What a file of a trajectory holds, whatever its format: named arrays, and a table that explains them."""
+"""Content of a trajectory file, independent of its format: named arrays, and a table that describes them."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ STORED = {
     "wrenches": "wrenches",
     "reference": "reference",
 }
-"""Fields that may be absent, and the columns that they are stored as."""
+"""Fields that may be absent, with the names of the columns that store them."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """Arrays by name, in order, and the table `about` with what is known of them; it survives JSON."""
+    """Arrays by name, in order, and the table `about` that describes them, of types that JSON can represent."""
 
     about: dict[str, Any]
     arrays: dict[str, Numbers]
 
 
 def pack(run: Trajectory, extra: Sequence[str] = ()) -> Content:
-    """Return what to write of a run: its states and what acted, further columns, and the mechanism itself."""
+    """Return the content of a run's file: states, torques and wrenches, additional columns, and the mechanism."""
     known = {column.name: column for column in run.columns}
     held = {column: values for field, column in STORED.items() if (values := getattr(run, field)) is not None}
-    zero = [column for column, values in held.items() if is_zeros(values)]  # gigabytes of nothing, for large batches
+    zero = [column for column, values in held.items() if is_zeros(values)]  # gigabytes of zeros for large batches
     given = [column for column in held if column not in zero]
     names = ["t", "q", "qd", *given]
     for name in extra:
@@ -89,22 +89,22 @@ def _versions() -> dict[str, str]:
 
 
 def unpack(content: Content, path: Path, system: System | None) -> dict[str, Any]:
-    """Return the fields of the run in a file's content, or raise InputError where it is not what was written."""
+    """Return the fields of the run in a file's content, or raise an InputError if the content was altered."""
     about, arrays = content.about, content.arrays
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise InputError(f"{path}: is no trajectory; give a file that a run's save(...) wrote")
+        raise InputError(f"{path}: is not a trajectory; give a file that a run's save(...) wrote")
     if about.get("version") != VERSION:
         raise InputError(
-            f"{path}: is of version {about.get('version')!r}, and this Kinetree reads {VERSION}; update Kinetree"
+            f"{path}: has version {about.get('version')!r}, but this Kinetree reads {VERSION}; update Kinetree"
         )
     if about.get("digest") != _digest(about, arrays):
-        raise InputError(f"{path}: is damaged: its content does not have the digest that it was written with")
+        raise InputError(f"{path}: is damaged: the digest of its content differs from the stored one")
     own = _system(about["mechanism"], path, system)
     fields: dict[str, Any] = {name: arrays[name] for name in ("t", "q", "qd")}
     fields |= {field: arrays[column] for field, column in STORED.items() if column in about["given"]}
     sizes = {"wrenches": (len(own.bodies), 6), "reference": (own.nq,)}
     for field, column in STORED.items():
-        if column in about.get("zero", ()):  # files of earlier versions have all zeros written out
+        if column in about.get("zero", ()):  # files of earlier versions store all zeros
             lead = arrays["t"].shape if field == "reference" else arrays["q"].shape[:-1]
             fields[field] = zeros((*lead, *sizes.get(field, (own.nv,))))
     kept = ("method", "options", "status", "evaluations")
@@ -129,7 +129,7 @@ def _system(stored: dict[str, str], path: Path, system: System | None) -> System
 
 
 def _digest(about: dict[str, Any], arrays: dict[str, Numbers]) -> str:
-    """Return a digest of everything but itself; all NaN count as one."""
+    """Return a digest of everything but itself; all NaN values count as the same."""
     digest = hashlib.sha256(json.dumps({**about, "digest": None}, sort_keys=True).encode())
     for name, array in arrays.items():
         plain = np.ascontiguousarray(np.where(np.isnan(array), np.nan, array), dtype="<f8")

@@ -1,4 +1,4 @@
-"""CSV: lines of `# key: value` in JSON, a heading with units, then numbers that read back to the last bit."""
+"""CSV: lines of `# key: value` in JSON, a heading with units, then numbers with all their bits."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def read(path: Path) -> Content:
         rows = csv.reader(file)
         expected = headings(Content(about, {}))
         if next(rows) != expected:
-            raise ValueError("the heading is not that of the columns it describes")
+            raise ValueError("the heading does not match the described columns")
         table = np.array([row for row in rows if row], dtype=float).reshape(-1, len(expected))
     return from_table(about, table)

@@ -11,7 +11,7 @@ from .atomic import replacing
 from .content import Content
 
 ABOUT = "about"
-"""The array that holds the table, as the bytes of its JSON."""
+"""The name of the array with the table, as the bytes of its JSON."""
 
 
 def write(content: Content, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Parquet: the table in columns, for data frames and databases. Needs pyarrow."""
+"""Parquet: the table by columns, for data frames and databases. Requires pyarrow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .content import Content
 from .table import from_table, headings, to_table
 
 KEY = b"kinetree"
-"""The entry of the schema that holds the table of what is known, as JSON."""
+"""The entry of the schema with the describing table, as JSON."""
 
 
 def write(content: Content, path: Path) -> None:

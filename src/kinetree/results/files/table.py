@@ -1,4 +1,4 @@
-"""Arrays as one table of named columns, a row for each sample of each run, and back."""
+"""Conversion of arrays to one table of named columns, with a row per sample of each run, and back."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ...algebra.arrays import Numbers
 from .content import Content
 
 SHARED = ("t", "reference")
-"""Arrays with a row for each sample that all runs of a batch share."""
+"""Arrays with one row per sample that all runs of a batch share."""
 
 
 def headings(content: Content) -> list[str]:
-    """Return the columns' names with their units; the number of the run comes first in a batch."""
+    """Return the names of the columns with their units; a batch has the number of the run as its first column."""
     named = [
         f"{label} [{unit}]"
         for entry in content.about["arrays"]
@@ -24,7 +24,7 @@ def headings(content: Content) -> list[str]:
 
 
 def to_table(content: Content) -> Numbers:
-    """Return all numbers as [rows, columns]; what does not change in a run stands in every row of it."""
+    """Return all numbers as [rows, columns]; values that are constant in a run are repeated in each of its rows."""
     batch = tuple(content.about["batch"])
     nt = len(content.arrays["t"])
     rows = (prod(batch), nt)
@@ -40,7 +40,7 @@ def to_table(content: Content) -> Numbers:
 
 
 def from_table(about: dict, table: Numbers) -> Content:
-    """Return the content whose table this is; the shapes in `about` say what the columns are."""
+    """Return the content of a table; its columns follow from the shapes in `about`."""
     batch = tuple(about["batch"])
     arrays, at = {}, 1 if batch else 0
     nt = about["arrays"][0]["shape"][0]
@@ -55,5 +55,5 @@ def from_table(about: dict, table: Numbers) -> Content:
         else:
             arrays[entry["name"]] = block.reshape(shape)
     if at != table.shape[1]:
-        raise ValueError(f"{table.shape[1]} columns, and {at} are described")
+        raise ValueError(f"{table.shape[1]} columns, but {at} are described")
     return Content(about, arrays)

@@ -1,4 +1,4 @@
-"""Zarr: a folder of chunked arrays, for what is too large to read whole. Needs zarr."""
+"""Zarr: a folder of chunked arrays, for runs that are too large to read as a whole. Requires zarr."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .content import FORMAT, Content
 
 
 def write(content: Content, path: Path) -> None:
-    """Write a Zarr folder; one of before is replaced, anything else in the way is left alone."""
+    """Write a Zarr folder; an earlier trajectory at the path is replaced, anything else is kept and refused."""
     zarr = optional("zarr", "Zarr files")
     if path.exists() and not _is_ours(path, zarr):
-        raise InputError(f"{path}: is there already and is no trajectory; choose another name or remove it")
+        raise InputError(f"{path}: already exists and is not a trajectory; choose another name or remove it")
     written, old = temporary(path), temporary(path)
     try:
         group = zarr.open_group(str(written), mode="w-")
@@ -27,7 +27,7 @@ def write(content: Content, path: Path) -> None:
             stored.attrs.update({key: entries[name][key] for key in ("labels", "units")})
         group.attrs.update(content.about)
         if path.exists():
-            os.replace(path, old)  # a folder cannot take the place of one that is not empty
+            os.replace(path, old)  # a folder cannot replace one that is not empty
         os.replace(written, path)
     except BaseException:
         shutil.rmtree(written, ignore_errors=True)
@@ -49,5 +49,5 @@ def read(path: Path) -> Content:
 def _is_ours(path: Path, zarr) -> bool:
     try:
         return zarr.open_group(str(path), mode="r").attrs.get("format") == FORMAT
-    except Exception:  # whatever it is, it is not ours
+    except Exception:  # anything that zarr cannot read was not written here
         return False
