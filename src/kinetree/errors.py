@@ -1,4 +1,4 @@
-"""Errors that say what is wrong, where, and what to do about it."""
+"""Errors: each message gives the fault, its location and a remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class KinetreeError(Exception):
 
 
 class ModelError(KinetreeError):
-    """A mechanism that cannot be: the message names file, line, element, cause and remedy."""
+    """An impossible mechanism: the message names file, line, element, cause and remedy."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class ModelError(KinetreeError):
         file: str | Path | None = None,
         line: int | None = None,
     ) -> None:
-        """Compose `file:line: where: what; remedy` out of the parts that are known."""
+        """Compose `file:line: where: what; remedy` from the parts that are given."""
         self.what, self.where, self.remedy = what, where, remedy
         self.file, self.line = (str(file) if file is not None else None), line
         super().__init__(self._compose())
@@ -36,7 +36,7 @@ class ModelError(KinetreeError):
         return f"{text}; {self.remedy}" if self.remedy else text
 
     def located(self, file: str | Path | None = None, line: int | None = None) -> ModelError:
-        """Return the same error with a file and line, where it does not have them yet."""
+        """Return the same error with a file and line, unless it already has them."""
         return type(self)(
             self.what,
             where=self.where,
@@ -46,7 +46,7 @@ class ModelError(KinetreeError):
         )
 
     def __reduce__(self):
-        """Keep the parts across processes."""
+        """Pickle the parts, so that the error keeps them in another process."""
         return (_rebuild, (type(self), self.what, self.where, self.remedy, self.file, self.line))
 
 
@@ -55,21 +55,21 @@ def _rebuild(kind, what, where, remedy, file, line):
 
 
 class AssemblyError(ModelError):
-    """Loops that do not close: the message names them, how far each is open, what is the cause, and what to do."""
+    """Loops that do not close: the message gives their names, the gap of each, the cause and the remedy."""
 
 
 class InputError(KinetreeError, ValueError):
-    """An argument of the wrong shape, type or range; says what was expected and what came."""
+    """An argument of the wrong shape, type or range: the message gives the value and what was expected."""
 
 
 class UnknownNameError(ModelError, KeyError):
-    """A name that the mechanism does not have; lists the known ones."""
+    """A name that does not exist: the message lists the available ones."""
 
     __str__ = Exception.__str__  # KeyError would print the message quoted
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], **place) -> UnknownNameError:
-    """Build the error for a name that is not among `known`, with the likely intended one first."""
+    """Return the error for a name that is not among `known`, with the closest match first."""
     names, name = list(known), name if isinstance(name, str) else repr(name)
     close = difflib.get_close_matches(name, names[:1000], n=1) if len(name) <= 200 else []
     hint = f"did you mean {close[0]!r}? " if close else ""

@@ -1,4 +1,4 @@
-"""Files, tables and sizes in, a System out: `load`, `from_dh`, `chain`, `rope`, ...; `save`, a mechanism as a file."""
+"""Functions that make Systems (`load`, `from_dh`, `chain`, `rope`, ...), and `save`, which writes mechanism files."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def load(
 ) -> System:
     """Return the System of a library name, or of a file: .toml, .urdf, .xml (URDF or MJCF) or .csv.
 
-    For URDF: base="free" lets the root link float, and `roots` are the folders in which package:// paths of meshes may
-    lie. For URDF and MJCF: fixed="keep" keeps what fixed joints hold as bodies of their own. MJCF needs mujoco. For
-    .toml and .csv: lenient=True lets inertias pass that no body can have, as is always done for URDF and MJCF. What the
-    file held, what was changed, dropped or let pass is in the System's `report`.
+    For URDF: base="free" lets the root link float, and `roots` are the folders searched for the package:// paths of
+    meshes. For URDF and MJCF: fixed="keep" keeps the children of fixed joints as bodies of their own. MJCF requires
+    mujoco. For .toml and .csv: lenient=True accepts physically impossible inertias, which are always accepted for URDF
+    and MJCF. The System's `report` lists the content of the file and all that was changed, dropped or tolerated.
     """
     if not isinstance(model, str | os.PathLike):
         raise InputError(f"model is {repr(model)[:80]}; expected a library name, or the path of a {KNOWN} file")
@@ -67,9 +67,9 @@ def from_dh(
 ) -> System:
     """Return the System of a Denavit-Hartenberg table; see docs/conventions.md for the rows and the conventions.
 
-    `tool` is where the frame "tool" stands as seen from the last row's frame: a translation [m], a 4 x 4 matrix, or a
-    Placement. `frames` and `loops` are parts, or tables as in TOML files; `guess` has coordinates by joint name near
-    which the loops close. `lenient` lets inertias pass that no body can have, and lists them in the System's `report`.
+    `tool` is the pose of the frame "tool" in the frame of the last row: a translation [m], a 4 x 4 matrix, or a
+    Placement. `frames` and `loops` are parts, or tables as in TOML files. `guess` has coordinates by joint name, near
+    which the loops close. `lenient` accepts physically impossible inertias and lists them in the System's `report`.
     """
     mechanism = mechanism_from_dh(
         rows, convention=convention, degrees=degrees, gravity=gravity, name=name, parameters=parameters,
@@ -81,26 +81,26 @@ def from_dh(
 
 
 def save(mechanism: Mechanism | System, path: str | Path) -> Path:
-    """Write a mechanism, or that of a System, as a native .toml file that `load` reads again, and return the path."""
+    """Write a mechanism, or that of a System, to a native .toml file that `load` can read; return the path."""
     found = getattr(mechanism, "mechanism", mechanism)
     if not isinstance(found, Mechanism):
         what = f"mechanism is {repr(mechanism)[:80]}"
         raise InputError(f"{what}; expected a Mechanism or a System; runs have run.save(path)")
     path = Path(path)
     if path.suffix.lower() != ".toml":
-        raise InputError(f"{path}: mechanisms are written as .toml, not as {path.suffix or 'a name without ending'!r}")
+        raise InputError(f"{path}: mechanisms are written as .toml, not as {path.suffix or 'a name without suffix'!r}")
     text, written = write_toml(found), path.with_name(f".{path.stem[:100]}.{os.getpid()}.tmp")
     try:
         written.write_text(text, encoding="utf-8")
-        os.replace(written, path)  # whole or not at all
+        os.replace(written, path)  # an interrupted write leaves no partial file
     except OSError as error:
         written.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
     return path
 
 
 def _built(make: Callable[P, Mechanism]) -> Callable[P, System]:
-    """Return a function of the same arguments that returns the System of a mechanism."""
+    """Return a function with the signature of `make` that returns a System instead of a Mechanism."""
     signature, name = inspect.signature(make), make.__name__.removesuffix("_mechanism")
 
     @functools.wraps(make)
@@ -126,7 +126,7 @@ net = _built(net_mechanism)
 
 def _system(mechanism: Mechanism, report: Report) -> System:
     for joint in weightless_joints(mechanism):
-        report.suspect(f"joint {joint!r} moves nothing that has inertia: forward dynamics is not possible as it is")
+        report.suspect(f"joint {joint!r} moves nothing that has inertia: forward dynamics is impossible")
     return System(mechanism, report)
 
 

@@ -113,7 +113,7 @@ def test_a_run_that_stops_is_written(tmp_path, capsys):
         '[experiment]\nmechanism = "planar_3r"\n[run]\nduration = 5.0\nmax_steps = 20\n[output]\nsave = "short.csv"\n'
     )
     assert run("run", str(file), "--out", str(tmp_path)) == 1
-    assert "status: stopped: the steps were used up; try a larger max_steps" in capsys.readouterr().out
+    assert "status: stopped: the steps were used up; try a larger max_steps (--max-steps)" in capsys.readouterr().out
     kept = kt.read_trajectory(tmp_path / "short.csv")
     assert 1 < len(kept) < 1001
     assert not kept.finished

@@ -177,9 +177,9 @@ GOOD = {"joint": "revolute"}
         ([GOOD | {"parent": -1}], "row 1, parent: there is no such row"),
         ([GOOD | {"parent": 0.5}], "row 1, parent: a number where a row belongs; give a number from 0, or a name"),
         ([GOOD | {"parent": "lnk2"}, GOOD], "row 1, parent: no row 'lnk2'; did you mean 'link2'?"),
-        ([GOOD | {"parent": 1}, GOOD], "the joints run in a circle"),
+        ([GOOD | {"parent": 1}, GOOD], "the joints form a circle"),
         ([GOOD | {"mass": -1}], "body 'link1': the mass is -1 kg"),
-        ([GOOD | {"name": "x"}, GOOD | {"name": "x"}], "two of the body names are 'x'; rename one of them"),
+        ([GOOD | {"name": "x"}, GOOD | {"name": "x"}], "the body name 'x' is used twice; rename one of them"),
         ([GOOD | {"name": ""}], "row 1, name: a name of 0 characters"),
     ],
 )
@@ -203,7 +203,7 @@ PUMA_LINK = {"joint": "revolute", "alpha": 90, "a": 0.1, "b": 0.2, "mass": 1.5, 
 
 def test_published_tables_need_leniency():
     """Refuse an inertia that no body can have with the remedy, and let it pass with an entry in the report."""
-    with pytest.raises(ModelError, match=r"body 'link1': no body can have this inertia.* let it pass by lenient"):
+    with pytest.raises(ModelError, match=r"body 'link1': no body can have this inertia.* accept it by lenient"):
         kt.from_dh([PUMA_LINK], degrees=True)
     arm = kt.from_dh([PUMA_LINK, PUMA_LINK], degrees=True, lenient=True)
     assert [e.text.split(" kg")[0] for e in arm.report.of("suspect")] == [

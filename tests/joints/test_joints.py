@@ -193,9 +193,9 @@ def test_axes_with_z_are_right_handed(axis):
      r"joint 'j': the axis \(0\.0, 0\.0, 0\.0\) has no direction; give three numbers"),
     ("universal", {"axis2": (0.0, 0.0, 0.0)}, r"joint 'j': the axis2 \(0\.0, 0\.0, 0\.0\) has no direction"),
     ("universal", {"axis2": (1.0, 0.0, 1.0)}, "joint 'j': the two axes of a universal joint enclose 45 degrees; "
-                                              "they must be at right angles; use two revolute joints for others"),
-    ("euler", {"sequence": "xxy"}, "joint 'j': 'xxy' is no Euler sequence; use one of xyx, xyz, xzx, "),
-    ("free_euler", {"sequence": "abc"}, "joint 'j': 'abc' is no Euler sequence"),
+                                              "they must be perpendicular; use two revolute joints for other angles"),
+    ("euler", {"sequence": "xxy"}, "joint 'j': 'xxy' is not an Euler sequence; use one of xyx, xyz, xzx, "),
+    ("free_euler", {"sequence": "abc"}, "joint 'j': 'abc' is not an Euler sequence"),
 ])  # fmt: skip
 def test_impossible_joints_are_refused(what, data, message):
     """Refuse joints without direction or order, and say what to give."""

@@ -139,7 +139,7 @@ def test_springs_of_joints_that_are_not_there():
         return kt.forces_of(kt.Mechanism("x", made.bodies, made.joints, forces=(element,)))
 
     assert forces("link2", "stiffness_1")[0] == kt.JointSpring("joint3", (2.0,), (0.0,))
-    with pytest.raises(kt.ModelError, match="no joint carries 'link3' on 'link1'"):
+    with pytest.raises(kt.ModelError, match="no joint has the parent 'link1' and the child 'link3'"):
         forces("link1", "stiffness_1")
     with pytest.raises(kt.ModelError, match="stiffness_2"):
         forces("link2", "stiffness_2")

@@ -43,13 +43,13 @@ def refused(bodies=(GOOD,), joints=(JOINT,), name="bad", **more) -> str:
 
 NONE_MAY = (
     "and none may be negative or exceed the sum of the others; "
-    "check units, signs and the order xx, yy, zz, xy, yz, zx, about the mass centre, "
-    "or let it pass by lenient (lenient=True in Python, true in files, --lenient)"
+    "check units, signs, the order xx, yy, zz, xy, yz, zx and the reference point (the center of mass), "
+    "or accept it by lenient (lenient=True in Python, true in files, --lenient)"
 )
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"mass": -1.0}, "body 'a': the mass is -1 kg; a mass is zero or more"),
+    ({"mass": -1.0}, "body 'a': the mass is -1 kg; give a mass of zero or more"),
     ({"mass": math.nan}, "body 'a': mass is nan; give a finite number"),
     ({"com": (0.0, math.inf, 0.0)}, "body 'a': com is inf; give a finite number"),
     ({"inertia": (1.0, 1.0)}, "body 'a': the inertia has 2 numbers; give xx, yy, zz, xy, yz, zx"),
@@ -59,7 +59,7 @@ NONE_MAY = (
      "body 'a': no body can have this inertia: its principal moments are -1, 1, 3 kg m^2, " + NONE_MAY),
     ({"name": ""}, "a body has no name; give it a name of 1 to 1000 characters"),
     ({"name": "a" * 1001}, "a body has a name of 1001 characters; give it a name of 1 to 1000 characters"),
-    ({"name": "ground"}, "a body is called 'ground', the name of the fixed world; rename the body"),
+    ({"name": "ground"}, "a body has the name 'ground', which is reserved for the fixed world; rename the body"),
 ])  # fmt: skip
 def test_impossible_bodies(change, message):
     """Refuse bodies that cannot be."""
@@ -71,14 +71,14 @@ def test_impossible_bodies(change, message):
     ({"damping": (1.0, 2.0)}, "joint 'j': 2 damping for a revolute joint; give 1, or none"),
     ({"friction": (1.0, 2.0)}, "joint 'j': 2 friction for a revolute joint; give 1, or none"),
     ({"armature": (1.0, 2.0)}, "joint 'j': 2 armature for a revolute joint; give 1, or none"),
-    ({"armature": (-1.0,)}, "joint 'j': the armature is negative; an armature is zero or more"),
+    ({"armature": (-1.0,)}, "joint 'j': the armature is negative; give zero or more"),
     ({"limits": Limits(lower=(1.0, 2.0))}, "joint 'j': 2 lower limits for a revolute joint; give 1, or none"),
     ({"limits": Limits(upper=(math.nan,))}, "joint 'j': upper is nan; give a finite number"),
     ({"pitch": math.inf}, "joint 'j': pitch is inf; give a finite number"),
     ({"placement": Placement((0.0, 0.0, math.nan))}, "joint 'j': translation is nan; give a finite number"),
     ({"placement": Placement(rotation=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, -1.0)))},
      "joint 'j': the rotation is not orthonormal with determinant 1: it is a reflection; "
-     "give a right-handed set of unit axes across each other, or use rpy or quaternion"),
+     "give a right-handed set of perpendicular unit axes, or use rpy or quaternion"),
     ({"placement": Placement(rotation=((2.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))},
      "joint 'j': the rotation is not orthonormal with determinant 1: it is off by 3; "),
 ])  # fmt: skip
@@ -96,7 +96,7 @@ def test_infinite_limits_are_fine():
 @pytest.mark.parametrize(("more", "message"), [
     ({"frames": [Frame("f", "b")]}, "frame 'f': no body 'b'; available: a, ground"),
     ({"frames": [Frame("a", "a")]}, "the frame 'a' has the name of a body; rename the frame: bodies are frames too"),
-    ({"frames": [Frame("f", "a"), Frame("f", "a")]}, "two of the frame names are 'f'; rename one of them"),
+    ({"frames": [Frame("f", "a"), Frame("f", "a")]}, "the frame name 'f' is used twice; rename one of them"),
     ({"loops": [Loop("l", "revolute", "a", "z")]}, "loop 'l': no body 'z'; available: a, ground"),
     ({"forces": [ForceElement("s", "spring", "y", "a")]}, "force 's': no body 'y'; available: a, ground"),
     ({"forces": [ForceElement("s", "spring", "a", "a")]},
@@ -106,7 +106,7 @@ def test_infinite_limits_are_fine():
      "force 's': no coefficient 'stifness'; did you mean 'stiffness'? "
      "available: stiffness, damping, free_length, preload"),
     ({"forces": [ForceElement("s", "joint_spring", "a", "ground", coefficients=(("rest_1", 2.0),))]},
-     "force 's': no joint carries 'ground' on 'a'; name a parent and its child"),
+     "force 's': no joint has the parent 'a' and the child 'ground'; name a body and one of its children"),
     ({"bodies": None}, "body: None where a list of kt.Body belongs; put the parts in brackets"),
     ({"bodies": [JOINT]}, f"body 1: {repr(JOINT)[:60]} is no kt.Body; give a list of kt.Body"),
     ({"bodies": [Body("b", 1.0, None)]},  # type: ignore[arg-type]
@@ -133,7 +133,9 @@ def test_impossible_parts(more, message):
 def test_expressions_are_checked_at_their_values():
     """Refuse a mass that a parameter makes negative, and one that cannot be computed."""
     light = replace(GOOD, mass=parse("1 - m"))
-    assert refused([light], parameters=[Parameter("m", 3.0)]) == "body 'a': the mass is -2 kg; a mass is zero or more"
+    assert (
+        refused([light], parameters=[Parameter("m", 3.0)]) == "body 'a': the mass is -2 kg; give a mass of zero or more"
+    )
     infinite = replace(GOOD, mass=parse("1/m"))
     message = refused([infinite], parameters=[Parameter("m", 0.0)])
     assert message == "body 'a': 1.0 / m cannot be computed (float division by zero); change the parameters"
@@ -143,7 +145,7 @@ def test_expressions_are_checked_at_their_values():
 def test_two_of_one_name():
     """Refuse two joints of one name."""
     joints = [JOINT, replace(JOINT, child="b")]
-    assert refused([GOOD, replace(GOOD, name="b")], joints) == "two of the joint names are 'j'; rename one of them"
+    assert refused([GOOD, replace(GOOD, name="b")], joints) == "the joint name 'j' is used twice; rename one of them"
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -64,12 +64,12 @@ def test_a_long_chain_needs_no_recursion():
 
 @pytest.mark.parametrize(("pairs", "message"), [
     ([("ground", "a"), ("ground", "b"), ("a", "b")],
-     "joint 'a-b': carries body 'b', which joint 'ground-b' carries already; "
+     "joint 'a-b': its child 'b' is already the child of joint 'ground-b'; "
      "keep one of them in the tree and make the other a loop"),
     ([("ground", "a"), ("c", "b"), ("b", "c")],
-     "the joints run in a circle: c -> b -> c; cut one joint of the circle and describe it as a loop"),
+     "the joints form a circle: c -> b -> c; cut one joint of the circle and describe it as a loop"),
     ([("ground", "a"), ("b", "b")],
-     "the joints run in a circle: b -> b; cut one joint of the circle and describe it as a loop"),
+     "the joints form a circle: b -> b; cut one joint of the circle and describe it as a loop"),
 ])  # fmt: skip
 def test_what_is_no_tree_is_refused(pairs, message):
     """Refuse bodies carried twice and circles, and name what to cut."""
@@ -86,7 +86,7 @@ def test_loose_bodies_are_named():
     with pytest.raises(ModelError) as caught:
         assemble("bad", bodies, [Joint("j", "revolute", "ground", "a")])
     assert str(caught.value) == (
-        "body 'b' is carried by no joint (nor are 1 more); "
+        "body 'b' is the child of no joint (nor are 1 more); "
         "connect it to its parent, or to 'ground' by a fixed or free joint"
     )
 

@@ -64,7 +64,7 @@ def test_gear_adds_the_rotor_to_the_diagonal():
     ("change", "message"),
     [
         (lambda: with_payload(ARM, "b9", 1.0), "no body 'b9'; available: b0, b1, b2"),
-        (lambda: with_payload(ARM, "b2", -1.0), "body 'payload of b2': the mass is -1 kg; a mass is zero or more"),
+        (lambda: with_payload(ARM, "b2", -1.0), "body 'payload of b2': the mass is -1 kg; give a mass of zero or more"),
         (lambda: with_payload(ARM, "b2", 1.0, (0, 0)), "com of the payload of 'b2' has 2 numbers; give 3"),
         (
             lambda: with_payload(ARM, "b2", 1.0, inertia=(1.0,)),

@@ -1,6 +1,6 @@
 """Joint kinds, one file each, with the same functions in the same order.
 
-protocol.py writes down what a kind has. A new kind is a new file and a line below.
+protocol.py defines the fields and functions of a kind. A new kind is a new file and a line below.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def kind(name: str, where: str = "") -> JointKind:
 
 
 def shipped(name: str) -> bool:
-    """Tell whether a name stands for the kind of this package, not for one that was added or put in its place."""
+    """Return whether a name refers to a kind of this package, not to one that was added or replaced from outside."""
     return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
 
 

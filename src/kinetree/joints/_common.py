@@ -1,4 +1,4 @@
-"""What several joint kinds share: axes, unit twists, and the limits of random states."""
+"""Helpers shared by several joint kinds: axes, unit twists, and random coordinates inside limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLIDE = (Twist(ZERO, X), Twist(ZERO, Y), Twist(ZERO, Z))
 
 
 def check_axis(axis: Vector, where: str, label: str = "axis") -> None:
-    """Refuse an axis without direction."""
+    """Refuse an axis that is not three numbers or has no direction."""
     if len(axis) != 3 or not 1e-9 < math.hypot(*map(float, axis)) < 1e9:
         raise ModelError(
             f"the {label} {tuple(axis)} has no direction",
@@ -32,11 +32,12 @@ def unit(v: Vector) -> Vector:
 
 
 def axes_with_z(axis: Vector) -> Matrix:
-    """Return a rotation whose third column is the axis; a signed permutation where the axis is one of x, y, z.
+    """Return a rotation whose third column is the axis, made a unit vector.
 
-    The first column is x for z and for -z, -z for x, x for y. In general (x, y, z) has
-    (1 + s a x^2, s a x y, -s x) with s the sign of z and a = -1/(s + z): smooth but where z changes sign, and finite
-    for every axis, so that it serves for axes of free parameters too.
+    It is a signed permutation if the axis is one of +-x, +-y, +-z: the first column is x for z and for -z, -z for x,
+    x for y. In general the first column for (x, y, z) is (1 + s a x^2, s a x y, -s x) with s the sign of z and
+    a = -1/(s + z). It is finite for every axis and smooth except where z changes sign, so that axes may depend on free
+    parameters.
     """
     x, y, z = unit(axis)
     s = where(z < 0.0, -1.0, 1.0)
@@ -47,7 +48,7 @@ def axes_with_z(axis: Vector) -> Matrix:
 
 
 def random_in_limits(joint, rng, spans, size=None) -> tuple:
-    """Return uniform coordinates inside the joint's limits, or inside +- span where a limit is missing."""
+    """Return uniformly distributed coordinates inside the joint's limits, or inside +- span if a limit is missing."""
     out = []
     for k, span in enumerate(spans):
         lower = joint.limits.lower[k] if joint.limits.lower else -math.inf

@@ -28,7 +28,7 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Return axes with z along the joint's."""
+    """Return axes with z along the joint axis."""
     return axes_with_z(joint.axis)
 
 
@@ -39,7 +39,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Turn about z and slide along it; the two commute."""
+    """Return the rotation about z by q1 and the translation along z by q2; the two commute."""
     return ZERO, about(2, q[0]), (0.0, 0.0, q[1])
 
 
@@ -49,7 +49,7 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return nothing: no part of the child stays in place in the parent."""
+    """Return zero mass: no part of the child is fixed in the parent."""
     return MassMatrix()
 
 
@@ -59,5 +59,5 @@ def neutral(joint):
 
 
 def random(joint, rng, size=None):
-    """Return coordinates inside the limits, or anywhere near."""
+    """Return coordinates inside the limits, or within +-pi and +-1 m."""
     return random_in_limits(joint, rng, (math.pi, 1.0), size)

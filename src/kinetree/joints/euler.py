@@ -1,7 +1,7 @@
 """Euler: q = three angles about the moving axes of a sequence such as "zyx" or "zxz" [rad]; qd are their rates.
 
 The Euler-angle joints of [Saha2013]: three revolute joints whose axes meet, with massless bodies in between. At the
-sequence's singular middle angle the axes fall into a plane; use a spherical joint to pass there.
+singular middle angle of the sequence the three axes lie in a plane; use a spherical joint to pass through it.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ SOLID, SYMBOL = "ball", "euler"
 PEERS = {}
 
 SEQUENCES = tuple(a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if a != b != c)
-"""The twelve sequences."""
+"""The twelve sequences of axes in which no axis follows itself."""
 
 
 def check(joint, where: str) -> None:
     """Refuse a sequence that is not one of the twelve."""
     if joint.sequence not in SEQUENCES:
         raise ModelError(
-            f"{joint.sequence[:20]!r} is no Euler sequence",
+            f"{joint.sequence[:20]!r} is not an Euler sequence",
             where=where,
             remedy="use one of " + ", ".join(SEQUENCES),
         )
 
 
 def frame(joint):
-    """Keep the child's own axes, which the sequence names."""
+    """Return the child's own axes, which the letters of the sequence refer to."""
     return IDENTITY
 
 
@@ -53,7 +53,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Turn about the three axes in turn."""
+    """Return the three rotations of the sequence."""
     return ZERO, rotation(joint.sequence, q), ZERO
 
 
@@ -66,7 +66,7 @@ def rotation(sequence: str, angles):
 
 
 def motion(joint, q, qd) -> Motion:
-    """Return P: each axis as the child sees it through the turns after it, and its rate."""
+    """Return P, each axis in the child's frame after the rotations that follow it, and its rate."""
     columns, rates = angular_columns(joint.sequence, q, qd)
     return Motion(tuple(Twist(e) for e in columns), tuple(Twist(d) for d in rates))
 
@@ -74,8 +74,8 @@ def motion(joint, q, qd) -> Motion:
 def angular_columns(sequence: str, q, qd):
     """Return the axes in the child's frame, and their rates there.
 
-    An axis e_k seen through R = R_{k+1} ... R_3 is R^T e_k, and turns there with minus the angular velocity of the
-    turns after it: d(R^T e) = (R^T e) x w, with w their sum.
+    Axis e_k is R^T e_k in the child's frame, with R = R_{k+1} ... R_3 the rotations that follow it. It rotates there
+    with minus their angular velocity w: d(R^T e) = (R^T e) x w.
     """
     axes = [IDENTITY["xyz".index(letter)] for letter in sequence]
     columns, rates, w = [], [], ZERO
@@ -90,7 +90,7 @@ def angular_columns(sequence: str, q, qd):
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return the mass, put at the centre of the joint, which is a point of the parent as well."""
+    """Return the mass as a point mass at the joint center, which is also a point of the parent."""
     return MassMatrix(mass.m)
 
 
@@ -100,7 +100,7 @@ def neutral(joint):
 
 
 def random(joint, rng, size=None):
-    """Return angles inside the limits, the middle one away from the singular angle by default."""
+    """Return angles inside the limits; without limits, the middle one keeps away from the singular angle."""
     middle_sine = joint.sequence[0] == joint.sequence[2]  # proper Euler angles are singular at 0
     a, b, c = random_in_limits(joint, rng, (math.pi, 1.2, math.pi), size)
     if middle_sine and not joint.limits.lower and not joint.limits.upper:

@@ -1,4 +1,4 @@
-"""Fixed: no motion; kept in the tree so that its reaction can be asked for."""
+"""Fixed: no motion; kept in the tree so that its reaction can be computed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Keep the child's own axes."""
+    """Return the child's own axes."""
     return IDENTITY
 
 
@@ -33,7 +33,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Stay."""
+    """Return no displacement."""
     return ZERO, ONE, ZERO
 
 
@@ -43,15 +43,15 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return all of the child's mass: it never moves in the parent."""
+    """Return all of the child's mass: the child is fixed in the parent."""
     return mass
 
 
 def neutral(joint):
-    """Return nothing."""
+    """Return no coordinates."""
     return ()
 
 
 def random(joint, rng, size=None):
-    """Return nothing."""
+    """Return no coordinates."""
     return ()

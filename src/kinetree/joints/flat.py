@@ -1,4 +1,4 @@
-"""Coordinates that live in a flat space: angles and lengths, whose rates are the speeds themselves."""
+"""Coordinates of a flat space: angles and lengths, whose time derivatives are the joint velocities."""
 
 from __future__ import annotations
 

@@ -29,17 +29,17 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Keep the child's own axes."""
+    """Return the child's own axes."""
     return IDENTITY
 
 
 def steps(joint):
-    """Return None: three coordinates and a quaternion are not one step each."""
+    """Return None: the quaternion is not a sequence of single rotations."""
     return None
 
 
 def displacement(joint, q):
-    """Shift by (x, y, z), then turn by the quaternion."""
+    """Return the translation by (x, y, z), then the rotation of the quaternion."""
     return tuple(q[:3]), Rotation((Full(from_quaternion(normalized(q[3:]))),)), ZERO
 
 
@@ -49,30 +49,30 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return nothing: no part of the child stays in place in the parent."""
+    """Return zero mass: no part of the child is fixed in the parent."""
     return MassMatrix()
 
 
 def rate(joint, q, qd):
-    """Return the velocity in the parent's axes, and the quaternion's rate."""
+    """Return the velocity in the parent's axes and the rate of the quaternion."""
     R = from_quaternion(normalized(q[3:]))
     return (*times(R, tuple(qd[3:])), *spherical.rate(joint, q[3:], qd[:3]))
 
 
 def neutral(joint):
-    """Return no shift and no turn."""
+    """Return zero translation and the identity rotation."""
     return (0.0, 0.0, 0.0, *spherical.neutral(joint))
 
 
 def integrate(joint, q, dq):
-    """Follow the screw [omega; v] = dq for a unit of time: the exponential map of rigid motions."""
+    """Return q moved by the twist [omega; v] = dq for a unit of time: the exponential map of rigid motions."""
     R = from_quaternion(normalized(q[3:]))
     position = add(tuple(q[:3]), times(R, sweep(dq[:3], tuple(dq[3:]))))
     return (*position, *normalized(product(q[3:], exponential(dq[:3]))))
 
 
 def difference(joint, qa, qb):
-    """Return the screw that leads from qa to qb in a unit of time."""
+    """Return the constant twist that leads from qa to qb in a unit of time."""
     turn = logarithm(product(conjugate(qa[3:]), qb[3:]))
     R = from_quaternion(normalized(qa[3:]))
     shift = times(transpose(R), sub(tuple(qb[:3]), tuple(qa[:3])))
@@ -80,6 +80,6 @@ def difference(joint, qa, qb):
 
 
 def random(joint, rng, size=None):
-    """Return a position within a metre and a uniformly distributed rotation."""
+    """Return a position within +-1 m per axis and a uniformly distributed rotation."""
     position = (rng.uniform(-1.0, 1.0, size) for _ in range(3))
     return (*position, *spherical.random(joint, rng, size))

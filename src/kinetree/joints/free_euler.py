@@ -1,4 +1,4 @@
-"""Free by Euler angles: q = (x, y, z [m], three angles of the sequence [rad]) in the parent; qd are their rates."""
+"""Free with Euler angles: q = (x, y, z [m], three angles of the sequence [rad]) in the parent; qd are their rates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Keep the child's own axes, which the sequence names."""
+    """Return the child's own axes, which the letters of the sequence refer to."""
     return IDENTITY
 
 
@@ -36,14 +36,14 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Shift by (x, y, z), then turn about the three axes in turn."""
+    """Return the translation by (x, y, z), then the three rotations of the sequence."""
     return tuple(q[:3]), euler.rotation(joint.sequence, q[3:]), ZERO
 
 
 def motion(joint, q, qd) -> Motion:
-    """Return P: the parent's axes and the Euler axes as the child sees them, and its rate.
+    """Return P, the parent's axes and the Euler axes in the child's frame, and its rate.
 
-    The parent's axes turn in the child with minus its angular velocity: d(R^T e) = (R^T e) x w.
+    The parent's axes rotate in the child's frame with minus the child's angular velocity: d(R^T e) = (R^T e) x w.
     """
     R = euler.rotation(joint.sequence, q[3:]).matrix()
     turning, turning_rates = euler.angular_columns(joint.sequence, q[3:], qd[3:])
@@ -59,7 +59,7 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return nothing: no part of the child stays in place in the parent."""
+    """Return zero mass: no part of the child is fixed in the parent."""
     return MassMatrix()
 
 
@@ -69,7 +69,7 @@ def neutral(joint):
 
 
 def random(joint, rng, size=None):
-    """Return a position inside the limits, or within a metre, and angles away from the singular one."""
+    """Return a position inside the limits, or within +-1 m per axis, and angles away from the singular one."""
     position = random_in_limits(joint, rng, (1.0,) * 6, size)[:3]
     return (*position, *_angles(joint, rng, size))
 

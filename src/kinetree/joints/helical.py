@@ -1,4 +1,4 @@
-"""Helical: q turns the child about the axis [rad] while it advances by pitch [m/rad] times q."""
+"""Helical: q is the rotation angle about the axis [rad]; the child advances along it by pitch [m/rad] times q."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Return axes with z along the joint's."""
+    """Return axes with z along the joint axis."""
     return axes_with_z(joint.axis)
 
 
@@ -37,7 +37,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Turn about z by q and advance by pitch q."""
+    """Return the rotation about z by q and the translation along z by pitch q."""
     return ZERO, about(2, q[0]), (0.0, 0.0, joint.pitch * q[0])
 
 
@@ -47,7 +47,7 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return nothing: no part of the child stays in place in the parent."""
+    """Return zero mass: no part of the child is fixed in the parent."""
     return MassMatrix()
 
 
@@ -57,5 +57,5 @@ def neutral(joint):
 
 
 def random(joint, rng, size=None):
-    """Return an angle inside the limits, or within a turn."""
+    """Return an angle inside the limits, or within +-pi."""
     return random_in_limits(joint, rng, (math.pi,), size)

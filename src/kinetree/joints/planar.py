@@ -1,4 +1,4 @@
-"""Planar: q = (x, y [m], angle [rad]) in the plane across the axis; x and y are fixed in the parent."""
+"""Planar: q = (x, y [m], angle [rad]) in the plane perpendicular to the axis; x and y are fixed in the parent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Return axes with z along the joint's; x and y are the coordinates' directions."""
+    """Return axes with z along the joint axis; x and y are the directions of the coordinates."""
     return axes_with_z(joint.axis)
 
 
@@ -40,7 +40,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Shift by (x, y), then turn about z."""
+    """Return the translation by (x, y), then the rotation about z."""
     return (q[0], q[1], 0.0), about(2, q[2]), ZERO
 
 
@@ -54,7 +54,7 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return nothing: no part of the child stays in place in the parent."""
+    """Return zero mass: no part of the child is fixed in the parent."""
     return MassMatrix()
 
 
@@ -64,5 +64,5 @@ def neutral(joint):
 
 
 def random(joint, rng, size=None):
-    """Return coordinates inside the limits, or anywhere near."""
+    """Return coordinates inside the limits, or within +-1 m and +-pi."""
     return random_in_limits(joint, rng, (1.0, 1.0, math.pi), size)

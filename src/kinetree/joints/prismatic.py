@@ -1,4 +1,4 @@
-"""Prismatic: q slides the child along the axis [m]."""
+"""Prismatic: q is the displacement of the child along the axis [m]."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Return axes with z along the joint's."""
+    """Return axes with z along the joint axis."""
     return axes_with_z(joint.axis)
 
 
@@ -36,7 +36,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Slide along z by q."""
+    """Return the translation along z by q."""
     return ZERO, ONE, (0.0, 0.0, q[0])
 
 
@@ -46,7 +46,7 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return the second moment: the child turns with the parent, so that either may have it."""
+    """Return the second moment of mass: the child rotates with the parent, so that either may have it."""
     return MassMatrix(0.0, ZERO, mass.J)
 
 
@@ -56,5 +56,5 @@ def neutral(joint):
 
 
 def random(joint, rng, size=None):
-    """Return a displacement inside the limits, or within a metre."""
+    """Return a displacement inside the limits, or within +-1 m."""
     return random_in_limits(joint, rng, (1.0,), size)

@@ -1,8 +1,8 @@
-"""The protocol of a joint kind: what its module has, in this order.
+"""The protocol of a joint kind: the fields and functions of its module, in this order.
 
 A kind is a module (or any object) with these fields and functions. Displacement and motion are in canonical axes, and
-every function works on scalars of any type. Kinds whose coordinates are plain angles and lengths take rate, integrate
-and difference from flat.py. No other part of the library asks for the name of a kind.
+every function works on scalars of any type. Kinds whose coordinates are plain angles and lengths import rate,
+integrate and difference from flat.py. No other part of the library depends on the name of a kind.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ..algebra.spatial import Motion
 from ..algebra.vectors import Matrix, Vector
 
 ROTATION, TRANSLATION = "rotation", "translation"
-"""What a single step of a joint is: a rotation about an axis, or a translation along it."""
+"""The types of a single step of a joint: a rotation about an axis, or a translation along it."""
 
 Steps = tuple[tuple[str, Vector], ...]
-"""Single rotations and translations, one after the other, each with its axis in the child's frame."""
+"""Successive single rotations and translations, each with its axis in the child's frame."""
 
 
 class JointKind(Protocol):
-    """A kind of joint: numbers of coordinates, what it looks like from outside, and its kinematics."""
+    """A kind of joint: its numbers of coordinates, its properties for other modules, and its kinematics."""
 
     @property
     def NQ(self) -> int:
@@ -36,12 +36,12 @@ class JointKind(Protocol):
 
     @property
     def UNITS(self) -> tuple[str, ...]:
-        """The units of the velocities' integrals, "rad" or "m"."""
+        """The units of the integrals of the velocities, "rad" or "m"."""
         ...
 
     @property
     def NAMES(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the coordinates, of the velocities and of the forces; ("",) where there is one."""
+        """The names of the coordinates, the velocities and the forces; ("",) if there is only one of each."""
         ...
 
     @property
@@ -51,40 +51,41 @@ class JointKind(Protocol):
 
     @property
     def QUATERNION(self) -> int | None:
-        """Where a unit quaternion (x, y, z, w) starts in q, the last four coordinates; None without one."""
+        """The index in q where a unit quaternion (x, y, z, w), the last four coordinates, starts; None without one."""
         ...
 
     @property
     def ANGLES(self) -> str | None:
-        """The kind with the same motions by angles instead of a quaternion; None without a quaternion."""
+        """The kind with the same motions and angles in place of the quaternion; None without a quaternion."""
         ...
 
     @property
     def AXIAL(self) -> str | None:
-        """ROTATION where the displacement is a rotation about z by q and nothing else, TRANSLATION likewise; or None.
+        """ROTATION if the displacement is only a rotation about z by q, TRANSLATION if only a translation; or None.
 
-        The working frame of such a body may be moved along the axis, or anywhere, without a change of the motion.
+        The working frame of such a body may be shifted without a change of the motion: along the axis for ROTATION,
+        anywhere for TRANSLATION.
         """
         ...
 
     @property
     def PERIODIC(self) -> bool:
-        """Whether each angle leads back to the same displacement after a full turn."""
+        """Whether each angle gives the same displacement again after a full rotation."""
         ...
 
     @property
     def FLOATS(self) -> bool:
-        """Whether the child moves away from the joint in more than one direction; no rod is drawn to it."""
+        """Whether the child moves away from the joint in more than one direction; if so, no rod is drawn to it."""
         ...
 
     @property
     def ADVANCES(self) -> bool:
-        """Whether the child moves along the axis; a rod is drawn to it."""
+        """Whether the child moves along the axis; if so, a rod is drawn to it."""
         ...
 
     @property
     def SOLID(self) -> str | None:
-        """How the joint is drawn: "cylinder" or "box" along the axis, "ball", or not at all."""
+        """The solid that is drawn for the joint: "cylinder" or "box" along the axis, "ball", or None."""
         ...
 
     @property
@@ -94,19 +95,19 @@ class JointKind(Protocol):
 
     @property
     def PEERS(self) -> Mapping[str, str]:
-        """The joint of another library, by library, where `steps` does not describe it."""
+        """The equivalent joint of other libraries, by library, for kinds that `steps` does not describe."""
         ...
 
     def check(self, joint: Any, where: str) -> None:
-        """Refuse data that make no joint."""
+        """Refuse data that do not define a joint."""
         ...
 
     def frame(self, joint: Any) -> Matrix:
-        """Return the canonical axes in the child's frame: z along the axis, where there is one."""
+        """Return the canonical axes in the child's frame: z along the axis, if there is one."""
         ...
 
     def steps(self, joint: Any) -> Steps | None:
-        """Return the rotations and translations whose amounts are the coordinates; None where they are not."""
+        """Return the rotations and translations whose amounts are the coordinates; None if there are none such."""
         ...
 
     def displacement(self, joint: Any, q: Any) -> tuple[Any, Any, Any]:
@@ -114,11 +115,11 @@ class JointKind(Protocol):
         ...
 
     def motion(self, joint: Any, q: Any, qd: Any) -> Motion:
-        """Return P and dP/dt as seen in the child, whose twist is P qd."""
+        """Return P and dP/dt in the child's frame; the child's twist relative to the parent is P qd."""
         ...
 
     def common(self, mass: MassMatrix) -> MassMatrix:
-        """Return the part of the child's mass that the parent could carry as well, at every q."""
+        """Return the part of the child's mass that could belong to the parent instead, at every q."""
         ...
 
     def rate(self, joint: Any, q: Any, qd: Any) -> tuple[Any, ...]:
@@ -126,11 +127,11 @@ class JointKind(Protocol):
         ...
 
     def neutral(self, joint: Any) -> tuple[float, ...]:
-        """Return the coordinates of no displacement."""
+        """Return the coordinates at zero displacement."""
         ...
 
     def integrate(self, joint: Any, q: Any, dq: Any) -> tuple[Any, ...]:
-        """Return q moved on by dq: exactly, for a constant twist dq over a unit of time."""
+        """Return q advanced by dq: exact for a constant twist dq over a unit of time."""
         ...
 
     def difference(self, joint: Any, qa: Any, qb: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Random coordinates of many joints, for a whole leading shape at once, and the arguments that ask for them."""
+"""Random coordinates of many joints for a whole leading shape at once, and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..errors import InputError
 
 
 def generator(rng: Any) -> np.random.Generator:
-    """Return the generator of random numbers that an argument stands for: itself, one of a seed, or a fresh one."""
+    """Return the random number generator for an argument: the generator itself, one from a seed, or a fresh one."""
     given = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
     if rng is None or isinstance(rng, given):
         return np.random.default_rng(rng)
-    try:  # as plain integers: NumPy ends in a recursion without end on a matrix
+    try:  # as plain integers: a matrix of seeds would send NumPy into infinite recursion
         seeds = [operator.index(x) for x in np.asarray(rng).ravel().tolist()]
         return np.random.default_rng(seeds if np.ndim(rng) else seeds[0])
     except (TypeError, ValueError, IndexError):
@@ -41,7 +41,7 @@ def leading_shape(shape: Any) -> tuple[int, ...]:
 
 
 def drawn_coordinates(joints: Iterable[tuple[Any, Any]], rng: np.random.Generator, lead: tuple[int, ...]) -> Numbers:
-    """Return coordinates [*lead, nq] of pairs of a joint and its kind, drawn joint by joint for all samples."""
+    """Return random coordinates [*lead, nq] for pairs (joint, kind), drawn joint by joint for all samples at once."""
     drawn = [x for joint, kind in joints for x in kind.random(joint, rng, lead or None)]
     return np.stack(drawn, axis=-1) if drawn else np.zeros((*lead, 0))
 

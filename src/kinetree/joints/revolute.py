@@ -1,4 +1,4 @@
-"""Revolute: q turns the child about the axis [rad]."""
+"""Revolute: q is the rotation angle of the child about the axis [rad]."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Return axes with z along the joint's."""
+    """Return axes with z along the joint axis."""
     return axes_with_z(joint.axis)
 
 
@@ -38,7 +38,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Turn about z by q."""
+    """Return the rotation about z by q."""
     return ZERO, about(2, q[0]), ZERO
 
 
@@ -48,7 +48,7 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return the part of the child's mass that lies on the axis, whose points move with the parent as well."""
+    """Return the part of the child's mass that lies on the axis, where child and parent move together."""
     J = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, mass.J[2][2]))
     return MassMatrix(mass.m, (0.0, 0.0, mass.mc[2]), J)
 
@@ -59,5 +59,5 @@ def neutral(joint):
 
 
 def random(joint, rng, size=None):
-    """Return an angle inside the limits, or anywhere."""
+    """Return an angle inside the limits, or within +-pi."""
     return random_in_limits(joint, rng, (math.pi,), size)

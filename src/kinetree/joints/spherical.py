@@ -28,7 +28,7 @@ def check(joint, where: str) -> None:
 
 
 def frame(joint):
-    """Keep the child's own axes."""
+    """Return the child's own axes."""
     return IDENTITY
 
 
@@ -38,7 +38,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Turn by the quaternion, brought to unit length first."""
+    """Return the rotation of the quaternion, which is first scaled to unit length."""
     return ZERO, Rotation((Full(from_quaternion(normalized(q))),)), ZERO
 
 
@@ -48,7 +48,7 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return the mass, put at the centre of the joint, which is a point of the parent as well."""
+    """Return the mass as a point mass at the joint center, which is also a point of the parent."""
     return MassMatrix(mass.m)
 
 
@@ -59,17 +59,17 @@ def rate(joint, q, qd):
 
 
 def neutral(joint):
-    """Return the quaternion of no turn."""
+    """Return the quaternion of the identity rotation."""
     return (0.0, 0.0, 0.0, 1.0)
 
 
 def integrate(joint, q, dq):
-    """Return q o exp(dq), of unit length."""
+    """Return q o exp(dq), scaled to unit length."""
     return normalized(product(q, exponential(dq)))
 
 
 def difference(joint, qa, qb):
-    """Return the shorter turn from qa to qb, as a vector in the frame of qa."""
+    """Return the shorter rotation from qa to qb, as a vector in the frame of qa."""
     return logarithm(product(conjugate(qa), qb))
 
 

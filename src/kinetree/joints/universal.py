@@ -1,4 +1,4 @@
-"""Universal (Cardan): q = angles about the axis, fixed in the parent, and about axis2, fixed in the child [rad]."""
+"""Universal (Cardan): q = angles about axis, fixed in the parent, and about axis2, fixed in the child [rad]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PEERS = {}
 
 
 def check(joint, where: str) -> None:
-    """Refuse zero axes, and axes that are not across each other."""
+    """Refuse zero axes, and axes that are not perpendicular."""
     check_axis(joint.axis, where)
     if joint.axis2 is not None:
         check_axis(joint.axis2, where, "axis2")
@@ -34,7 +34,7 @@ def check(joint, where: str) -> None:
             raise ModelError(
                 f"the two axes of a universal joint enclose {math.degrees(math.acos(slope)):.6g} degrees",
                 where=where,
-                remedy="they must be at right angles; use two revolute joints for others",
+                remedy="they must be perpendicular; use two revolute joints for other angles",
             )
 
 
@@ -55,7 +55,7 @@ def steps(joint):
 
 
 def displacement(joint, q):
-    """Turn about x by q1, then about the turned y by q2."""
+    """Return the rotation about x by q1, then about the rotated y by q2."""
     return ZERO, about(0, q[0]) @ about(1, q[1]), ZERO
 
 
@@ -68,7 +68,7 @@ def motion(joint, q, qd) -> Motion:
 
 
 def common(mass: MassMatrix) -> MassMatrix:
-    """Return the mass, put at the centre of the joint, which is a point of the parent as well."""
+    """Return the mass as a point mass at the joint center, which is also a point of the parent."""
     return MassMatrix(mass.m)
 
 
@@ -78,5 +78,5 @@ def neutral(joint):
 
 
 def random(joint, rng, size=None):
-    """Return angles inside the limits, or anywhere."""
+    """Return angles inside the limits, or within +-pi."""
     return random_in_limits(joint, rng, (math.pi, math.pi), size)

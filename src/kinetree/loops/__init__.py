@@ -1,9 +1,9 @@
-"""What closes loops: every kind is a list of blocks, and a block a few equations between two frames.
+"""Loop kinds: each is a list of blocks, and each block is a few equations between two frames.
 
-A loop holds frame b of one body to frame a of another. With the place r and the rotation R of b in a, in axes with z
-along the loop's axis, the residual of an equation is zero where the loop is closed, and its rate is n . w + f . v of
-the relative twist: [n; f] is the direction in which the loop pulls on b. A new kind is a line below; a new block is a
-function in blocks.py.
+A loop constrains frame b of one body relative to frame a of another. The position r and the rotation R of b in a are
+given in axes with z along the loop's axis. The residual of an equation is zero if the loop is closed. Its rate is
+n . w + f . v of the relative twist, and [n; f] is the direction of the loop's reaction on b. A new kind is a line
+below; a new block is a function in blocks.py.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class LoopKind:
-    """A kind of loop: its blocks, and what it looks like from outside.
+    """A kind of loop: its blocks of equations, and its properties for other modules.
 
-    `data` are the fields of a Loop that it uses; `joint` tells whether it is a cut joint, whose checks, axes and solid
-    are those of the joint kind of the same name. `balls` are the ends (0 for a, 1 for b) with a ball in pictures, `bar`
-    tells whether a bar is drawn between the ends. `points` stay together along the axes [m], where such points are all
-    that the loop holds.
+    `data` are the fields of a Loop that it uses. `joint` is true for a cut joint, whose checks, axes and solid are
+    those of the joint kind of the same name. `balls` are the ends (0 for a, 1 for b) drawn with a ball, and `bar` is
+    true if a bar is drawn between the ends. `points`, given in the loop's axes [m], are points that coincide in both
+    frames, for loops that such points describe completely.
     """
 
     blocks: tuple[Block, ...]
@@ -54,7 +54,7 @@ KINDS: dict[str, LoopKind] = {
     "point_on_line": LoopKind((across,), joint=False, balls=(1,), bar=True),
     "point_on_plane": LoopKind((along,), joint=False, balls=(1,)),
 }
-"""Each kind of loop: all joint kinds that hold something, and what only loops can be."""
+"""The kinds of loops by name: all joint kinds that constrain a motion, and kinds that exist only for loops."""
 _SHIPPED = dict(KINDS)
 
 
@@ -66,19 +66,19 @@ def kind(name: str, where: str = "") -> LoopKind:
 
 
 def shipped(name: str) -> bool:
-    """Tell whether a name stands for the kind of this package, not for one that was added or put in its place."""
+    """Return whether a name refers to a kind of this package, not to one that was added or replaced from outside."""
     return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
 
 
 def frame(loop: Any) -> Matrix:
-    """Return the axes in which a loop's equations are written, in frame a and, where it is closed, in frame b."""
+    """Return the axes in which a loop's equations are written: in frame a and, if the loop is closed, in frame b."""
     if "axis2" in kind(loop.kind).data:
         return joint_kinds.kind(loop.kind).frame(loop)
     return axes_with_z(loop.axis)
 
 
 def equations(loop: Any, r, R, w, v) -> list[Equation]:
-    """Return the equations of a loop from place, rotation and relative twist of frame b in frame a."""
+    """Return the equations of a loop for the position, rotation and relative twist of frame b in frame a."""
     return [e for block in kind(loop.kind).blocks for e in block(loop, r, R, w, v)]
 
 

@@ -1,8 +1,8 @@
-"""Blocks of equations between frame b and frame a: r and R are b's place and rotation in a, w and v their rates.
+"""Blocks of equations between frames a and b: r and R are the position and rotation of b in a, w and v their rates.
 
-Rotations are measured by tangents of half angles, which have no zero but where the frames agree: an axis that points
-backward is no solution. Their rates are the angular velocity where the loop is closed, and differ from it by the order
-of the gap, so that Newton's method with n and f converges quadratically.
+Rotations are measured by tangents of half angles, which are zero only if the frames agree: a reversed axis is not a
+solution. Their rates equal the angular velocity if the loop is closed. Otherwise they differ from it by the order of
+the gap, so that Newton's method with n and f converges quadratically.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ X, Y, Z = IDENTITY
 
 @dataclass(frozen=True)
 class Equation:
-    """One equation: its residual, the direction [n; f] of its reaction on b in a's axes, and the direction's rate."""
+    """One equation: its residual, the direction [n; f] of its reaction on b in the axes of a, and its rate."""
 
     label: str
     unit: str
@@ -34,22 +34,22 @@ Block = Callable[[Any, Vector, Matrix, Vector, Vector], list[Equation]]
 
 
 def place(loop, r, R, w, v) -> list[Equation]:
-    """Hold b's origin at a's."""
+    """Constrain the origin of b to the origin of a."""
     return [Equation(f"position {name}", "m", x, f=e) for name, x, e in zip("xyz", r, IDENTITY, strict=True)]
 
 
 def across(loop, r, R, w, v) -> list[Equation]:
-    """Hold b's origin on a's z axis."""
+    """Constrain the origin of b to the z axis of a."""
     return place(loop, r, R, w, v)[:2]
 
 
 def along(loop, r, R, w, v) -> list[Equation]:
-    """Hold b's origin in a's xy plane."""
+    """Constrain the origin of b to the xy plane of a."""
     return place(loop, r, R, w, v)[2:]
 
 
 def swing(loop, r, R, w, v) -> list[Equation]:
-    """Hold b's z axis along a's: 2 tan(angle / 2) about x and y."""
+    """Constrain the z axis of b to the direction of that of a: 2 tan(angle / 2) about x and y."""
     size = 2.0 / (1.0 + R[2][2])
     return [
         Equation("rotation x", "rad", -(R[1][2] * size), n=X),
@@ -58,7 +58,7 @@ def swing(loop, r, R, w, v) -> list[Equation]:
 
 
 def turn(loop, r, R, w, v) -> list[Equation]:
-    """Hold b's axes along a's: 2 tan(angle / 2) along the axis of the rotation between them."""
+    """Constrain the axes of b to those of a: 2 tan(angle / 2) along the axis of the rotation between them."""
     size = 2.0 / (1.0 + R[0][0] + R[1][1] + R[2][2])
     parts = (R[2][1] - R[1][2], R[0][2] - R[2][0], R[1][0] - R[0][1])
     return [
@@ -67,15 +67,15 @@ def turn(loop, r, R, w, v) -> list[Equation]:
 
 
 def square(loop, r, R, w, v) -> list[Equation]:
-    """Hold b's y axis across a's x axis, as a Cardan joint does."""
-    x, y, z = (row[1] for row in R)  # b's y axis; its rate is w x y
+    """Constrain the y axis of b to be perpendicular to the x axis of a, as in a Cardan joint."""
+    x, y, z = (row[1] for row in R)  # the y axis of b; its rate is w x y
     turned = (0.0, -z, y)
     rate = (0.0, w[1] * x - w[0] * y, w[2] * x - w[0] * z)
     return [Equation("rotation z", "rad", -x, n=turned, dn=rate)]
 
 
 def screw(loop, r, R, w, v) -> list[Equation]:
-    """Hold b's advance along z to pitch times its turn about z: a thread is the same after every turn."""
+    """Constrain the advance of b along z to pitch times its angle about z, up to full rotations along the thread."""
     pitch = loop.pitch
     if is_number(pitch) and pitch == 0.0:
         return along(loop, r, R, w, v)
@@ -86,7 +86,7 @@ def screw(loop, r, R, w, v) -> list[Equation]:
 
 
 def distance(loop, r, R, w, v) -> list[Equation]:
-    """Hold the origins at a distance, as a rod does."""
+    """Constrain the distance between the origins, as a rod does."""
     size = sqrt(dot(r, r))
     f = scale(1.0 / size, r)
     df = scale(1.0 / size, sub(v, scale(dot(f, v), f)))

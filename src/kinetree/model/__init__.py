@@ -1,4 +1,4 @@
-"""Mechanism and its parts: frozen, named, SI."""
+"""Mechanisms and their parts: frozen data with names, in SI units."""
 
 from .construction import assemble
 from .formulas import parse

@@ -1,4 +1,4 @@
-"""Names of the coordinates, speeds and torques of joints, down to the single one."""
+"""Names of the single coordinates, velocities and generalized forces of joints."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from .mechanism import Mechanism
 
 
 def axis_names(mechanism: Mechanism, which: int) -> Iterable[tuple[str, str, str]]:
-    """Yield (joint, coordinate, unit of its integral or "1") of each coordinate (0), speed (1) or torque (2)."""
+    """Yield (joint, name, unit of the displacement or "1") of each coordinate (0), velocity (1) or force (2)."""
     for joint in mechanism.joints:
         kind = joint_kinds.kind(joint.kind)
         names, units = kind.NAMES[which], kind.UNITS
-        if kind.QUATERNION is not None and which == 0:  # its entries have no unit; the other coordinates are lengths
+        if kind.QUATERNION is not None and which == 0:  # a quaternion has no unit; the other coordinates are lengths
             units = ("m",) * kind.QUATERNION + ("1",) * 4
         for name, unit in zip(names, units, strict=True):
             yield joint.name, name, unit
 
 
 def axis_labels(mechanism: Mechanism, which: int) -> list[str]:
-    """Return joint.coordinate of each coordinate (0), speed (1) or torque (2); the joint alone where it has one."""
+    """Return "joint.name" of each coordinate (0), velocity (1) or force (2), or "joint" if the joint has only one."""
     return [f"{joint}.{name}" if name else joint for joint, name, _ in axis_names(mechanism, which)]
 
 
 def quaternion_places(mechanism: Mechanism) -> list[int]:
-    """Return where in q the quaternions start."""
+    """Return the indices in q at which quaternions start."""
     kinds = (joint_kinds.kind(j.kind) for j in mechanism.joints)
     at = zip(mechanism.q_slices, (kind.QUATERNION for kind in kinds), strict=True)
     return [own.start + start for own, start in at if start is not None]

@@ -1,4 +1,4 @@
-"""What makes a mechanism possible: checked once, when it is assembled; each error names the culprit and a remedy."""
+"""Checks of a mechanism, run once on assembly; each error names the faulty part and a remedy."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from .parameters import CONSTANTS, FUNCTIONS, Expression
 from .parts import GROUND, Body, Joint, Loop
 
 ORTHONORMAL = 1e-6
-"""How far R^T R may be from 1: files print rotations with some six digits."""
+"""Largest deviation of an entry of R^T R from the identity [1]: files print rotations with about six digits."""
 TRIANGLE = 1e-6
-"""How much, relative to the largest, one principal moment may exceed the sum of the others: printed digits."""
+"""Largest excess of a principal moment over the sum of the others, relative to the largest entry: files round."""
 MAX_NAME = 1000
+"""Longest name [characters]: no real name is longer, and messages stay readable."""
 RESERVED = {*CONSTANTS, *FUNCTIONS}
-"""Names with a meaning of their own in formulas."""
+"""Names that formulas use themselves, which no parameter may have."""
 
 
 def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
-    """Raise ModelError unless the mechanism is possible; `lenient` lets impossible inertias pass."""
+    """Raise ModelError unless the mechanism is possible; `lenient` accepts impossible inertias and crossed limits."""
     unique_names(mechanism)
     references(mechanism)
     values = mechanism.values()
@@ -55,21 +56,24 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
 
 
 def unique_names(mechanism: Mechanism) -> None:
-    """Refuse two parts of one sort with one name, empty names, and a body called like the ground."""
+    """Refuse equal names of parts of one sort, empty names, and names that are reserved or used by bodies."""
     for sort, items in _sorts(mechanism):
         seen: set[str] = set()
         for item in items:
             check_name(item.name, sort)
             if item.name in seen:
-                raise ModelError(f"two of the {sort} names are {item.name!r}", remedy="rename one of them")
+                raise ModelError(f"the {sort} name {item.name!r} is used twice", remedy="rename one of them")
             seen.add(item.name)
     for parameter in mechanism.parameters:
         if parameter.name in RESERVED:
             raise ModelError(
-                f"a parameter is called {parameter.name!r}, which formulas know already", remedy="rename the parameter"
+                f"a parameter has the name {parameter.name!r}, which is reserved in formulas",
+                remedy="rename the parameter",
             )
     if any(b.name == GROUND for b in mechanism.bodies):
-        raise ModelError(f"a body is called {GROUND!r}, the name of the fixed world", remedy="rename the body")
+        raise ModelError(
+            f"a body has the name {GROUND!r}, which is reserved for the fixed world", remedy="rename the body"
+        )
     taken = {b.name for b in mechanism.bodies} | {GROUND}
     for frame in mechanism.frames:
         if frame.name in taken:
@@ -79,14 +83,14 @@ def unique_names(mechanism: Mechanism) -> None:
 
 
 def check_name(name: Any, sort: str, *, least: int = 1) -> None:
-    """Refuse a name that is no text, too short, or longer than any reader wants."""
+    """Refuse a name that is not a text, or not of `least` to MAX_NAME characters."""
     if not isinstance(name, str) or not least <= len(name) <= MAX_NAME:
         found = f"a name of {len(name)} characters" if isinstance(name, str) and name else "no name"
         raise ModelError(f"a {sort} has {found}", remedy=f"give it a name of 1 to {MAX_NAME} characters")
 
 
 def references(mechanism: Mechanism) -> None:
-    """Refuse frames, loops, couplings, forces and guesses of bodies, joints or parameters which are not there."""
+    """Refuse frames, loops, couplings, forces and guesses that refer to missing bodies, joints or parameters."""
     bodies = dict.fromkeys([*(b.name for b in mechanism.bodies), GROUND])
     joints = dict.fromkeys(j.name for j in mechanism.joints)
     named = [(f"frame {f.name!r}", f.body) for f in mechanism.frames]
@@ -110,10 +114,10 @@ def references(mechanism: Mechanism) -> None:
 
 
 def body(b: Any) -> None:
-    """Refuse a negative mass and an inertia that no distribution of mass can have."""
+    """Refuse a negative mass, and an inertia that no mass distribution can have."""
     where = f"body {b.name!r}"
     if b.mass < 0:
-        raise ModelError(f"the mass is {b.mass:g} kg", where=where, remedy="a mass is zero or more")
+        raise ModelError(f"the mass is {b.mass:g} kg", where=where, remedy="give a mass of zero or more")
     if len(b.inertia) != 6:
         raise ModelError(f"the inertia has {len(b.inertia)} numbers", where=where, remedy="give xx, yy, zz, xy, yz, zx")
     excess, moments = inertia_excess(tuple(b.inertia))
@@ -123,13 +127,13 @@ def body(b: Any) -> None:
             + ", ".join(f"{m:.6g}" for m in moments)
             + " kg m^2, and none may be negative or exceed the sum of the others",
             where=where,
-            remedy="check units, signs and the order xx, yy, zz, xy, yz, zx, about the mass centre, or let it pass "
-            "by lenient (lenient=True in Python, true in files, --lenient)",
+            remedy="check units, signs, the order xx, yy, zz, xy, yz, zx and the reference point (the center of mass), "
+            "or accept it by lenient (lenient=True in Python, true in files, --lenient)",
         )
 
 
 def impossible_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """Return (body, message) for each body that `body` would refuse."""
+    """Return (body, message) for each body that the check `body` refuses."""
     values, out = mechanism.values(), []
     for b in mechanism.bodies:
         try:
@@ -140,7 +144,7 @@ def impossible_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
 
 
 def tolerated(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """Return (part, message) for all that `lenient` let pass: impossible masses and inertias, and limits that cross."""
+    """Return (part, message) for all faults accepted by `lenient`: impossible masses and inertias, crossed limits."""
     found = [(f"body {name!r}", message) for name, message in impossible_inertias(mechanism)]
     for j in resolved(mechanism.joints, mechanism.values()):
         try:
@@ -152,7 +156,7 @@ def tolerated(mechanism: Mechanism) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=1024)
 def inertia_excess(inertia: tuple[float, ...]) -> tuple[float, tuple[float, ...]]:
-    """Return how far an inertia breaks the triangle inequality, relative to its size, and its principal moments."""
+    """Return the excess of an inertia over the triangle inequality, relative to its size, and its principal moments."""
     matrix = np.array(from_moments(inertia), dtype=float)
     size = float(np.abs(matrix).max())
     if size == 0:
@@ -162,7 +166,7 @@ def inertia_excess(inertia: tuple[float, ...]) -> tuple[float, tuple[float, ...]
 
 
 def joint(j: Any, *, lenient: bool = False) -> None:
-    """Refuse an unknown kind, a zero axis, and numbers of the wrong count."""
+    """Refuse an unknown kind, a zero axis, a wrong count of numbers, crossed limits and a negative armature."""
     where = f"joint {j.name!r}"
     kind = joint_kinds.kind(j.kind, where=where)
     kind.check(j, where)
@@ -186,7 +190,7 @@ def joint(j: Any, *, lenient: bool = False) -> None:
                 f"the lower limit {lower:g} is above the upper limit {upper:g}", where=where, remedy="swap them"
             )
     if any(a < 0 for a in j.armature):
-        raise ModelError("the armature is negative", where=where, remedy="an armature is zero or more")
+        raise ModelError("the armature is negative", where=where, remedy="give zero or more")
 
 
 def rotation(matrix, where: str) -> None:
@@ -197,13 +201,13 @@ def rotation(matrix, where: str) -> None:
         raise ModelError(
             f"the rotation is not orthonormal with determinant 1: it {fault}",
             where=where,
-            remedy="give a right-handed set of unit axes across each other, or use rpy or quaternion",
+            remedy="give a right-handed set of perpendicular unit axes, or use rpy or quaternion",
         )
 
 
 @lru_cache(maxsize=1024)
 def _rotation_error(matrix: Matrix) -> tuple[float, bool]:
-    """Return how far a matrix is from orthonormal, and whether it reflects."""
+    """Return the deviation of a matrix from orthonormal, and whether it contains a reflection."""
     m = np.array(matrix, dtype=float)
     error = float(np.abs(m.T @ m - np.eye(3)).max()) if np.abs(m).max() < 10 else math.inf
     return error, bool(np.linalg.det(m) < 0)
@@ -245,7 +249,7 @@ def _expression_names(x: Any) -> set[str]:
 
 
 def settled(x: Any) -> bool:
-    """Tell whether all numbers of a part are known and finite: a quick look, for mechanisms of very many parts."""
+    """Return whether all numbers of a part are plain and finite: a fast check for mechanisms of very many parts."""
     kind = type(x)
     if kind is float:
         return math.isfinite(x)

@@ -1,4 +1,4 @@
-"""`assemble`: loose parts in, a checked Mechanism in depth order out."""
+"""`assemble`: makes a checked Mechanism in depth order from loose parts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def assemble(
     guess: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
     lenient: bool = False,
 ) -> Mechanism:
-    """Return the mechanism made of these parts, parents first, or raise a ModelError that names the culprit.
+    """Return the mechanism made of these parts, parents first, or raise a ModelError that names the faulty part.
 
-    `guess` has coordinates by joint name, near which the loops close: a number, or as many as the joint has. `lenient`
-    lets impossible inertias pass, for files of others; `checks.impossible_inertias` lists them.
+    `guess` has coordinates by joint name, near which the loops close: one number per coordinate of the joint. `lenient`
+    accepts impossible inertias, for files from elsewhere; `checks.impossible_inertias` lists them.
     """
     sorts: dict[str, tuple[Any, type]] = {
         "body": (bodies, Body), "joint": (joints, Joint), "frame": (frames, Frame), "loop": (loops, Loop),

@@ -1,4 +1,4 @@
-"""Kinds of force elements: the names of their coefficients, and what makes an element possible."""
+"""Kinds of force elements: the names of their coefficients, and the checks of an element."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ COEFFICIENTS = {
     "spring_damper": ("stiffness", "damping", "free_length", "preload"),
     "linear_actuator": ("force",),
 }
-"""Those of forces between two points; those of a joint spring follow from its joint."""
+"""Coefficients of forces between two points, by kind; those of a joint spring depend on its joint."""
 
 
 def forces(mechanism: Mechanism) -> None:
-    """Refuse force elements of an unknown kind, with an unknown coefficient, or in a joint that is not there."""
+    """Refuse force elements of an unknown kind, with an unknown coefficient, or at a missing joint."""
     carried = {j.child: j for j in mechanism.joints} if mechanism.forces else {}
     for element in mechanism.forces:
         coefficient_names(element, carried)
@@ -27,7 +27,7 @@ def forces(mechanism: Mechanism) -> None:
 def coefficient_names(element: ForceElement, carried: Mapping[str, Joint]) -> tuple[str, ...]:
     """Return the names that an element's coefficients may have, or refuse an element that has others.
 
-    The joints are given by the bodies that they carry.
+    `carried` has the joints by the name of their child body.
     """
     where = f"force {element.name!r}"
     if element.kind == JOINT_SPRING:
@@ -44,12 +44,12 @@ def coefficient_names(element: ForceElement, carried: Mapping[str, Joint]) -> tu
 
 
 def spring_joint(element: ForceElement, carried: Mapping[str, Joint]) -> Joint:
-    """Return the joint that carries body_b of a joint spring on its body_a."""
+    """Return the joint of a joint spring, whose parent is body_a and whose child is body_b."""
     joint = carried.get(element.body_b)
     if joint is None or joint.parent != element.body_a:
         raise ModelError(
-            f"no joint carries {element.body_b!r} on {element.body_a!r}",
+            f"no joint has the parent {element.body_a!r} and the child {element.body_b!r}",
             where=f"force {element.name!r}",
-            remedy="name a parent and its child",
+            remedy="name a body and one of its children",
         )
     return joint

@@ -1,7 +1,7 @@
-"""Formulas of parameters as text: Python's own parser gives their structure, and nothing is ever evaluated by it.
+"""Parser of formulas of parameters: Python's own parser gives their structure, and Python never evaluates them.
 
-The text is split into tokens of our own first, so that only decimals, names, + - * / ^ and parentheses pass. Python
-sees a name for each number or name, and its tree is read node by node.
+The text is first split into tokens, so that only decimals, names, + - * / ^ and parentheses are accepted. In the text
+for Python's parser a placeholder name replaces each number and name; its syntax tree is then read node by node.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..errors import ModelError
 from .parameters import CONSTANTS, FUNCTIONS, Expression, Number, apply, power
 
 MAX_LENGTH, MAX_DEPTH, MAX_SIGNS = 20000, 60, 800
-"""The longest formula that is read: its characters, nested parentheses, and signs; files hold far shorter ones."""
+"""Limits of a formula (characters, nested parentheses, operators), far above those of real files."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
@@ -23,12 +23,12 @@ _OPERATORS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*
 
 
 def parse(text: str) -> Number:
-    """Parse a formula such as "l1/2 + 0.1*cos(alpha)"; a formula without names gives its number.
+    """Return the expression of a formula such as "l1/2 + 0.1*cos(alpha)", or its number if it has no names.
 
-    Knows + - * / ^ (or **), parentheses, pi, sin, cos, tan, asin, acos, atan, sqrt, exp, log and deg(x).
+    Formulas have + - * / ^ (or **), parentheses, pi, sin, cos, tan, asin, acos, atan, sqrt, exp, log and deg(x).
     """
     if len(text) > MAX_LENGTH:
-        raise ModelError(f"an expression of {len(text)} characters", remedy=f"at most {MAX_LENGTH} are read")
+        raise ModelError(f"an expression has {len(text)} characters", remedy=f"use at most {MAX_LENGTH}")
     formula = _Formula(text)
     formula.check_order()
     value = formula.value(formula.tree())
@@ -48,7 +48,7 @@ class _Formula:
             self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
             position = match.end()
         if sum(kind == "op" for kind, _ in self.tokens) > MAX_SIGNS:
-            raise self.error(f"more than {MAX_SIGNS} signs")
+            raise self.error(f"more than {MAX_SIGNS} operators")
 
     def error(self, what: str) -> ModelError:
         return ModelError(
@@ -57,8 +57,8 @@ class _Formula:
         )
 
     def check_order(self) -> None:
-        """Refuse tokens where none of their kind can be: two operands in a row, signs without an operand."""
-        depth, operand, before = 0, False, ""  # whether an operand is complete, and the token before
+        """Refuse tokens in an impossible order: two operands in a row, operators without an operand."""
+        depth, operand, before = 0, False, ""  # operand: whether one is complete; before: the previous token
         for kind, token in self.tokens:
             if operand and (kind != "op" or (token == "(" and before not in FUNCTIONS)):
                 raise self.error("a parenthesis is not closed" if depth else f"unexpected {token!r}")
@@ -72,14 +72,14 @@ class _Formula:
             raise self.error("something is missing at the end")
 
     def tree(self) -> ast.expr:
-        """Return Python's tree of the formula, in which the operand of token k is called tk."""
+        """Return Python's syntax tree of the formula, in which token k has the name tk if it is an operand."""
         words = (
             f"t{k}" if kind != "op" else "**" if token == "^" else token for k, (kind, token) in enumerate(self.tokens)
         )
         return ast.parse(" ".join(words), mode="eval").body
 
     def value(self, node: ast.expr) -> Number:
-        """Return the number or expression of a node; operators on the left are followed in a loop, not by recursion."""
+        """Return the number or expression of a node; left operands are followed in a loop, for a shallow recursion."""
         steps: list[ast.BinOp] = []
         while isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Pow):
             steps.append(node)
@@ -115,18 +115,13 @@ class _Formula:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             sign, node = -1.0, node.operand
         if not isinstance(node, ast.Name) or self._token(node)[0] != "number":
-            raise self.error("an exponent that is not a number")
+            raise self.error("an exponent is not a number")
         exponent = sign * float(self._token(node)[1])
         power(1.0, exponent)
         return exponent
 
     def _token(self, node: ast.expr) -> tuple[str, str]:
-        """Return the token of a name in the tree."""
+        """Return the token that a name in the syntax tree stands for."""
         if not isinstance(node, ast.Name):
             raise self.error(f"unexpected {type(node).__name__}")
         return self.tokens[int(node.id[1:])]
-
-
-def _python(k: int, kind: str, token: str) -> str:
-    """Return token k as Python reads it."""
-    return f"t{k}" if kind != "op" else "**" if token == "^" else token

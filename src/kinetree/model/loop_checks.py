@@ -1,4 +1,4 @@
-"""What makes loops, couplings and guesses possible: the checks of what closes a tree, run with those of the tree."""
+"""Checks of loops, couplings and guesses, run together with those of the tree."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .mechanism import Mechanism
 from .parts import GROUND
 
 LEFT_OUT = {"axis2": None, "pitch": 0.0, "length": 0.0}
-"""The values of a loop's data that say nothing, for kinds that do not use them."""
+"""The default values of a loop's data, the only ones allowed for kinds that do not use them."""
 
 
 def loop(x: Any) -> None:
-    """Refuse an unknown kind, two ends on one body, axes without direction, and numbers of another kind."""
+    """Refuse an unknown kind, two ends on one body, axes without direction, and data of another kind."""
     where = f"loop {x.name!r}"
     kind = loop_kinds.kind(x.kind, where=f"{where}, kind")
     if x.body_a == x.body_b:
@@ -27,7 +27,7 @@ def loop(x: Any) -> None:
         if key not in kind.data and getattr(x, key) != nothing:
             users = [name for name, other in loop_kinds.KINDS.items() if key in other.data]
             raise ModelError(
-                f"a {x.kind} loop has none",
+                f"a {x.kind} loop has no {key}",
                 where=f"{where}, {key}",
                 remedy=f"leave it out, or make it a {' or '.join(users)} loop",
             )
@@ -48,7 +48,7 @@ def loop(x: Any) -> None:
 
 
 def couplings(mechanism: Mechanism) -> None:
-    """Refuse couplings of joints without a single coordinate, and joints that follow themselves."""
+    """Refuse couplings of joints that do not have exactly one coordinate, and joints that follow themselves."""
     kinds = {j.name: j.kind for j in mechanism.joints}
     leaders: dict[str, dict[str, str]] = {}
     for coupling in mechanism.couplings:
@@ -68,10 +68,10 @@ def couplings(mechanism: Mechanism) -> None:
 
 
 def _refuse_circles(leaders: dict[str, dict[str, str]]) -> None:
-    """Raise ModelError where joints follow each other in a circle; `leaders` has (leader: coupling) by follower."""
+    """Refuse joints that follow each other in a circle; `leaders` has {leader: coupling} by follower."""
     done: set[str] = set()
     for start in leaders:
-        trail: dict[str, None] = {}  # the followers on the way, in order
+        trail: dict[str, None] = {}  # the followers from the start to here, in order
         stack = [(start, iter(leaders[start]))]
         trail[start] = None
         while stack:
@@ -86,7 +86,7 @@ def _refuse_circles(leaders: dict[str, dict[str, str]]) -> None:
                 raise ModelError(
                     "joints follow each other in a circle: " + " -> ".join([*circle[:20], following]),
                     where=f"coupling {leaders[name][following]!r}",
-                    remedy="let one of them lead",
+                    remedy="remove one of these couplings",
                 )
             elif following in leaders and following not in done:
                 trail[following] = None
@@ -94,7 +94,7 @@ def _refuse_circles(leaders: dict[str, dict[str, str]]) -> None:
 
 
 def guess(mechanism: Mechanism) -> None:
-    """Refuse guesses of the wrong count, named twice or not finite."""
+    """Refuse guesses that have a wrong count of numbers, are given twice, or are not finite."""
     kinds = {j.name: joint_kinds.kind(j.kind) for j in mechanism.joints}
     seen: set[str] = set()
     for name, numbers in mechanism.guess:

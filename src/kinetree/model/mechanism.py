@@ -18,7 +18,7 @@ from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Sha
 
 @dataclass(frozen=True)
 class Closure:
-    """One equation of a loop or coupling: whose, in which direction (in the axes of frame a), and its unit."""
+    """One equation of a loop or coupling: the name of the part, the direction (in the axes of frame a), the unit."""
 
     name: str
     label: str
@@ -27,11 +27,11 @@ class Closure:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Bodies on joints, one joint a body, parents first: joint i carries body i.
+    """Bodies and joints, one joint per body, parents first: body i is the child of joint i.
 
-    Build it with `assemble`, which orders and checks. q and qd list the joints' coordinates in this order. `scenery` is
-    what is drawn with the ground. `guess` has coordinates by joint name at which a closed mechanism is assembled, or
-    nearly; joints that it does not name are at no displacement.
+    Build it with `assemble`, which orders and checks the parts. q and qd list the joints' coordinates and velocities in
+    this order. `scenery` has the shapes that are drawn with the ground. `guess` has coordinates by joint name, at or
+    near which a closed mechanism is assembled; all other joints start at zero displacement.
     """
 
     name: str
@@ -50,14 +50,14 @@ class Mechanism:
 
     @cached_property
     def hash(self) -> str:
-        """A digest of the whole content but source and description."""
+        """A digest of the whole content except source and description."""
         return _digest(replace(self, source="", description=""))
 
     @cached_property
     def motion_hash(self) -> str:
-        """A digest of what compiled functions depend on: the content without anything to draw.
+        """A digest of the content on which compiled functions depend: everything but the shapes to draw.
 
-        The guess counts in closed mechanisms alone: there it leads to the positions at which loops are examined.
+        The guess is included for closed mechanisms only, where it determines the position at which loops are analyzed.
         """
         bodies, guess = tuple(replace(b, shapes=()) for b in self.bodies), self.guess if self.closures else ()
         return _digest(replace(self, bodies=bodies, scenery=(), source="", description="", guess=guess))
@@ -80,12 +80,12 @@ class Mechanism:
 
     @cached_property
     def q_slices(self) -> tuple[slice, ...]:
-        """Where the coordinates of each joint are in q."""
+        """The slice of q with the coordinates of each joint."""
         return _slices(joint_kinds.kind(j.kind).NQ for j in self.joints)
 
     @cached_property
     def v_slices(self) -> tuple[slice, ...]:
-        """Where the degrees of freedom of each joint are in qd, qdd and tau."""
+        """The slice of qd, qdd and tau with the degrees of freedom of each joint."""
         return _slices(joint_kinds.kind(j.kind).NV for j in self.joints)
 
     @cached_property
@@ -100,17 +100,17 @@ class Mechanism:
 
     @property
     def closed_by(self) -> str:
-        """How many loops and couplings close it, as words to go on with: ", 2 loops"; nothing for a tree."""
+        """The numbers of loops and couplings as words to append to a sentence: ", 2 loops"; empty for a tree."""
         counts = {"loop": len(self.loops), "coupling": len(self.couplings)}
         return "".join(f", {n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n)
 
     @cached_property
     def free_parameters(self) -> tuple[Parameter, ...]:
-        """The parameters that stay inputs of the compiled functions, in order."""
+        """The parameters that remain inputs of the compiled functions, in order."""
         return tuple(p for p in self.parameters if p.free)
 
     def values(self, free: Iterable[Any] | None = None) -> dict[str, Any]:
-        """Return every parameter by name; free ones take the given scalars, if any are given."""
+        """Return the values of all parameters by name; `free`, if given, has those of the free parameters."""
         out: dict[str, Any] = {p.name: p.value for p in self.parameters}
         if free is not None:
             out |= zip((p.name for p in self.free_parameters), free, strict=True)
@@ -143,12 +143,12 @@ class Mechanism:
 
     @property
     def frame_names(self) -> tuple[str, ...]:
-        """The names that `frame` knows."""
+        """The names that `frame` accepts."""
         return tuple(dict.fromkeys([*(f.name for f in self.frames), *(b.name for b in self.bodies), GROUND]))
 
 
 def _slices(counts: Iterable[int]) -> tuple[slice, ...]:
-    """Return slices of the given lengths, one after the other."""
+    """Return consecutive slices of the given lengths."""
     ends = tuple(accumulate(counts, initial=0))
     return tuple(slice(a, b) for a, b in pairwise(ends))
 
@@ -165,7 +165,7 @@ def _named(what: str, name: str, items):
 
 
 def canonical(x: Any) -> str:
-    """Return one text for equal content: the basis of hashes."""
+    """Return a text that is the same for equal content: the basis of hashes."""
     if isinstance(x, float | int) and not isinstance(x, bool):
         return repr(float(x) + 0.0)  # -0.0 and 0.0, 1 and 1.0 are the same number
     if isinstance(x, str | bool) or x is None:

@@ -1,4 +1,4 @@
-"""Numbers that may be expressions of named parameters; formulas.py reads them from text."""
+"""Numbers that may be expressions of named parameters; formulas.py parses them from text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONSTANTS = {"pi": math.pi}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A named number of a mechanism; a free one stays an input of the compiled code."""
+    """A named number of a mechanism; a free one remains an input of the compiled functions."""
 
     name: str
     value: float
@@ -38,7 +38,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Expression:
-    """A formula of parameters; behaves as a scalar, so that the algebra works on it unchanged."""
+    """A formula of parameters; it behaves as a scalar, so that all algebra works on it unchanged."""
 
     op: str
     args: tuple = ()
@@ -55,7 +55,7 @@ class Expression:
         return text
 
     def _spine(self) -> tuple[Any, list[tuple[str, Any]]]:
-        """Return the leftmost operand and the operations that follow: long sums are not nested, but long."""
+        """Return the leftmost operand and the operations that follow, so that long sums need no deep recursion."""
         steps, node = [], self
         while isinstance(node, Expression) and node.op in _BINARY:
             steps.append((node.op, node.args[1]))
@@ -63,7 +63,7 @@ class Expression:
         return node, steps[::-1]
 
     def names(self) -> set[str]:
-        """Return the parameters that occur."""
+        """Return the names of the parameters in the formula."""
         if self.op == "name":
             return {self.args[0]}
         first, steps = self._spine()
@@ -71,7 +71,7 @@ class Expression:
         return set().union(*(a.names() for a in parts if isinstance(a, Expression)))
 
     def value(self, values: Mapping[str, Any]) -> Any:
-        """Return the number for given parameters, of whatever scalar type these are."""
+        """Return the value of the formula for given parameters, which may be scalars of any type."""
         if self.op == "name":
             if self.args[0] not in values:
                 raise unknown_name("parameter", self.args[0], values)
@@ -88,7 +88,7 @@ class Expression:
             raise ModelError(f"{self} cannot be computed ({error})", remedy="change the parameters") from None
 
     def __add__(self, other):
-        """Return a sum; zeros and ones fold, as they do for every scalar."""
+        """Return a sum; operations with zero and one are simplified, as for every scalar."""
         return self if _is(other, 0) else Expression("+", (self, other))
 
     def __radd__(self, other):
@@ -152,7 +152,7 @@ def _is(x, number: int) -> bool:
 
 
 def _atom(x) -> str:
-    """Return a number, a name, a call or a change of sign as text."""
+    """Return a number, a name, a function call or a change of sign as text."""
     if not isinstance(x, Expression):
         return repr(float(x)) if x >= 0 else f"({float(x)!r})"
     if x.op == "name":
@@ -164,7 +164,7 @@ def _atom(x) -> str:
 
 
 def _operand(x) -> str:
-    """Return an operand on the right, in parentheses where it is an operation itself."""
+    """Return a right operand as text, in parentheses if it is an operation itself."""
     return f"({x})" if isinstance(x, Expression) and x.op in _BINARY else _atom(x)
 
 
@@ -189,11 +189,11 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def resolve(x: Any, values: Mapping[str, Any]) -> Any:
-    """Return the scalar behind a number or an expression."""
+    """Return the scalar value of a number or an expression."""
     return x.value(values) if isinstance(x, Expression) else x
 
 
 def apply(op: str, *args: Number) -> Number:
-    """Return an operation or function of numbers as a number, of expressions as an expression."""
+    """Return the result of an operation or function: a number, or an expression if an argument is one."""
     made = Expression(op, args)
     return made if any(isinstance(a, Expression) for a in args) else made.value({})

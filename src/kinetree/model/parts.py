@@ -8,12 +8,12 @@ from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector
 from .parameters import Number
 
 GROUND = "ground"
-"""The name of the fixed world, which every mechanism stands on."""
+"""The name of the fixed world, the root of every mechanism."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a frame stands in another: its origin [m] and its axes as the columns of a rotation."""
+    """The pose of a frame in another: its origin [m] and its axes as the columns of a rotation."""
 
     translation: Vector = ZERO
     rotation: Matrix = IDENTITY
@@ -34,9 +34,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class Body:
-    """A rigid body: mass [kg], mass centre [m] and inertia about it [kg m^2] as (xx, yy, zz, xy, yz, zx).
+    """A rigid body: mass [kg], center of mass [m] and inertia about it [kg m^2] as (xx, yy, zz, xy, yz, zx).
 
-    Both are in the body's frame, whose origin is that of the joint that carries the body.
+    Both are in the body's frame, whose origin is that of the body's joint.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of each coordinate or speed; an empty tuple means none. [rad or m], [rad/s or m/s], [N m or N]."""
+    """Bounds of coordinates [rad or m], velocities [rad/s or m/s] and forces [N m or N]; an empty tuple means none."""
 
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
@@ -58,11 +58,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Joint:
-    """What lets a child move in its parent.
+    """A joint, which lets a child body move relative to its parent.
 
-    The placement is that of the child's frame in the parent's at zero displacement; axes are in that frame.
-    `axis2` is the second axis of a universal joint (the default: any one across), `pitch` [m/rad] is that of a helical
-    joint, `sequence` that of Euler angles. Damping, friction and armature have one number a degree of freedom.
+    The placement is the pose of the child's frame in the parent's at zero displacement; axes are in the child's frame.
+    `axis2` is the second axis of a universal joint (by default any perpendicular one), `pitch` [m/rad] that of a
+    helical joint, `sequence` that of Euler angles. Damping, friction and armature have a number per degree of freedom.
     """
 
     name: str
@@ -91,10 +91,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Loop:
-    """What closes a loop between frames of two bodies of the tree: a cut joint, a rod, a point on a line or plane.
+    """A constraint that closes a loop between frames of two bodies: a cut joint, a rod, a point on a line or plane.
 
-    The axes are in frame a; `axis2` is a universal cut's second axis, fixed to frame b, `pitch` [m/rad] is that of a
-    helical cut and `length` [m] that of a rod.
+    The axes are in frame a. `axis2` is the second axis of a universal cut, fixed to frame b. `pitch` [m/rad] is that of
+    a helical cut and `length` [m] that of a rod.
     """
 
     name: str

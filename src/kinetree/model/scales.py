@@ -1,7 +1,7 @@
-"""How large and how heavy a mechanism is: what lengths and masses are compared with, whatever the units of its numbers.
+"""Characteristic length and mass of a mechanism, with which lengths and masses are compared.
 
-Tolerances of loops are parts of these, so that a mechanism of micrometres and its image of kilometres get the same
-answers.
+Tolerances of loops are fractions of these, so that a mechanism of micrometers and its copy enlarged to kilometers get
+the same answers.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from .mechanism import Mechanism, resolved
 
 
 def characteristic_length(mechanism: Mechanism) -> float:
-    """Return the mean of the lengths of a mechanism [m], not counting zeros; 1 m where all are zero.
+    """Return the mean of the nonzero lengths of a mechanism [m]; 1 m if all are zero.
 
-    Lengths are the distances of joints from those before them, of the ends of loops from their bodies' origins, and of
-    rods; where none is above zero, those of centers of mass.
+    Lengths are the distances between successive joints, the distances of the ends of loops from the origins of their
+    bodies, and the lengths of rods. If all are zero, the distances of the centers of mass are used.
     """
     sizes = _lengths(mechanism)
     return float(np.mean(sizes)) if sizes else 1.0
 
 
 def largest_length(mechanism: Mechanism) -> float:
-    """Return the largest of the lengths of a mechanism [m]: what rounding is in proportion to."""
+    """Return the largest of the lengths of a mechanism [m], to which rounding errors are proportional."""
     return max(_lengths(mechanism), default=1.0)
 
 
 def characteristic_mass(mechanism: Mechanism) -> float:
-    """Return the mean mass of the bodies of a mechanism [kg], not counting massless ones; 1 kg where all are."""
+    """Return the mean mass of the bodies of a mechanism [kg], without massless ones; 1 kg if all are massless."""
     masses = [float(b.mass) for b in resolved(mechanism.bodies, mechanism.values()) if b.mass > 0]
     return float(np.mean(masses)) if masses else 1.0
 

@@ -1,4 +1,4 @@
-"""Joints of several axes as chains of revolute joints on massless bodies: the same motion by the same coordinates."""
+"""Joints of several axes split into revolute joints with massless bodies: same motion, same coordinates."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .parts import Body, Joint, Placement
 
 
 def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
-    """Return the mechanism with joints of several rotations split, and each body's index before, None for new ones.
+    """Return the mechanism with joints of several rotations split, and each body's old index, None for new bodies.
 
-    Coordinates, speeds and torques keep their order. The axes of one revolute joint after the other turn with less work
-    than a joint motion that depends on q. Numbers must not depend on free parameters.
+    Coordinates, velocities and torques keep their order. Successive revolute joints require less arithmetic than one
+    joint whose motion matrix depends on q. Numbers must not depend on free parameters.
     """
     values = mechanism.values()
     bodies: list[Body] = []
@@ -43,14 +43,14 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
 
 
 def _axes(joint: Joint) -> list[Vector]:
-    """Return the axes of a joint that is several rotations one after the other; none for every other joint."""
+    """Return the axes of a joint that consists of several successive rotations; none for every other joint."""
     steps = joint_kinds.kind(joint.kind).steps(joint) or ()
     turns = len(steps) > 1 and all(what == joint_kinds.ROTATION for what, _ in steps)
     return [axis for _, axis in steps] if turns else []
 
 
 def _part(joint: Joint, k: int, parent: str, child: str, place: Placement, axis: Vector, named: set[str]) -> Joint:
-    name = _free_name(f"{joint.name}_{k + 1}", named)  # couplings go by the names of joints
+    name = _free_name(f"{joint.name}_{k + 1}", named)  # unique, since couplings refer to joints by name
     return Joint(name, "revolute", parent, child, place, axis, armature=joint.armature[k : k + 1])
 
 

@@ -1,4 +1,4 @@
-"""The tree: depth order, branches, kinematic modules and cut joints."""
+"""Topology of the tree: depth order, branches, kinematic modules and cut joints."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .parts import GROUND, Body, Joint
 
 
 def depth_order(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[list[Body], list[Joint]]:
-    """Return bodies and joints with parents first and branches whole, siblings as they were given.
+    """Return bodies and joints with parents first and branches contiguous; siblings keep their given order.
 
-    Raises ModelError for unknown names, bodies carried twice or by no joint, and cycles.
+    Raises ModelError for unknown names, bodies that are the child of two joints or of none, and cycles.
     """
     by_name = {b.name: b for b in bodies}
     carried: dict[str, Joint] = {}
@@ -23,7 +23,7 @@ def depth_order(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[list[B
                 raise unknown_name("body", name, [*by_name, GROUND], where=f"joint {joint.name!r}, {role}")
         if joint.child in carried:
             raise ModelError(
-                f"carries body {joint.child!r}, which joint {carried[joint.child].name!r} carries already",
+                f"its child {joint.child!r} is already the child of joint {carried[joint.child].name!r}",
                 where=f"joint {joint.name!r}",
                 remedy="keep one of them in the tree and make the other a loop",
             )
@@ -44,7 +44,7 @@ def _not_a_tree(by_name: dict[str, Body], carried: dict[str, Joint], reached: se
     loose = [name for name in by_name if name not in carried]
     if loose:
         return ModelError(
-            f"body {loose[0]!r} is carried by no joint" + (f" (nor are {len(loose) - 1} more)" if loose[1:] else ""),
+            f"body {loose[0]!r} is the child of no joint" + (f" (nor are {len(loose) - 1} more)" if loose[1:] else ""),
             remedy=f"connect it to its parent, or to {GROUND!r} by a fixed or free joint",
         )
     name = next(n for n in by_name if n not in reached)
@@ -53,7 +53,7 @@ def _not_a_tree(by_name: dict[str, Body], carried: dict[str, Joint], reached: se
         cycle.append(parent)
     cycle = cycle[cycle.index(parent) :]
     return ModelError(
-        "the joints run in a circle: " + " -> ".join([*reversed(cycle), cycle[-1]]),
+        "the joints form a circle: " + " -> ".join([*reversed(cycle), cycle[-1]]),
         remedy="cut one joint of the circle and describe it as a loop",
     )
 
@@ -76,7 +76,7 @@ def children(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
 
 
 def path(mechanism: Mechanism, body: int) -> tuple[int, ...]:
-    """Return the bodies from the ground to `body`, both ends of the chain counted; () for the ground (-1)."""
+    """Return the bodies from the ground (excluded) to `body` (included); () for the ground (-1)."""
     out: list[int] = []
     while body >= 0:
         out.append(body)
@@ -98,7 +98,7 @@ def modules(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
     out: list[tuple[int, ...]] = []
     for i, parent in enumerate(mechanism.parents):
         if parent >= 0 and len(below[parent]) == 1:
-            continue  # continues its parent's chain
+            continue  # part of its parent's chain
         chain = [i]
         while len(below[chain[-1]]) == 1:
             chain.append(below[chain[-1]][0])
@@ -107,7 +107,7 @@ def modules(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
 
 
 def cut_joints(mechanism: Mechanism) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return each loop's name with the bodies of the tree that it closes into a ring."""
+    """Return the name of each loop with the bodies of the tree that form a ring with it."""
     index = {GROUND: -1} | {b.name: i for i, b in enumerate(mechanism.bodies)}
     out = []
     for loop in mechanism.loops:
