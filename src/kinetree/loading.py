@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from . import library
-from .compiler.rolled.weightless import weightless_joints
+from .compiler.runtime.singular_inertia import weightless_joints
 from .errors import InputError, ModelError, unknown_name
 from .formats import KNOWN, read
 from .formats.dh import mechanism_from_dh

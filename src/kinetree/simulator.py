@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .compiler.lower.build import Request, is_long
-from .compiler.rolled.weightless import refuse_singular
+from .compiler.runtime.singular_inertia import refuse_singular
 from .model.mechanism import Mechanism
 from .results.trajectory import Trajectory
 from .simulation.arguments import positive

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from interpreted import compute, relative
 from kinetree import Body, Joint, ModelError, System, assemble
-from kinetree.compiler.rolled.weightless import weightless_joints
+from kinetree.compiler.runtime.singular_inertia import weightless_joints
 from rounding_scales import per_sample, torque_scale
 from strategies import State, body, examples, moving_mechanisms, random_mechanism
 from tolerance import assert_close

@@ -15,9 +15,9 @@ from kinetree import InputError, System
 from kinetree.compiler.ir.operations import COSTS, OPERATIONS, Op
 from kinetree.compiler.rolled.bound import BoundProgram
 from kinetree.compiler.rolled.context import RolledUnit
-from kinetree.compiler.rolled.matrices import MatrixProgram
 from kinetree.compiler.rolled.program import CLASS, COUNT
 from kinetree.compiler.runtime.function import Function
+from kinetree.compiler.runtime.rolled_matrices import MatrixProgram
 from kinetree.model import Body, Joint, Parameter, Placement, assemble, parse
 from strategies import State, random_mechanism
 from tolerance import assert_close

@@ -15,7 +15,7 @@ from ...algebra.rotations import from_rpy
 from ...algebra.vectors import to_moments
 from ...compiled import CompiledMechanism
 from ...compiler.lower.build import Request, build
-from ...compiler.rolled.weightless import refuse_singular
+from ...compiler.runtime.singular_inertia import refuse_singular
 from ...errors import InputError
 from ...joints import JointKind, kind
 from ...model import GROUND, Body, Joint, Mechanism, Placement, assemble

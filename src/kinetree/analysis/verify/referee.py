@@ -9,7 +9,7 @@ import numpy as np
 
 from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
-from ...compiler.rolled.weightless import weightless_joints
+from ...compiler.runtime.singular_inertia import weightless_joints
 from ...errors import InputError, ModelError
 from ...joints.random_states import generator
 from ...model.mechanism import Mechanism

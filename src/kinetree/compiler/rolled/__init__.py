@@ -1,13 +1,11 @@
-"""Rolled code: a page of sweeps traced once per class of bodies and run by loops over the bodies.
+"""Rolled programs: a page of sweeps traced once per class of bodies, and run by loops over the bodies.
 
-Tracing: `tree` runs a page on `records` of classes of bodies, whose `fields` are taken apart into scalars. Then
-`extraction` keeps what is read later.
+Tracing: `tree` runs a page on `records` of classes of bodies. `fields` splits the fields of records into scalars, and
+`extraction` keeps the operations whose results are used.
 
-The form: `program` has loops and steps, `bound` also the numbers of a mechanism. `replay` runs it on any scalars,
-`text` writes it.
+The form: `program` holds loops and steps, `bound` also the numbers of one mechanism. `replay` runs it on any scalars.
 
-The numbers: `tables` (bodies, classes, segments), `lean_frames`, `body_column` and `numbers`.
+The numbers: `tables` (bodies, classes, segments) and `lean_frames`. `binding` adds them to a program.
 
-Running: `binding` and `function` make a gufunc with the `context` that its code reads. `matrices`, `long_loops` and
-`weightless` are built of such functions.
+`context` is the memory layout that native code of such programs reads.
 """

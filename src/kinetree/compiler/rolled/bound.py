@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +14,8 @@ import numpy as np
 
 from ..ir.operations import COSTS, Op, count
 from ..ir.program import Array, interpreted
-from .program import CLASS, COUNT, RolledProgram, Step, is_angle
+from .program import CLASS, COUNT, BodyClass, Loop, RolledProgram, Step, is_angle
 from .replay import Replay, run_step
-from .text import bits, numbers, program_data, program_of, step_data, step_of
 
 VERSION = 1
 """The version of the text of a rolled program; a reader of one version refuses the others."""
@@ -80,12 +80,12 @@ class BoundProgram:
         data = {
             "kinetree rolled": VERSION,
             "arrays": [[[a.name, a.shape] for a in group] for group in (self.inputs, self.outputs)],
-            "program": program_data(self.program),
+            "program": _program_data(self.program),
             "segments": self.segments.tolist(),
-            "table": bits(self.table),
-            "shifts": bits(self.shifts),
+            "table": _bits(self.table),
+            "shifts": _bits(self.shifts),
             "codes": self.codes.tolist(),
-            "make": None if self.make is None else step_data(self.make),
+            "make": None if self.make is None else _step_data(self.make),
         }
         return json.dumps(data, separators=(",", ":"))
 
@@ -100,8 +100,8 @@ class BoundProgram:
         segments = np.array(data["segments"], dtype=np.int64).reshape(-1, 8)
         codes, make = np.array(data["codes"], dtype=np.int64), data["make"]
         return cls(
-            program_of(data["program"]), inputs, outputs, segments, numbers(data["table"]), numbers(data["shifts"]),
-            codes, None if make is None else step_of(make),
+            _program_of(data["program"]), inputs, outputs, segments, _floats(data["table"]), _floats(data["shifts"]),
+            codes, None if make is None else _step_of(make),
         )  # fmt: skip
 
     def interpret(self, *arguments: Any) -> list[np.ndarray]:
@@ -127,3 +127,54 @@ class BoundProgram:
         sines = {op: [apply(op, x) for x in angles] for op in (Op.SIN, Op.COS)}
         run = Replay(self.program, self.segments.tolist(), given, table, sines, apply, constant)
         return [run.results(self.outputs[0])]
+
+
+def _program_data(p: RolledProgram) -> list:
+    """Return a program as lists for JSON."""
+    loops = [[x.index, x.direction, x.keys, [*map(_step_data, x.steps)], _step_data(x.ground)] for x in p.loops]
+    classes = [astuple(c) for c in p.classes]
+    return [
+        p.name, p.inputs, p.output, classes, loops, _step_data(p.last), p.columns, p.slots, p.shared, p.coordinates,
+    ]  # fmt: skip
+
+
+def _program_of(data: list) -> RolledProgram:
+    """Return the program of lists from JSON."""
+    name, inputs, output, classes, loops, last, columns, slots, shared, coordinates = data
+    made = (
+        Loop(index, direction, _tuples(keys), tuple(map(_step_of, steps)), _step_of(ground))
+        for index, direction, keys, steps, ground in loops
+    )
+    return RolledProgram(
+        name, tuple(inputs), output, tuple(BodyClass(*c) for c in classes), tuple(made), _step_of(last),
+        _tuples(columns), tuple(slots), tuple(shared), coordinates,
+    )  # fmt: skip
+
+
+def _step_data(step: Step) -> list:
+    """Return a step as lists for JSON."""
+    ops = [[int(op[0]), float(op[1]).hex()] if op[0] is Op.CONST else [int(op[0]), *op[1:]] for op in step.ops]
+    return [ops, step.results]
+
+
+def _step_of(data: list) -> Step:
+    """Return the step of lists from JSON."""
+    ops, results = data
+    constant = Op.CONST
+    read = ((constant, float.fromhex(op[1])) if op[0] == constant else (Op(op[0]), *_tuples(op[1:])) for op in ops)
+    return Step(tuple(read), _tuples(results))
+
+
+def _tuples(x: Any) -> Any:
+    """Return lists of lists as tuples of tuples."""
+    return tuple(map(_tuples, x)) if isinstance(x, list) else x
+
+
+def _bits(x: np.ndarray) -> str:
+    """Return an array of numbers as text."""
+    return base64.b64encode(x.astype("<f8").tobytes()).decode()
+
+
+def _floats(text: str) -> np.ndarray:
+    """Return the numbers of a text."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f8").astype(float)

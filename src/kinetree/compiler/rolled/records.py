@@ -25,7 +25,7 @@ MATRIX = tuple((i, j) for i in range(3) for j in range(3))
 SYMMETRIC = tuple((i, j) for i in range(3) for j in range(i, 3))
 
 
-def numbers(i: Record, body_class: BodyClass) -> dict[str, Any]:
+def body_numbers(i: Record, body_class: BodyClass) -> dict[str, Any]:
     """Return the numbers of a body that its class reads, of whatever scalars the record has."""
     stand, (c, s) = i._stand
     E = stand.E if (c, s) == (1.0, 0.0) else stand.E @ Rotation((Planar(2, c, s),))

@@ -27,7 +27,7 @@ from ..lower.sweeps import FrameRecord, Ground, Record
 from ..lower.working_frames import NOISE, WorkingFrame
 from .lean_frames import Stands, lean_frames
 from .program import BODY, CLASS, COUNT, FIRST_Q, FIRST_V, PARENT, BodyClass
-from .records import MATRIX, numbers
+from .records import MATRIX, body_numbers
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def class_numbers(b: Bodies, c: int) -> dict[str, np.ndarray]:
     frame = WorkingFrame(column_matrix(axes), columns(origins))
     parent: Any = SimpleNamespace(frame=frame, to_work=constant(transpose(frame.axes)))
     own = WorkingFrame(column_matrix(b.axes[members]), columns(b.origins[members]))
-    out = numbers(Record(body, joint, own, parent), b.classes[c])
+    out = body_numbers(Record(body, joint, own, parent), b.classes[c])
     return _cleared({name: x.x if isinstance(x, Column) else np.full(len(members), x) for name, x in out.items()})
 
 

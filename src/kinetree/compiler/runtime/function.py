@@ -21,14 +21,14 @@ from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
 from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
-from ..rolled.function import RolledKernel
-from ..rolled.long_loops import LongFunction, LongLoops
-from ..rolled.matrices import PRODUCTS, ColumnFunction, MatrixProgram
-from ..rolled.weightless import refuse_singular
 from ..targets import source_text, target
 from . import cache
 from .gufunc import core_signature, register
-from .loaded import loaded
+from .long_loops import LongFunction, LongLoops
+from .native import loaded
+from .rolled_kernel import RolledKernel
+from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
+from .singular_inertia import refuse_singular
 from .threads import in_parts
 
 SPLIT = 8192

@@ -15,7 +15,7 @@ pin = pytest.importorskip("pinocchio")
 
 from interpreted import compute, relative  # noqa: E402
 from kinetree import ModelError, System, load  # noqa: E402
-from kinetree.compiler.rolled.weightless import weightless_joints  # noqa: E402
+from kinetree.compiler.runtime.singular_inertia import weightless_joints  # noqa: E402
 from kinetree.joints import kind  # noqa: E402
 from pinocchio_peer import SWAP, peer  # noqa: E402
 from strategies import SINGLE, State, examples, moving_mechanisms  # noqa: E402

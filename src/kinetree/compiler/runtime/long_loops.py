@@ -27,7 +27,7 @@ from ...model.parts import GROUND
 from ..lower.loop_pattern import DEPENDENT
 from ..lower.sweeps import CouplingRecord, FrameRecord, LoopRecord, loop_frames
 from ..lower.working_frames import WorkingFrame
-from ..runtime.batches import spread
+from .batches import spread
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ import numpy as np
 
 from ...dynamics import Algorithm, products
 from ..ir.program import Array, interpreted
-from ..runtime.batches import spread
-from .binding import Job
-from .bound import BoundProgram
-from .function import RolledKernel
+from ..rolled.binding import Job
+from ..rolled.bound import BoundProgram
+from .batches import spread
+from .rolled_kernel import RolledKernel
 
 PRODUCTS = {
     "inertia_matrix": Algorithm(products.inertia_product, ("q", "qdd"), "column", ("nv",)),

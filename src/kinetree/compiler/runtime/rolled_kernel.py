@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..ir.program import Array
-from ..runtime.gufunc import core_signature, register
-from ..runtime.loaded import loaded_text
-from .binding import Job, bind
-from .context import PAD, Layout, RolledUnit
-from .program import CLASS, COUNT, Step
+from ..rolled.binding import Job, bind
+from ..rolled.context import PAD, Layout, RolledUnit
+from ..rolled.program import CLASS, COUNT, Step
+from .gufunc import core_signature, register
+from .native import loaded_text
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from ..ir.program import Array
 from ..lower.build import UNROLLED, Request
 from ..lower.loop_pattern import random_coordinates
 from ..lower.sweeps import Tree
-from .binding import Job
-from .function import RolledKernel
+from ..rolled.binding import Job
+from .rolled_kernel import RolledKernel
 
 
 def refuse_singular(mechanism: Mechanism, request: Request) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinetree.compiler.lower.loop_pattern import random_coordinates
-from kinetree.compiler.rolled.weightless import resistance_of_long, resistance_of_short, weightless_joints
+from kinetree.compiler.runtime.singular_inertia import resistance_of_long, resistance_of_short, weightless_joints
 from kinetree.dynamics.products import NOTHING
 from kinetree.model import Body, assemble
 from strategies import ALL, random_mechanism
