@@ -1,4 +1,4 @@
-"""Closed mechanisms by explicit matrices, beside the compiled pages and finite differences."""
+"""Closed mechanisms by explicit matrices, against the compiled functions and finite differences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_closed_equations(mechanism, q, seed=0):
     sizes = np.linalg.svd(e.J * scale, compute_uv=False)
     real = sizes[sizes > 1e-7 * sizes.max(initial=0.0)]
     cond = np.linalg.cond(scale[:, None] * e.I * scale) * (real.max(initial=1.0) / real.min(initial=1.0)) ** 2
-    # Rounding is that of the terms which the torques are sums of, and passes through I^-1.
+    # The rounding is that of the terms summed in the torques, multiplied by I^-1.
     held = np.abs(tau) + np.abs(e.J.T) @ np.abs(multipliers)
     terms = torque_scales(mechanism, q, qd, wrenches=w) + held
     size = max(np.abs(wanted).max(), (np.abs(np.linalg.inv(e.I)) @ terms).max())
@@ -47,13 +47,13 @@ def check_closed_equations(mechanism, q, seed=0):
 @given(drawn=closed_mechanisms())
 @examples(80)
 def test_random_mechanisms_agree(drawn):
-    """Close random trees by loops of any kind, with couplings and floating bases, and find the compiled answers."""
+    """Close random trees by loops of any kind, with couplings and floating bases, and find the compiled results."""
     check_closed_equations(*drawn)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_loop(kind):
-    """Close a branched tree by a loop of one kind between its tips, and once more inside the tree and to the ground."""
+    """Close a branched tree by a loop of one kind between its tips, then inside the tree, then to the ground."""
     tree = random_mechanism(
         ["revolute", "universal", "prismatic", "spherical", "revolute", "cylindrical"], [-1, 0, 1, 0, 3, 4], 7
     )
@@ -70,7 +70,7 @@ def test_floating_bases():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_j_is_the_rate_of_the_residual(kind):
-    """Move a closed mechanism a little and find J as the slope of the residual, and the bias as that of J qd."""
+    """Displace a closed mechanism slightly and find J as the slope of the residual, and the bias as that of J qd."""
     tree = random_mechanism(strategies.FLAT[:1] * 3 + ("prismatic", "revolute"), [-1, 0, 1, -1, 3], 2)
     mechanism, q = closed(tree, [(kind, "b2", "b4")], 4)
     qd, _ = motion(mechanism, q, 1)

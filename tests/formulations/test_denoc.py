@@ -1,4 +1,4 @@
-"""The DeNOC matrices by their definitions, by recursion, by hand, and beside the compiled functions."""
+"""The DeNOC matrices by their definitions, by recursion, by hand, and against the compiled functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Q, QD = np.array([0.3, 0.5, -0.4]), np.array([1.0, -0.5, 0.7])
 
 
 def assert_relatively_close(actual, expected, bound, label, size=None):
-    """Compare beside the largest expected entry, or a given size."""
+    """Compare relative to the largest expected entry, or to a given size."""
     size = float(np.abs(expected).max(initial=0.0)) if size is None else size
     scale = size if size > 0 else 1.0
     assert_close(np.asarray(actual) / scale, np.asarray(expected) / scale, bound, label)
@@ -81,7 +81,7 @@ def test_equations_give_the_torques_of_inverse_dynamics(about, mechanism):
 @given(mechanism=moving_mechanisms())
 @examples(30)
 def test_rate_of_inertia_less_twice_either_convective_matrix_is_skew(mechanism):
-    """Differentiate I along the motion and find no symmetric part beside C of either kind."""
+    """Differentiate I along the motion and find dI/dt - 2 C skew for C of either kind."""
     s = random_state(mechanism)
     d = denoc(mechanism, s.q, s.qd)
     dI = along(mechanism, "inertia_matrix", s.q, s.qd)
@@ -114,7 +114,7 @@ def test_w_m_is_the_convective_matrix_about_mass_centres():
 @given(mechanism=moving_mechanisms())
 @examples(30)
 def test_twists_and_their_rates_follow_from_n(about, mechanism):
-    """Find N qd and N qdd + dN qd in the compiled twists and twist rates, turned to the ground's axes."""
+    """Find N qd and N qdd + dN qd in the compiled twists and twist rates, rotated to the ground's axes."""
     s = random_state(mechanism)
     d = denoc(mechanism, s.q, s.qd, about=about)
     states = body_states(mechanism, s.q, s.qd)
@@ -183,7 +183,7 @@ def test_planar_arm_by_hand(about):
 
 
 def test_a_planar_arm_has_one_convective_matrix():
-    """Find that in plane motion C of the papers and Christoffel's are one: all axes are parallel."""
+    """Find C of the papers equal to Christoffel's in planar motion, where all axes are parallel."""
     d = denoc(kt.load("planar_3r").mechanism, Q, QD)
     assert_close(d.C, d.C_christoffel, 1e-17, "C")
 
@@ -206,7 +206,7 @@ def test_composite_bodies_add_up(about):
 
 
 def test_composite_body_of_the_whole_has_the_mass_centre_of_the_system():
-    """Find the compiled mass centre in the first composite body, and read it in words."""
+    """Find the compiled center of mass in the first composite body, and in its text."""
     arm = kt.load("planar_3r")
     whole = denoc(arm.mechanism, Q).composite("link1")
     assert_close(whole.centre, compute(arm.mechanism, "center_of_mass", Q), 1e-15, "centre")
@@ -218,7 +218,7 @@ def test_composite_body_of_the_whole_has_the_mass_centre_of_the_system():
 
 
 def test_mechanisms_without_motion_work():
-    """Take no body, then fixed bodies alone, and find matrices without entries."""
+    """Take no body, then only fixed bodies, and find matrices without entries."""
     empty = denoc(Mechanism("empty"), [])
     assert empty.I.shape == (0, 0) and empty.N.shape == (0, 0) and empty.t.shape == (0,)
     assert "0 bodies" in repr(empty) and "I qdd" in str(empty)
@@ -227,7 +227,7 @@ def test_mechanisms_without_motion_work():
 
 
 def test_matrices_are_found_by_name():
-    """Ask for a matrix by its name, then by a wrong one, and read what is meant."""
+    """Request a matrix by its name, then by a wrong one, and read the suggestion."""
     d = denoc(kt.load("planar_3r").mechanism, Q, QD)
     assert d["N_l"] is d.N_l
     with pytest.raises(kt.UnknownNameError, match="no matrix 'Nl'; did you mean 'N_l'\\? available: t, N_l, N_d"):
@@ -239,7 +239,7 @@ def test_matrices_are_found_by_name():
 
 
 def test_wrong_arguments_are_named():
-    """Give a wrong reference point and wrong shapes, and read what was expected."""
+    """Give a wrong reference point and wrong shapes, and read the expected ones."""
     arm = kt.load("planar_3r").mechanism
     with pytest.raises(kt.UnknownNameError, match="about: no reference point 'center'; did you mean 'centre'"):
         denoc(arm, Q, about="center")
@@ -269,7 +269,7 @@ def test_tables_name_their_blocks():
 
 
 def test_branches_leave_blocks_empty():
-    """Look at a tree and find no propagation between its branches."""
+    """Take a tree and find no propagation between its branches."""
     mechanism = random_mechanism(["free", "revolute", "spherical"], [-1, 0, 0], 2)
     d = denoc(mechanism, random_state(mechanism).q)
     assert d.pattern("N").splitlines()[2] == "A_3,1 p_1  .    p_3"

@@ -1,4 +1,4 @@
-"""Reverse Gaussian elimination by the bodies beside elimination on the matrix itself."""
+"""Reverse Gaussian elimination by the bodies against elimination on the matrix itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("about", ["origin", "centre"])
 
 
 def eliminate(matrix):
-    """Return the steps of plain reverse Gaussian elimination: (k, multipliers, what is left) for k = n ... 2."""
+    """Return the steps of plain reverse Gaussian elimination: (k, multipliers, remaining matrix) for k = n ... 2."""
     left, out = matrix.copy(), []
     for k in range(len(matrix), 1, -1):
         alpha = np.zeros(len(matrix))
@@ -69,7 +69,7 @@ def test_factors_make_the_inertia_matrix(about, mechanism):
 @given(mechanism=moving_mechanisms())
 @examples(40)
 def test_forward_dynamics_is_that_of_the_compiled_recursion(about, mechanism):
-    """Load every body and find the compiled accelerations, with each step where U and D put it."""
+    """Load every body and find the compiled accelerations, and each step by U and D."""
     s = State(mechanism, 0, ())
     d = denoc(mechanism, s.q, s.qd, about=about)
     x = d.forward_dynamics(s.tau, s.wrenches)
@@ -85,7 +85,7 @@ def test_forward_dynamics_is_that_of_the_compiled_recursion(about, mechanism):
 
 
 def test_eta_of_each_body_is_the_wrench_that_its_parent_needs():
-    """Carry eta inward by hand on a tree and find eta_{i,i+1} and tauhat of every body."""
+    """Propagate eta inward by hand on a tree and find eta_{i,i+1} and tauhat of every body."""
     mechanism = random_mechanism(["revolute", "prismatic", "revolute", "helical"], [-1, 0, 0, 2], 4)
     s = State(mechanism, 0, ())
     d = denoc(mechanism, s.q, s.qd)
@@ -129,7 +129,7 @@ def test_a_tip_is_a_rigid_body_and_feels_its_pivot():
 
 
 def test_articulated_bodies_refuse_what_has_no_meaning():
-    """Ask along no axis and for a twist of the wrong length, and read what was expected."""
+    """Give a zero axis and a twist of the wrong length, and read the expected ones."""
     body = denoc(kt.load("planar_3r").mechanism, [0.0, 0.0, 0.0]).articulated[0]
     with pytest.raises(kt.InputError, match="the axis \\(0, 0, 0\\) has no direction"):
         body.mass_along((0, 0, 0))
@@ -138,7 +138,7 @@ def test_articulated_bodies_refuse_what_has_no_meaning():
 
 
 def test_a_joint_without_inertia_is_named():
-    """Hang a massless body on a joint and read which joint moves nothing."""
+    """Attach a massless body to a joint and read which joint moves no inertia."""
     bodies = [Body("arm", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1, 0, 0, 0)), Body("tip")]
     joints = [Joint("shoulder", "revolute", "ground", "arm"), Joint("wrist", "revolute", "arm", "tip")]
     d = denoc(assemble("light", bodies, joints), [0.1, 0.2])
@@ -148,7 +148,7 @@ def test_a_joint_without_inertia_is_named():
 
 
 def test_euler_angles_are_named_at_their_singular_position():
-    """Turn the middle angle to where two axes coincide and read the joint's name."""
+    """Set the middle angle at which two axes coincide and read the joint's name."""
     mechanism = random_mechanism(["euler"], [-1], 3)
     middle = np.pi / 2 if mechanism.joints[0].sequence[0] != mechanism.joints[0].sequence[2] else 0.0
     with pytest.raises(kt.InputError, match="joint 'j0' moves nothing that has inertia \\(degree of freedom 1"):
@@ -156,7 +156,7 @@ def test_euler_angles_are_named_at_their_singular_position():
 
 
 def test_steps_are_numbered_as_in_the_paper():
-    """Ask for steps that are not there, and find E_1 to be 1."""
+    """Request steps that do not exist, and find E_1 to be 1."""
     e = denoc(kt.load("planar_3r").mechanism, [0.1, 0.2, 0.3]).elimination
     assert np.array_equal(e.E(1), np.eye(3))
     with pytest.raises(kt.InputError, match="there is no step 4; steps run from 3 down to 1"):

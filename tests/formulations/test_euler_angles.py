@@ -1,4 +1,4 @@
-"""Euler-angle joints as intersecting revolute joints: their tables and the mechanisms made of them."""
+"""Euler-angle joints as intersecting revolute joints: their tables and the mechanisms built from them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tolerance import assert_close
 
 
 def test_all_sequences_have_a_table():
-    """Find the twelve sequences of the joint kind, no more and no less."""
+    """Find exactly the twelve sequences of the joint kind."""
     assert set(TABLES) == set(SEQUENCES)
     assert all(abs(a) == 90 for table in TABLES.values() for a in table.alpha[:2])  # axes at right angles
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_rows_turn_as_the_sequence(sequence):
-    """Turn by the rows at random angles and find R_a R_b R_c."""
+    """Multiply the rotations of the rows at random angles and find R_a R_b R_c."""
     for angles in np.random.default_rng(1).uniform(-3, 3, (20, 3)):
         expected = np.array(from_euler(sequence, angles.tolist()))
         assert_close(euler_table(sequence).rotation(angles), expected, 1e-15, "R")
@@ -35,7 +35,7 @@ def test_rows_turn_as_the_sequence(sequence):
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_rows_are_a_denavit_hartenberg_table(sequence):
-    """Build an arm of the rows by from_dh and find the same turn between the constant ones, at one point."""
+    """Build an arm from the rows by from_dh and find the same rotation between the constant ones, at one point."""
     table = euler_table(sequence)
     rows = [row | {"mass": 1.0, "inertia": (1, 1, 1, 0, 0, 0)} for row in table.rows()]
     arm = kt.from_dh(rows, degrees=True).mechanism
@@ -75,7 +75,7 @@ def test_revolute_joints_have_the_equations_of_the_euler_joint(seed, free):
 
 
 def test_frames_and_poses_stay():
-    """Find the tool and every named body where they were."""
+    """Find the tool and every named body at the same pose."""
     mechanism = random_mechanism(["euler", "prismatic", "free_euler"], [-1, 0, 1], 7)
     chain = intersecting_revolutes(mechanism)
     s = State(mechanism, 1, ())
@@ -115,7 +115,7 @@ def test_limits_losses_and_parameters_go_to_their_axes():
 
 
 def test_other_joints_stay_and_unknown_sequences_are_refused():
-    """Leave a mechanism without Euler joints as it is, and read which sequences there are."""
+    """Leave a mechanism without Euler joints unchanged, and read the available sequences."""
     arm = kt.load("planar_3r").mechanism
     assert intersecting_revolutes(arm).joints == arm.joints
     with pytest.raises(

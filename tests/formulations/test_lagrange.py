@@ -30,13 +30,13 @@ def test_equations_are_those_of_the_sweeps(mechanism):
 
 @pytest.mark.parametrize("what", MOVING)
 def test_each_kind_of_joint(what):
-    """Hang one kind of joint on itself, so that nothing else can hide a fault."""
+    """Chain joints of one kind, so that no other kind can hide a fault."""
     mechanism = random_mechanism([what, what], [-1, 0], 12, armature=True)
     check_equations(mechanism, State(mechanism, 4, ()))
 
 
 def test_kinds_are_all_there():
-    """See that every kind of joint but the fixed one is tried."""
+    """Check that every kind of joint except the fixed one is tested."""
     assert set(MOVING) == set(KINDS) - {"fixed"}
 
 
@@ -60,7 +60,7 @@ def check_equations(mechanism, s) -> None:
 
 
 def test_quaternions_need_not_be_of_unit_length():
-    """Stretch the quaternions of a spherical and a free joint and find the same equations."""
+    """Scale the quaternions of a spherical and a free joint and find the same equations."""
     mechanism = random_mechanism(["spherical", "free"], [-1, 0], 2)
     s = State(mechanism, shape=())
     stretched = s.q.copy()
@@ -72,7 +72,7 @@ def test_quaternions_need_not_be_of_unit_length():
 
 
 def test_no_turn_is_no_singular_place():
-    """Start quaternions at no turn at all, with no speed, and find finite equations."""
+    """Start quaternions at the identity rotation, at rest, and find finite equations."""
     mechanism = random_mechanism(["spherical", "free"], [-1, 0], 2)
     q = kt.System(mechanism).neutral()
     e = equations(mechanism, q)
@@ -81,7 +81,7 @@ def test_no_turn_is_no_singular_place():
 
 
 def test_local_coordinates_follow_integrate():
-    """Compare the two terms that are kept of a unit of motion with the whole of it, at a small step."""
+    """Compare the two terms kept of a unit of motion with the full motion, at a small step."""
     mechanism = one_of_each()
     s = State(mechanism, shape=())
     step = 1e-4 * s.qd
@@ -92,7 +92,7 @@ def test_local_coordinates_follow_integrate():
 
 
 def test_functions_are_made_once():
-    """Ask for a mechanism and for a copy that names another source, and differentiate once."""
+    """Request a mechanism and a copy with another source note, and differentiate once."""
     mechanism = random_mechanism(["revolute", "spherical"], [-1, 0], 99)
     lagrange._functions.cache_clear()
     s = State(mechanism, shape=())
@@ -110,7 +110,7 @@ def test_a_mechanism_that_cannot_move_has_no_equations():
 
 
 def test_wrong_input_is_refused():
-    """Give wrong shapes and a NaN, and read what was expected."""
+    """Give wrong shapes and a NaN, and read the expected input."""
     arm = kt.load("planar_3r").mechanism
     with pytest.raises(InputError, match=r"qd has shape \(2,\); expected \(3,\): one state at a time"):
         equations(arm, [0.1, 0.2, 0.3], [0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Kinematic modules: matrices by module blocks and recursions between modules, beside those of bodies."""
+"""Kinematic modules: matrices by module blocks and recursions between modules, against those of bodies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_module_blocks_make_the_matrices_of_bodies(mechanism):
 @given(moving_mechanisms())
 @examples(40)
 def test_twists_pass_from_module_to_module(mechanism):
-    """Carry each module's twists from its parent's and find those of the bodies."""
+    """Propagate each module's twists from its parent's and find those of the bodies."""
     s = state(mechanism)
     m = module_denoc(mechanism, s.q, s.qd)
     for i, module in enumerate(m.modules):
@@ -49,7 +49,7 @@ def test_twists_pass_from_module_to_module(mechanism):
 @given(moving_mechanisms())
 @examples(40)
 def test_block_elimination_makes_the_inertia_matrix(mechanism):
-    """Eliminate I a module at a time and find U D U^T = I, with articulated modules in D."""
+    """Eliminate I module by module and find U D U^T = I, with articulated modules in D."""
     s = state(mechanism)
     m = module_denoc(mechanism, s.q)
     e = m.elimination
@@ -60,7 +60,7 @@ def test_block_elimination_makes_the_inertia_matrix(mechanism):
 @given(mechanisms())
 @examples(40)
 def test_recursive_inverse_dynamics_is_the_compiled_one(mechanism):
-    """Recur inside and between modules, with every body loaded, and find the compiled torques."""
+    """Use the recursion inside and between modules, with every body loaded, and find the compiled torques."""
     s = state(mechanism)
     tau = compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd, wrenches=s.wrenches)
     bound = 20 * EPS * torque_scale(mechanism, s.q, s.qd, s.qdd, s.wrenches)
@@ -82,7 +82,7 @@ def test_recursive_forward_dynamics_is_the_compiled_one(mechanism):
 
 
 def test_a_long_chain_is_one_module_and_needs_no_large_matrix():
-    """Accelerate 300 links by the recursion of one module, then ask for the torques again."""
+    """Accelerate 300 links by the recursion of one module, then recover the torques."""
     mechanism = random_mechanism(["revolute", "prismatic", "spherical"] * 100, list(range(-1, 299)), 3)
     s = state(mechanism)
     qd, tau = 0.1 * s.qd, s.tau
@@ -101,7 +101,7 @@ def test_a_long_chain_is_one_module_and_needs_no_large_matrix():
     ],
 )
 def test_modules_are_numbered_as_in_the_paper(name, labels, parents):
-    """Call a floating base M_0 and number other modules from 1, children after parents."""
+    """Name a floating base M_0 and number other modules from 1, children after parents."""
     arm = kt.load(name)
     m = module_denoc(arm.mechanism, arm.neutral())
     assert [module.label for module in m.modules] == labels
@@ -110,20 +110,20 @@ def test_modules_are_numbered_as_in_the_paper(name, labels, parents):
 
 
 def test_modules_are_listed_with_their_links():
-    """Read the modules of the biped, one a line."""
+    """Read the modules of the biped, one per line."""
     arm = kt.load("biped")
     m = module_denoc(arm.mechanism, arm.neutral())
     assert repr(m).splitlines() == [
         "modules of 'biped': 3",
-        "  M_0   on ground   6 speeds  base",
-        "  M_1   on M_0      3 speeds  thigh_a - shank_a - foot_a",
-        "  M_2   on M_0      3 speeds  thigh_b - shank_b - foot_b",
+        "  M_0   on ground   6 dofs  base",
+        "  M_1   on M_0      3 dofs  thigh_a - shank_a - foot_a",
+        "  M_2   on M_0      3 dofs  thigh_b - shank_b - foot_b",
     ]
     assert repr(m.modules[1]) == "<module M_1: thigh_a - shank_a - foot_a>"
 
 
 def test_propagations_of_modules_compose():
-    """Find A_bar_ij A_bar_jk = A_bar_ik on the way to a tip, and nothing between branches."""
+    """Find A_bar_ij A_bar_jk = A_bar_ik on the path to a tip, and zero between branches."""
     mechanism = one_of_each()
     m = module_denoc(mechanism, state(mechanism).q)
     i, j, k = 3, 2, 0  # M_4 on M_3 on M_1
@@ -132,7 +132,7 @@ def test_propagations_of_modules_compose():
 
 
 def test_a_module_bears_others_at_its_last_link():
-    """Find the mass of child modules in the last block of the composite module alone."""
+    """Find the mass of child modules only in the last block of the composite module."""
     mechanism = random_mechanism(["revolute", "revolute", "revolute", "prismatic"], [-1, 0, 1, 1], 5)
     m = module_denoc(mechanism, state(mechanism).q)
     d = denoc(mechanism, state(mechanism).q)
@@ -150,7 +150,7 @@ def test_fixed_joints_have_no_columns():
 
 
 def test_wrong_arguments_and_joints_without_inertia_are_named():
-    """Give wrong shapes and a massless tip, and read what was expected."""
+    """Give wrong shapes and a massless tip, and read the errors."""
     arm = kt.load("planar_3r").mechanism
     with pytest.raises(kt.InputError, match="qdd has shape \\(2,\\); expected \\(3,\\)"):
         module_recursion.inverse_dynamics(arm, np.zeros(3), np.zeros(3), np.zeros(2))

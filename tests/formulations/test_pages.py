@@ -1,4 +1,4 @@
-"""The theory pages of this folder: what their examples print is what the pages say."""
+"""The theory pages of this folder: their examples print the output shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equimomental systems: the numbers of [Gupta2013], the way there and back, and bodies that have no such system."""
+"""Equimomental systems: the numbers of [Gupta2013], conversion both ways, and bodies without such a system."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRINTED = (0.628, -0.543, 1.171, 0.0, 1.171, -0.543, 0.628)
 
 
 def central(b: kt.Body) -> np.ndarray:
-    """Return the inertia of a body about its mass centre."""
+    """Return the inertia of a body about its center of mass."""
     xx, yy, zz, xy, yz, zx = b.inertia
     return np.array([[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]])
 
@@ -42,7 +42,7 @@ def about_origin(b: kt.Body) -> np.ndarray:
 
 
 def test_the_masses_of_the_spatial_pendulum():
-    """Get the seven masses that the paper prints, from the inertia about O_2 and the mass centre at -a/2."""
+    """Get the seven masses that the paper prints, from the inertia about O_2 and the center of mass at -a/2."""
     m, a, d = 2.512, 1.0, 0.02
     across = m * d**2 / 16 + m * a**2 / 3
     points = seven_points(m, (-a / 2, 0, 0), (m * d**2 / 8, across, across, 0, 0, 0))
@@ -54,7 +54,7 @@ def test_the_masses_of_the_spatial_pendulum():
 
 
 def test_the_pendulum_of_the_library_gives_the_same_masses():
-    """Put the box at the tip of the rod, whose frame in the library is at the joint."""
+    """Place the box at the tip of the rod; its frame in the library is at the joint."""
     mechanism = kt.load("spatial_pendulum").mechanism
     rod = resolved(mechanism.bodies[0], mechanism.values())
     points = body_points(rod, at=(1.0, 0.0, 0.0))
@@ -65,7 +65,7 @@ def test_the_pendulum_of_the_library_gives_the_same_masses():
 @given(st.integers(0, 2**32 - 1), st.sampled_from(SYSTEMS))
 @examples(100)
 def test_points_lead_back_to_the_body(seed, system):
-    """Replace a random body by points, and these by a body."""
+    """Replace a random body by points, and the points by a body."""
     b = body("b", np.random.default_rng(seed))
     points = body_points(b, system)
     m, com, inertia = body_of(points)
@@ -114,7 +114,7 @@ def test_seven_points_solve_the_equations_as_printed():
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_slender_rod_keeps_its_inertia(system):
-    """Take a rod without thickness: two widths are zero, and the equations that they multiply say nothing."""
+    """Take a rod without thickness: two widths are zero, and their equations vanish."""
     rod = kt.Body("rod", 2.0, (0.3, 0.0, 0.0), (0.0, 0.06, 0.06, 0.0, 0.0, 0.0))
     points = body_points(rod, system)
     m, com, inertia = body_of(points)
@@ -128,7 +128,7 @@ def test_a_slender_rod_keeps_its_inertia(system):
 
 
 def test_a_flat_plate_off_its_plane_by_rounding():
-    """Tilt a lamina out of its plane by less than its thickness can tell, and keep all its moments."""
+    """Tilt a lamina out of its plane by less than its thickness resolves, and keep all its moments."""
     inertia = np.diag([0.2, 0.3, 0.5])
     inertia[0, 2] = inertia[2, 0] = 1e-12
     m, com, back = body_of(seven_points(1.0, (0.0, 0.0, 1e-12), inertia))
@@ -140,7 +140,7 @@ def test_a_flat_plate_off_its_plane_by_rounding():
 
 
 def test_a_body_without_extent_is_a_point():
-    """Take a point of mass: one positive point, four at one place."""
+    """Take a point mass: one positive point, four at the same position."""
     dot = kt.Body("dot", 2.0, (0.1, 0.2, 0.3))
     assert len(body_points(dot, "positive").masses) == 1
     for system in SYSTEMS:
@@ -151,7 +151,7 @@ def test_a_body_without_extent_is_a_point():
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_inertia_without_mass(system):
-    """Take link 1 of the PUMA, which has inertia but no mass: points of both signs, with no mass in all."""
+    """Take link 1 of the PUMA, which has inertia but no mass: points of both signs, with zero total mass."""
     link = kt.load("puma560").mechanism.bodies[0]
     assert link.mass == 0
     points = body_points(link, system)
@@ -163,17 +163,17 @@ def test_inertia_without_mass(system):
 
 @pytest.mark.parametrize("make", [four_points, positive_points])
 def test_impossible_inertia_is_refused(make):
-    """Ask for real points of an inertia that breaks the triangle inequality, and read which moment is too large."""
+    """Request real points of an inertia that violates the triangle inequality, and read which moment is too large."""
     with pytest.raises(ModelError) as caught:
         make(2.0, (0, 0, 0), np.diag([1.0, 0.2, 0.3]), where="body 'b'")
     assert str(caught.value) == (
         "body 'b': h_1^2 = -0.125 m^2 is negative: I_1 = 1 kg m^2 is too large beside I_2 + I_3 = 0.5 kg m^2; no body "
-        "can have this inertia: check units, signs and the point it is about; signed points stand for any numbers"
+        "can have this inertia: check units, signs and the point it is about; signed points represent any numbers"
     )
 
 
 def test_imaginary_width_is_refused():
-    """Ask for seven points and read which width of the box is imaginary."""
+    """Request seven points and read which width of the box is imaginary."""
     with pytest.raises(ModelError, match=r"body 'b': h_y\^2 = -0\.25 m\^2 is negative: I_yy = 2 kg m\^2 is too large"):
         body_points(kt.Body("b", 2.0, (0, 0, 0), (0.5, 2.0, 0.5, 0, 0, 0)))
 
@@ -189,12 +189,12 @@ def test_signed_points_stand_for_impossible_bodies():
 
 @pytest.mark.parametrize("make", [seven_points, four_points, positive_points])
 def test_massless_bodies_are_refused(make):
-    """Ask for the points of no mass and read that h is not a number."""
+    """Request the points of zero mass and read that h is not a number."""
     with pytest.raises(ModelError, match=r"mass 0 kg: h\^2 = J / m is not a number; give the body mass, or use signed"):
         make(0.0, (0, 0, 0), np.eye(3))
 
 
 def test_unknown_systems_are_refused():
-    """Mistype a system and read which ones there are."""
+    """Mistype a system and read the available ones."""
     with pytest.raises(UnknownNameError, match="no system of points 'sevn'; did you mean 'seven'"):
         body_points(kt.Body("b", 1.0), "sevn")

@@ -24,7 +24,7 @@ def test_points_move_as_bodies(mechanism, system):
     e = equations(mechanism, s.q, s.qd, s.wrenches, system=system)
     matrices = point_matrices(mechanism, s.q, s.qd, system=system)
     m, V = np.repeat(np.abs(matrices.masses), 3), np.abs(matrices.N)
-    more = float((V.T @ (m[:, None] * V)).max(initial=0.0))  # negative masses: more is subtracted than is left
+    more = float((V.T @ (m[:, None] * V)).max(initial=0.0))  # negative masses: the terms exceed their sum
     size = max(inertia_scale(mechanism, s.q), more)
     spread = size / max(inertia_scale(mechanism, s.q), 1e-300)
     tau = compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd, wrenches=s.wrenches)
@@ -33,14 +33,14 @@ def test_points_move_as_bodies(mechanism, system):
     assert_close(e.g, compute(mechanism, "gravity_torque", s.q), 20 * EPS * scale, "g")
     assert_close(e.torque(s.qdd), tau, 20 * EPS * scale, "tau")
     C = compute(mechanism, "convective_matrix", s.q, s.qd)
-    own = float((V.T @ (m[:, None] * np.abs(matrices.dN))).max(initial=0.0))  # terms of points that cancel in bodies
+    own = float((V.T @ (m[:, None] * np.abs(matrices.dN))).max(initial=0.0))  # terms that cancel within a body
     assert_close(e.C, C, 20 * EPS * max(convective_scale(mechanism, s.q, s.qd) * spread, own), "C")
 
 
 @given(moving_mechanisms(FLAT, most=4))
 @examples(15)
 def test_convective_matrix_is_that_of_christoffel(mechanism):
-    """Make C of the derivatives of I alone, where the speeds are the rates of coordinates."""
+    """Compute C from the derivatives of I alone, where qd are the rates of the coordinates."""
     s = State(mechanism, shape=())
     page = program(mechanism, "inertia_matrix")
     dI = np.array([derivative(page, [s.q], [e]) for e in np.eye(mechanism.nv)])  # [k, i, j]
@@ -50,7 +50,7 @@ def test_convective_matrix_is_that_of_christoffel(mechanism):
 
 
 def test_rates_are_derivatives():
-    """Move a tree a little along its speeds and see the points' velocities change by their rates."""
+    """Move a tree slightly along its velocities and find the points' velocities change by their rates."""
     mechanism = one_of_each()
     system, s, step = kt.System(mechanism), State(mechanism, shape=()), 1e-5
     ahead, behind = (point_matrices(mechanism, system.integrate(s.q, k * step * s.qd)) for k in (1, -1))
@@ -80,7 +80,7 @@ def test_the_pendulum_of_the_paper():
 @pytest.mark.parametrize("name", ["puma560", "biped", "stanford", "quadruped"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_robots_of_the_library(name, system):
-    """Find the torques of robots, one of which has inertia without mass, by each system."""
+    """Find the torques of robots by each system; one has inertia without mass."""
     mechanism = kt.load(name).mechanism
     s = State(mechanism, 2, ())
     tau = compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd, wrenches=s.wrenches)

@@ -1,4 +1,4 @@
-"""Spatial operators of [Wolinski2015] against the compiled functions, and against what the appendix says of each."""
+"""Spatial operators of [Wolinski2015] against the compiled functions, and against the definitions of its appendix."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_equations_are_those_of_the_sweeps(mechanism):
 @given(mechanisms())
 @examples(40)
 def test_convective_matrix_is_that_of_the_sweeps_and_of_turning(mechanism):
-    """Find C by the sweeps, which leave out tr(J_c) N_w^T (w x) N_w of each body: skew, and of no effect on C qd."""
+    """Find C of the sweeps, which omit tr(J_c) N_w^T (w x) N_w of each body: skew, without effect on C qd."""
     s = State(mechanism, shape=())
     ops = spatial_operators(mechanism, s.q, s.qd)
     V = ops.Phi @ ops.H
@@ -63,7 +63,7 @@ def test_kuka_moves_as_in_the_sweeps():
 
 
 def test_operators_have_the_form_of_the_appendix():
-    """Read (36)-(47) block by block off a chain of revolute joints."""
+    """Compare (36)-(47) block by block on a chain of revolute joints."""
     mechanism = random_mechanism(["revolute"] * 3, [-1, 0, 1], 8)
     s = State(mechanism, shape=())
     ops, states = spatial_operators(mechanism, s.q, s.qd), body_states(mechanism, s.q, s.qd)
@@ -89,7 +89,7 @@ def test_operators_have_the_form_of_the_appendix():
 
 
 def test_phi_is_the_inverse_of_one_less_b():
-    """Multiply Phi, made by recursion on a tree, with 1 - B."""
+    """Multiply Phi, computed by recursion on a tree, by 1 - B."""
     mechanism = one_of_each()
     s = State(mechanism, shape=())
     ops = spatial_operators(mechanism, s.q, s.qd)
@@ -98,7 +98,7 @@ def test_phi_is_the_inverse_of_one_less_b():
 
 
 def test_rates_are_derivatives():
-    """Move a tree a little along its speeds and see B and H change by their rates."""
+    """Move a tree slightly along its velocities and find B and H change by their rates."""
     mechanism = one_of_each()
     system, s, step = kt.System(mechanism), State(mechanism, shape=()), 1e-5
     ahead, behind = (spatial_operators(mechanism, system.integrate(s.q, k * step * s.qd)) for k in (1, -1))
@@ -126,7 +126,7 @@ def test_an_empty_mechanism_has_empty_operators():
 
 
 def test_wrong_shapes_are_refused():
-    """Give too few coordinates and read how many are needed."""
+    """Give too few coordinates and read how many are required."""
     arm = kt.load("planar_3r").mechanism
     with pytest.raises(InputError, match=r"q has shape \(2,\); expected \(3,\): one state at a time"):
         spatial_operators(arm, [0.1, 0.2])

@@ -1,4 +1,4 @@
-"""Inverse dynamics subsystem by subsystem, beside the whole system at once."""
+"""Inverse dynamics subsystem by subsystem, against the whole system at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ("four_bar", "slider_crank", "five_bar", "three_rrr", "stewart", "spatia
 
 @pytest.mark.parametrize("name", NAMES)
 def test_subsystems_agree_with_the_system(name):
-    """Find the torques and multipliers of the system way to rounding, with external wrenches."""
+    """Find the torques and multipliers of the whole system to rounding, with external wrenches."""
     arm, q, qd, qdd = library_state(name)
     w = np.random.default_rng(3).normal(size=(len(arm.bodies), 6))
     found = inverse_dynamics(arm.mechanism, q, qd, qdd, DRIVES[name], w)
@@ -55,7 +55,7 @@ def test_a_row_of_four_bars_is_solved_from_its_end():
 
 
 def test_subsystems_that_need_each_other_are_joined():
-    """Solve both arms of a five-bar as one, and a slider-crank as one or by parts, as its actuator asks."""
+    """Solve both arms of a five-bar together, and a slider-crank together or by parts, depending on its actuator."""
     arm, q, qd, qdd = library_state("five_bar")
     (step,) = inverse_dynamics(arm.mechanism, q, qd, qdd, DRIVES["five_bar"]).steps
     assert step.subsystems == ("left_crank", "right_crank") and step.equations == 4
@@ -82,10 +82,10 @@ def test_loops_inside_one_subsystem():
 
 
 def test_mismatched_actuators_are_told():
-    """Refuse too many actuators, and unknown ones."""
+    """Reject too many actuators, and unknown ones."""
     arm, q, qd, qdd = library_state("four_bar")
     with pytest.raises(
-        InputError, match="2 actuated degrees of freedom for 1 of the mechanism; the recursion needs as"
+        InputError, match="2 actuated degrees of freedom for 1 of the mechanism; the recursion requires"
     ):
         inverse_dynamics(arm.mechanism, q, qd, qdd, ["crank", "output"])
     with pytest.raises(UnknownNameError, match="actuated: no joint 'pin'; available: crank, output, coupler"):
@@ -93,7 +93,7 @@ def test_mismatched_actuators_are_told():
 
 
 def test_dead_centres_are_told():
-    """Push a stretched slider-crank by its slider and read that this does not hold it; its crank does."""
+    """Drive a stretched slider-crank by its slider and read that this cannot hold it; its crank can."""
     arm = kt.load("slider_crank")
     q, rest = np.array([-np.pi / 2, 0.0, 2.0]), np.zeros(3)
     assert np.abs(arm.closure_residual(q)).max() < 1e-15

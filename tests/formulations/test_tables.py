@@ -1,4 +1,4 @@
-"""Tables with named blocks: what is printed, where they are cut, and the other two formats."""
+"""Tables with named blocks: their text, their splitting, and the other two formats."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ ROWS = [("a", "x"), ("a", "y"), ("b", "x")]
 
 
 def test_zeros_and_noise_are_dots():
-    """Show rounding noise as a zero, beside the largest entry, and small numbers as they are."""
+    """Show rounding relative to the largest entry as zero, and small numbers in full."""
     assert tables.entries(np.array([[1.0, 1e-15], [0.0, -2.5e-7]])) == [["1", "."], [".", "-2.5e-07"]]
     assert tables.entries(np.zeros((1, 2))) == [[".", "."]]
 
 
 def test_blocks_are_named_once():
-    """Read a block's name at its first row and over its first column alone."""
+    """Read a block's name only at its first row and over its first column."""
     text = tables.text(np.arange(9.0).reshape(3, 3), ROWS, ROWS, heading="N: numbers")
     assert text.splitlines() == [
         "N: numbers",

@@ -1,1 +1,4 @@
-"""Independent routes to the same equations, in plain matrices: never used by dynamics/, never using it."""
+"""Independent routes to the equations of motion, in plain matrices, for comparison with dynamics/.
+
+Nothing here is used by dynamics/, and nothing here uses it.
+"""

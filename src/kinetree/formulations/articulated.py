@@ -1,4 +1,4 @@
-"""Bodies taken together: composite ones, whose joints are locked, and articulated ones, whose joints are free."""
+"""Composite bodies, whose joints are locked, and articulated bodies, whose joints are free."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..errors import InputError
 from .kinematics import Matrix, skew
 
 RIGID = 1e-10
-"""How far, relative to its size, a mass matrix may be from a rigid body's form."""
+"""Largest deviation of a mass matrix from the form of a rigid body, relative to its largest entry: rounding only."""
 
 
 @dataclass(frozen=True)
 class CompositeBody:
-    """Body `name` and all bodies behind it as one rigid body: the joints between are locked.
+    """Body `name` and all bodies behind it as one rigid body: the joints between them are locked.
 
     M [6, 6] is the mass matrix about `point`, in the ground's axes: the paper's M~_i.        [Saha2013] (20)
     """
@@ -34,12 +34,12 @@ class CompositeBody:
 
     @property
     def centre(self) -> Matrix:
-        """The mass centre in the ground's frame [m]; the point itself where there is no mass."""
+        """The center of mass in the ground's frame [m]; the point itself where there is no mass."""
         return self.point + self._d
 
     @property
     def inertia(self) -> Matrix:
-        """The inertia about the mass centre, in the ground's axes [kg m^2]."""
+        """The inertia about the center of mass, in the ground's axes [kg m^2]."""
         d = skew(self._d)
         return self.M[:3, :3] + self.mass * d @ d
 
@@ -50,11 +50,11 @@ class CompositeBody:
         return first / self.mass if self.mass > 0 else np.zeros(3)
 
     def felt(self, p: ArrayLike) -> float:
-        """Return p^T M p, the inertia that a unit twist p = [omega; v] at the point feels [kg m^2, kg]."""
+        """Return p^T M p, the inertia of the motion along a unit twist p = [omega; v] at the point [kg m^2, kg]."""
         return _felt(self.M, p)
 
     def __repr__(self) -> str:
-        """Return mass, centre and principal moments."""
+        """Return mass, center of mass and principal moments."""
         moments = ", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(self.inertia))
         return (
             f"<composite body {self.name!r} of {_count(self.members)}: {self.mass:.4g} kg at "
@@ -64,12 +64,12 @@ class CompositeBody:
 
 @dataclass(frozen=True)
 class ArticulatedBody:
-    """Body `name` as the hand feels it that moves it: the joints behind it are free to yield.
+    """Articulated inertia of body `name`: the joints behind it are free.
 
-    M [6, 6] about `point`, in the ground's axes, is the paper's M^_i: the wrench at the point that a twist rate of the
-    body needs, all speeds and loads being zero. It is symmetric, but not a rigid body's: a push along one axis
-    may meet another mass than along the next, so that there is no mass, no mass centre and no inertia. `mass_along`
-    and `felt` say what is left of these words.                                                [Saha2013] (31)
+    M [6, 6] about `point`, in the ground's axes, is the paper's M^_i. It maps a twist rate of the body to the wrench at
+    the point that causes it, with all velocities and loads zero. It is symmetric, but not of the form of a rigid body:
+    the mass can differ from axis to axis. Hence there is no mass, no center of mass and no inertia tensor;
+    `mass_along` and `felt` take their place.                                                  [Saha2013] (31)
     """
 
     name: str
@@ -78,32 +78,32 @@ class ArticulatedBody:
     M: Matrix
 
     def felt(self, p: ArrayLike) -> float:
-        """Return p^T M p, what a motion along p = [omega; v] feels; for the joint's own p it is m^."""
+        """Return p^T M p, the inertia of the motion along p = [omega; v]; for the joint's own p it is m^."""
         return _felt(self.M, p)
 
     def mass_along(self, axis: ArrayLike) -> float:
-        """Return the mass felt along an axis [kg].
+        """Return the apparent mass along an axis [kg].
 
-        It is the force along the axis for a unit acceleration of the point along it, the body being led
-        without turning. A rigid body feels the same along every axis.
+        It is the force along the axis per unit acceleration of the point along it, while the body is guided without
+        rotation. For a rigid body it is the same along every axis.
         """
         e = _unit(axis)
         return float(e @ self.M[3:, 3:] @ e)
 
     def inertia_about(self, axis: ArrayLike) -> float:
-        """Return the moment of inertia felt about an axis through the point [kg m^2], which is held in place."""
+        """Return the apparent moment of inertia about an axis through the point, which is held fixed [kg m^2]."""
         e = _unit(axis)
         return float(e @ self.M[:3, :3] @ e)
 
     @cached_property
     def masses(self) -> tuple[Matrix, Matrix]:
-        """The least, middle and largest mass felt [kg], and the axes as the columns of a matrix."""
+        """The smallest, middle and largest apparent mass [kg], and their axes as the columns of a matrix."""
         values, axes = np.linalg.eigh(self.M[3:, 3:])
         return values, axes
 
     @cached_property
     def rigid(self) -> CompositeBody | None:
-        """The rigid body with this mass matrix, where there is one, else None. It is one for a tip."""
+        """The rigid body with this mass matrix, or None where there is none. The body at a tip always has one."""
         body = CompositeBody(self.name, self.members, self.point, self.M)
         d = skew(body.centre - body.point)
         m = body.mass * np.eye(3)
@@ -111,10 +111,10 @@ class ArticulatedBody:
         return body if np.abs(same - self.M).max() <= RIGID * np.abs(self.M).max(initial=0.0) else None
 
     def __repr__(self) -> str:
-        """Return the masses felt along the ground's axes."""
-        felt = ", ".join(f"{self.mass_along(e):.4g} along {x}" for x, e in zip("xyz", np.eye(3), strict=True))
+        """Return the apparent masses along the ground's axes."""
+        apparent = ", ".join(f"{self.mass_along(e):.4g} along {x}" for x, e in zip("xyz", np.eye(3), strict=True))
         kind = "as a rigid body" if self.rigid else "not a rigid body"
-        return f"<articulated body {self.name!r} of {_count(self.members)}: mass felt {felt} kg; {kind}>"
+        return f"<articulated body {self.name!r} of {_count(self.members)}: apparent mass {apparent} kg; {kind}>"
 
 
 def _felt(M: Matrix, p: ArrayLike) -> float:

@@ -1,4 +1,4 @@
-"""Kinematic modules: the serial chains that a tree is made of."""
+"""Kinematic modules: the serial chains that form a tree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .links import Links
 class Module:
     """A serial chain of links that starts at the last link of its parent module.              [Saha2013] 3
 
-    `number` is that of the paper's M_i; `parent` is an index into the list of modules, -1 for the ground. `rows` are
-    those of the module in the twists of all bodies, `dofs` those in the speeds.
+    `number` is the index i of the paper's M_i. `parent` is an index into the list of modules, -1 for the ground. `rows`
+    are the module's rows in the twists of all bodies, `dofs` its entries in the joint velocities.
     """
 
     number: int
@@ -36,7 +36,7 @@ class Module:
 
 
 def first_number(mechanism: Mechanism) -> int:
-    """Return the number of the first module: M_0 is a floating body that carries all others, else the ground."""
+    """Return the number of the first module: 0 if it is a floating body that carries all others, else 1."""
     roots = [i for i, parent in enumerate(mechanism.parents) if parent < 0]
     floats = len(roots) == 1 and len(topology.modules(mechanism)[0]) == 1
     return 0 if floats and joint_kinds.kind(mechanism.joints[0].kind).NV == 6 else 1
@@ -55,7 +55,7 @@ def chains(tree: Links, mechanism: Mechanism) -> tuple[Module, ...]:
                 parent=last.get(first.parent, -1),
                 links=chain,
                 names=tuple(tree.each[i].name for i in chain),
-                rows=slice(6 * chain[0], 6 * chain[-1] + 6),  # depth order: a chain's bodies follow each other
+                rows=slice(6 * chain[0], 6 * chain[-1] + 6),  # in depth order the bodies of a chain are adjacent
                 dofs=slice(first.dofs.start, end.dofs.stop),
             )
         )

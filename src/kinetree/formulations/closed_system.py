@@ -1,4 +1,4 @@
-"""Closed mechanisms by explicit matrices: J from N at both ends of each loop, and everything solved at once."""
+"""Closed mechanisms by explicit matrices: J from N at both ends of each loop, and one dense solution."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .kinematics import Matrix, skew
 from .links import shifted
 
 RANK = 1e-9
-"""Singular values this small beside the largest are zero."""
+"""Singular values below this fraction of the largest count as zero: far above rounding, far below any real one."""
 
 
 @dataclass(frozen=True)
 class End:
-    """A frame at one end of a loop: place, axes and angular velocity, N [6, nv] of its twist at the place, and dN."""
+    """A frame at one end of a loop: position, axes, angular velocity, N [6, nv] of its twist there, and dN."""
 
     x: Matrix
     R: Matrix
@@ -33,7 +33,7 @@ class End:
 class ClosedEquations:
     """I qdd + h = tau + J^T lambda with J qdd + bias = 0, at one state.                   [Saha2013] (50)-(54)
 
-    h holds gravity and external wrenches; `residual` [nc] is the gap of every equation.
+    h includes gravity and external wrenches; `residual` [nc] is the residual of every equation.
     """
 
     I: Matrix  # noqa: E741 - the papers' letter
@@ -43,16 +43,16 @@ class ClosedEquations:
     residual: Matrix
 
     def acceleration(self, tau: ArrayLike) -> Matrix:
-        """Return qdd under given torques."""
+        """Return qdd for given joint torques."""
         return self.solve(tau)[0]
 
     def solve(self, tau: ArrayLike) -> tuple[Matrix, Matrix]:
-        """Return qdd and the least multipliers, by one dense solution in least squares."""
+        """Return qdd and the smallest multipliers, by one dense least-squares solution."""
         nv, nc = len(self.h), len(self.bias)
         size = np.diag(self.I)
-        scale = 1.0 / np.sqrt(np.where(size > 0, size, 1.0))  # so that inertias and lengths compare
+        scale = 1.0 / np.sqrt(np.where(size > 0, size, 1.0))  # makes inertias and lengths comparable
         rows = 1.0 / np.maximum(np.linalg.norm(self.J * scale, axis=1), 1e-300)
-        rows[rows > 1e9 * rows.min(initial=np.inf)] = 0.0  # equations that hold by themselves
+        rows[rows > 1e9 * rows.min(initial=np.inf)] = 0.0  # equations that always hold
         J = rows[:, None] * self.J * scale
         whole = np.block([[scale[:, None] * self.I * scale, -J.T], [J, np.zeros((nc, nc))]])
         acting = np.concatenate([scale * (np.asarray(tau, dtype=float) - self.h), -rows * self.bias])
@@ -90,7 +90,7 @@ def closure(mechanism: Mechanism, d: DeNOC, q: ArrayLike) -> tuple[Matrix, Matri
 
 
 def end(d: DeNOC, body: str, placement: Placement, axes: Matrix) -> End:
-    """Return a frame fixed to a body, turned by `axes`: A_en N of [Saha2013] (53)."""
+    """Return a frame fixed to a body and rotated by `axes`: A_en N of [Saha2013] (53)."""
     r, R = np.array(placement.translation, dtype=float), np.array(placement.rotation, dtype=float) @ axes
     if body == GROUND:
         still = np.zeros((6, d.links.nv))
@@ -105,7 +105,7 @@ def end(d: DeNOC, body: str, placement: Placement, axes: Matrix) -> End:
 
 
 def _of_loop(d: DeNOC, loop) -> tuple[list[float], list[Matrix], list[float]]:
-    """Return the equations of a loop: a row is the direction of its pull, times the relative twist of b in a."""
+    """Return the equations of a loop: a row is the direction of its constraint wrench, times the twist of b in a."""
     axes = np.array(loops.frame(loop), dtype=float)
     a, b = end(d, loop.body_a, loop.placement_a, axes), end(d, loop.body_b, loop.placement_b, axes)
     apart = b.x - a.x

@@ -1,4 +1,4 @@
-"""The DeNOC matrices themselves, and everything that the papers make of them, for any tree and any joints."""
+"""The DeNOC matrices and the quantities that the papers derive from them, for any tree and any joints."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from .recursions import (
 
 
 def denoc(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin") -> DeNOC:
-    """Return the DeNOC matrices of a mechanism at coordinates q [nq] and speeds qd [nv], zero by default.
+    """Return the DeNOC matrices of a mechanism at coordinates q [nq] and joint velocities qd [nv], zero by default.
 
-    Twists are taken at the joints' origins ("origin": A_ij of [Saha2013] section 3) or at the mass centres
-    ("centre": B_ij of [Saha1999]); the generalized matrices I, C and g are the same.
+    Twists are taken at the joints' origins ("origin": A_ij of [Saha2013] section 3) or at the centers of mass
+    ("centre": B_ij of [Saha1999]). The generalized matrices I, C and g are the same for both.
     """
     return DeNOC(links(mechanism, q, qd, about=about))
 
@@ -49,24 +49,24 @@ class DeNOC:
     """The matrices of I qdd + C qd + g = tau, by the papers' names, all in the ground's axes.
 
     Each is an attribute and an item: `d.N_l`, `d["N_l"]`. `d.table("I")` prints one with its blocks named, `repr(d)`
-    lists them all. Matrices are made when they are asked for.
+    lists them all. Each matrix is computed on first use.
     """
 
     links: Links
 
     @property
     def about(self) -> str:
-        """Where twists are taken: "origin" or "centre"."""
+        """The points at which twists are taken: "origin" or "centre"."""
         return self.links.about
 
     @property
     def bodies(self) -> tuple[Link, ...]:
-        """The bodies with their joints: p, dp, M and the rest of each."""
+        """The bodies with their joints: p, dp, M and the other quantities of each."""
         return self.links.each
 
     @property
     def qd(self) -> Matrix:
-        """The speeds."""
+        """The joint velocities."""
         return self.links.qd
 
     @cached_property
@@ -129,9 +129,9 @@ class DeNOC:
 
     @cached_property
     def dM(self) -> Matrix:
-        """The convective matrices of the bodies, M t' + dM t = w: W M about mass centres.    [Saha1999] (8), (10)
+        """The convective matrices of the bodies, M t' + dM t = w: W M about centers of mass.  [Saha1999] (8), (10)
 
-        Differs from the paper: its name, mass rate, is that of another matrix; see docs/theory/convective.md.
+        Differs from the paper: its name, mass rate, belongs to another matrix; see docs/theory/convective.md.
         """
         return self.links.diagonal(lambda b: b.dM)
 
@@ -154,7 +154,7 @@ class DeNOC:
 
     @cached_property
     def I(self) -> Matrix:  # noqa: E743 - the papers' letter
-        """The generalized inertia matrix (GIM), N^T M N and armature.      [Saha2013] (21), [Saha1999] (24)"""
+        """The generalized inertia matrix (GIM), N^T M N plus armature.      [Saha2013] (21), [Saha1999] (24)"""
         return inertia_matrix(self.links, self._Mt)
 
     @cached_property
@@ -164,12 +164,12 @@ class DeNOC:
 
     @cached_property
     def C_christoffel(self) -> Matrix:
-        """The other C of the same torques and skewness, whose entries are the Christoffel symbols of I."""
+        """The other C with the same C qd and skewness, whose entries are the Christoffel symbols of I."""
         return christoffel_matrix(self.links, self.C, self.N)
 
     @cached_property
     def g(self) -> Matrix:
-        """The torques that hold the mechanism at rest.                             [Saha1999] (30), (32)"""
+        """The joint torques that hold the mechanism at rest.                             [Saha1999] (30), (32)"""
         return weight_torques(self.links)
 
     def external(self, wrenches: ArrayLike | None) -> Matrix:
@@ -185,7 +185,7 @@ class DeNOC:
 
     @cached_property
     def elimination(self) -> Elimination:
-        """The reverse Gaussian elimination of I, by the bodies: psi, m^, E_k, U, D.   [Saha1999] appendix B"""
+        """The reverse Gaussian elimination of I, body by body: psi, m^, E_k, U, D.   [Saha1999] appendix B"""
         return elimination(self.links)
 
     @cached_property
@@ -197,7 +197,7 @@ class DeNOC:
         )
 
     def forward_dynamics(self, tau: ArrayLike, wrenches: ArrayLike | None = None) -> Solution:
-        """Return qdd under torques tau [nv] with every intermediate value.               [Saha2013] (27)-(33)
+        """Return qdd for joint torques tau [nv], with all intermediate values.               [Saha2013] (27)-(33)
 
         Wrenches [nb, 6] are about the joints' origins, in body axes.
         """
@@ -208,11 +208,11 @@ class DeNOC:
         return solution(self.links, self.elimination, phi)
 
     def composite(self, name: str) -> CompositeBody:
-        """Return the composite body that a body carries."""
+        """Return the composite body of a body and all bodies behind it."""
         return self.composites[self.links.index(name)]
 
     def articulated_body(self, name: str) -> ArticulatedBody:
-        """Return the articulated body that a body carries."""
+        """Return the articulated body of a body and all bodies behind it."""
         return self.articulated[self.links.index(name)]
 
     def __getitem__(self, name: str) -> Matrix:
@@ -222,23 +222,23 @@ class DeNOC:
         return getattr(self, name)
 
     def table(self, name: str) -> str:
-        """Return a matrix as text, its blocks named by bodies and joints."""
+        """Return a matrix as text, with its blocks named by bodies and joints."""
         return tables.text(*layout(self, name), heading=heading(self, name))
 
     def latex(self, name: str) -> str:
-        """Return a matrix as a LaTeX array, its blocks named by bodies and joints."""
+        """Return a matrix as a LaTeX array, with its blocks named by bodies and joints."""
         return tables.latex(*layout(self, name))
 
     def pattern(self, name: str) -> str:
-        """Return which block stands where in N_l, N_d, N or Mtilde, in the papers' symbols."""
+        """Return the arrangement of the blocks of N_l, N_d, N or Mtilde, in the papers' symbols."""
         return pattern(self, name)
 
     def __repr__(self) -> str:
-        """Return what there is, by name."""
+        """Return the list of all matrices, by name."""
         return overview(self)
 
     def __str__(self) -> str:
-        """Return the equations of motion in numbers."""
+        """Return the equations of motion as numbers."""
         title = f"I qdd + C qd + g = tau of {self.links.name!r}, by DeNOC about the {ABOUT[self.about]}"
         return "\n\n".join([title, *(self.table(name) for name in ("I", "C", "g"))])
 

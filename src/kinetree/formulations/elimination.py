@@ -1,7 +1,7 @@
-"""Reverse Gaussian elimination of the inertia matrix, body by body: I = U D U^T, and what follows from it.
+"""Reverse Gaussian elimination of the inertia matrix, body by body: I = U D U^T, and the solutions based on it.
 
-A joint of several degrees of freedom is eliminated one column after the other, the last first: a chain of joints of
-one degree of freedom with massless bodies between, all about one point. Columns are numbered 1 to nv, as in [Saha1999]
+A joint of several degrees of freedom is eliminated column by column, the last first. It is a chain of joints of one
+degree of freedom with massless bodies between them, all about one point. Columns are numbered 1 to nv, as in [Saha1999]
 appendix B; the fields below hold column k at index k - 1.
 """
 
@@ -19,15 +19,15 @@ from .links import Links
 from .printing import WRENCH, named_columns
 
 PIVOT = 1e-14
-"""A pivot this small beside the composite body's inertia about the same axis is rounding noise."""
+"""Smallest pivot, relative to the composite inertia about the same axis: anything below is rounding."""
 
 
 @dataclass(frozen=True)
 class Elimination:
     """The reverse Gaussian elimination of I by the recursions over articulated bodies.   [Saha1999] (40)-(55)
 
-    Mhat holds the articulated bodies M^_i, psihat and psi [6, nv] the columns M^ p and M^ p / m^, mhat [nv] the
-    pivots, alpha [nv, nv] the multipliers: alpha_ik in column k.
+    Mhat holds the articulated bodies M^_i, psihat and psi [6, nv] the columns M^ p and M^ p / m^. mhat [nv] holds the
+    pivots and alpha [nv, nv] the multipliers, alpha_ik in column k.
     """
 
     links: Links
@@ -39,12 +39,12 @@ class Elimination:
 
     @property
     def U(self) -> Matrix:
-        """The upper triangular factor: ones, and alpha_ik above them.                          [Saha1999] (53)"""
+        """The upper triangular factor: ones on the diagonal, alpha_ik above.                         [Saha1999] (53)"""
         return np.eye(len(self.mhat)) + self.alpha
 
     @property
     def D(self) -> Matrix:
-        """The diagonal factor, of the pivots m^.                                              [Saha1999] (54)"""
+        """The diagonal factor of the pivots m^.                                             [Saha1999] (54)"""
         return np.diag(self.mhat)
 
     def E(self, k: int) -> Matrix:
@@ -54,13 +54,13 @@ class Elimination:
         return out
 
     def L(self, k: int) -> Matrix:
-        """Return L_k, what is left of I when columns nv ... k are eliminated; L_{nv+1} is I.  [Saha1999] (40)-(46)
+        """Return L_k, I after elimination of columns nv ... k; L_{nv+1} is I.  [Saha1999] (40)-(46)
 
-        Its entries are p_i^T M^_ik A_ij p_j, by the masses M^_ik of (49), (50) and not from I.
+        Its entries are p_i^T M^_ik A_ij p_j. They come from the masses M^_ik of (49) and (50), not from I.
         """
         n = len(self.mhat)
         out = np.zeros((n, n))
-        for r in range(n, self._checked(k, 1, n + 1) - 1, -1):  # rows that stay as they were before their own step
+        for r in range(n, self._checked(k, 1, n + 1) - 1, -1):  # rows unchanged since their own step
             out[r - 1, :r] = self._row(self._masses(r + 1), r)
         masses = self._masses(k)
         for r in range(1, k):
@@ -94,7 +94,7 @@ class Elimination:
         return f"<elimination of {self.links.name!r}: {n} columns{span}; U, D, E(k), L(k), U_inverse, I_inverse>"
 
     def _masses(self, k: int) -> list[Matrix]:
-        """Return M^_ik of every body: columns k and later have yielded.                  [Saha1999] (49), (50)"""
+        """Return M^_ik of every body: columns k and later are eliminated.                  [Saha1999] (49), (50)"""
         out = [b.M.copy() for b in self.links.each]
         for i in reversed(range(len(self.links))):
             b = self.links.each[i]
@@ -127,8 +127,8 @@ class Elimination:
 def elimination(links: Links) -> Elimination:
     """Return the elimination of a tree's inertia matrix, tips first.    [Saha2013] (30), (31), [Saha1999] (46)-(50)
 
-    Differs from the paper: masses of all children are summed for one successor's; armature is added to the pivot. The
-    articulated body is (50) for k = i + 1, where [Saha1999] prints k = i.
+    Differs from the paper: the masses of all children are summed, instead of one successor's. Armature is added to the
+    pivot. The articulated body is (50) for k = i + 1, where [Saha1999] prints k = i.
     """
     Mhat = [b.M.copy() for b in links.each]
     psihat, psi, mhat = np.zeros((6, links.nv)), np.zeros((6, links.nv)), np.zeros(links.nv)
@@ -155,16 +155,16 @@ def elimination(links: Links) -> Elimination:
         if b.parent >= 0:
             A = links.propagation(i, b.parent)
             carried = A.T @ Mbar @ A
-            Mhat[b.parent] += (carried + carried.T) / 2  # rounding that is not symmetric grows along a chain
+            Mhat[b.parent] += (carried + carried.T) / 2  # asymmetric rounding would grow along a chain
     return Elimination(links, tuple(Mhat), psihat, psi, mhat, alpha)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Forward dynamics U D U^T qdd = phi with every intermediate value.                  [Saha2013] (27)-(33)
+    """Forward dynamics U D U^T qdd = phi with all intermediate values.                  [Saha2013] (27)-(33)
 
-    phi, tauhat = U^-1 phi, tautilde = D^-1 tauhat and qdd have [nv]; eta, eta_behind (eta_{i,i+1}), mu and mu_before
-    (mu_{i,i-1}) have [nb, 6].
+    phi, tauhat = U^-1 phi, tautilde = D^-1 tauhat and qdd have shape [nv]; eta, eta_behind (eta_{i,i+1}), mu and
+    mu_before (mu_{i,i-1}) have shape [nb, 6].
     """
 
     links: Links
@@ -179,7 +179,7 @@ class Solution:
     mu_before: Matrix
 
     def table(self) -> str:
-        """Return the steps as text: one table of the joints, two of the bodies."""
+        """Return the steps as text: one table for the joints, two for the bodies."""
         rows = tables.joint_labels((b.joint, b.p.shape[1]) for b in self.links.each)
         names = ("phi", "mhat", "tauhat", "tautilde", "qdd")
         out = [named_columns({n: getattr(self, n) for n in names}, rows, "joints, [Saha2013] (28), (32), (33)")]
@@ -201,7 +201,7 @@ def solution(links: Links, by: Elimination, phi: Matrix) -> Solution:
     """Return qdd with I qdd = phi, in the three steps of the papers.       [Saha2013] 2.7, [Saha1999] (34)-(37)
 
     Differs from the paper: (35) of [Saha1999] prints psi_{i+1} tauhat_{i-1} for psi_{i+1} tauhat_{i+1}, and 2.7.2 of
-    [Saha2013] U^T tauhat for U^T qdd; eta of all children are summed for one successor's.
+    [Saha2013] prints U^T tauhat for U^T qdd. The eta of all children are summed, instead of one successor's.
     """
     n, nv = len(links), links.nv
     tauhat, qdd = np.zeros(nv), np.zeros(nv)

@@ -1,4 +1,4 @@
-"""The equations of motion at one state, as every route delivers them."""
+"""The equations of motion at one state, in the form that every formulation returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .kinematics import BodyState, Matrix
 class Equations:
     """I qdd + C qd + g = tau + external, at one state.
 
-    `convective` is C qd; C itself is None for routes that do not make a matrix. `external` is N^T w_ext.
+    `convective` is C qd; C itself is None for formulations that do not compute the matrix. `external` is N^T w_ext.
     """
 
     I: Matrix  # noqa: E741 - the papers' letter
@@ -30,7 +30,7 @@ class Equations:
         return self.I @ np.asarray(qdd, dtype=float) + self.convective + self.g - self.external
 
     def acceleration(self, tau: ArrayLike) -> Matrix:
-        """Return qdd under given torques, by a dense solution."""
+        """Return qdd for given joint torques, by a dense solution."""
         acting = np.asarray(tau, dtype=float) + self.external - self.convective - self.g
         return np.asarray(np.linalg.solve(self.I, acting), dtype=np.float64)
 
@@ -42,6 +42,6 @@ def external_wrenches(states: list[BodyState], wrenches: ArrayLike | None) -> li
 
 
 def armatures(mechanism: Mechanism) -> Matrix:
-    """Return the inertia of each degree of freedom's drive [nv]: it adds to the diagonal of I, to nothing else."""
+    """Return the drive inertia of each degree of freedom [nv], which adds to the diagonal of I and to nothing else."""
     joints = resolved(mechanism.joints, mechanism.values())
     return np.array([a for j in joints for a in j.armature or (0.0,) * joint_kinds.kind(j.kind).NV], dtype=float)

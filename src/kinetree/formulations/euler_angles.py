@@ -1,9 +1,9 @@
 """Euler-angle joints: each of the twelve sequences as three intersecting revolute joints by Denavit and Hartenberg.
 
-R_a(q1) R_b(q2) R_c(q3) is a chain of three revolute joints whose axes meet, with massless bodies between ([Saha2013]
-2.1, 3). In the standard convention of [Saha1999] appendix A, with a = b = 0, row k turns by Rz(theta_k) Rx(alpha_k),
-theta_k = q_k + offset_k. A constant turn before the first row brings z to the first axis; one after the last is needed
-only where the last axis is x, to which no Rz Rx brings z back.
+R_a(q1) R_b(q2) R_c(q3) is a chain of three revolute joints with intersecting axes and massless bodies between them
+([Saha2013] 2.1, 3). In the standard convention of [Saha1999] appendix A, with a = b = 0, row k rotates by
+Rz(theta_k) Rx(alpha_k), theta_k = q_k + offset_k. A constant rotation before the first row aligns z with the first
+axis. A rotation after the last row is needed only where the last axis is x, since no Rz Rx maps z back to it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .kinematics import Matrix
 
 @dataclass(frozen=True)
 class EulerTable:
-    """The table of a sequence [deg]: `before` is (theta, alpha) of a fixed row, `after` theta of another."""
+    """The table of a sequence [deg]: `before` is (theta, alpha) of a fixed first row, `after` is theta of a last."""
 
     sequence: str
     offset: tuple[int, int, int]
@@ -33,18 +33,18 @@ class EulerTable:
 
     @property
     def before(self) -> tuple[int, int]:
-        """The turn Rz(theta) Rx(alpha) that brings z to the first axis of the sequence [deg]."""
+        """The rotation Rz(theta) Rx(alpha) that aligns z with the first axis of the sequence [deg]."""
         return {"x": (90, 90), "y": (0, -90), "z": (0, 0)}[self.sequence[0]]
 
     def rows(self) -> list[dict[str, float | str]]:
-        """Return the three rows as `from_dh` takes them, in degrees, without mass."""
+        """Return the three rows in the form of `from_dh`, in degrees, without mass."""
         return [
             {"joint": "revolute", "a": 0.0, "b": 0.0, "alpha": float(alpha), "theta": float(theta)}
             for alpha, theta in zip(self.alpha, self.offset, strict=True)
         ]
 
     def rotation(self, angles: ArrayLike) -> Matrix:
-        """Return the turn of the three joints by the product of the rows, for angles q [3] in radians."""
+        """Return the rotation of the three joints as the product of the rows, for angles q [3] in radians."""
         q = np.asarray(angles, dtype=float)
         turn = _turn(*self.before)
         for angle, offset, alpha in zip(q, self.offset, self.alpha, strict=True):
@@ -52,7 +52,7 @@ class EulerTable:
         return np.array((turn @ about(2, np.radians(self.after))).matrix(), dtype=float)
 
     def __str__(self) -> str:
-        """Return the table as a line."""
+        """Return the table as one line of text."""
         rows = enumerate(zip(self.offset, self.alpha, strict=True), 1)
         pairs = "  ".join(f"q{k} {o:+4d}, {a:+4d}" for k, (o, a) in rows)
         return f"{self.sequence}  before {self.before[0]:+4d}, {self.before[1]:+4d}  {pairs}  after {self.after:+4d}"
@@ -88,8 +88,8 @@ def euler_table(sequence: str) -> EulerTable:
 def intersecting_revolutes(mechanism: Mechanism) -> Mechanism:
     """Return the same mechanism with each Euler joint as revolute joints on massless bodies, by its table.
 
-    A `free_euler` joint becomes three prismatic and three revolute joints. Coordinates, speeds and torques keep their
-    order; the bodies between are named after the child: "hand_1", "hand_2".
+    A `free_euler` joint becomes three prismatic and three revolute joints. Coordinates, joint velocities and torques
+    keep their order; the massless bodies are named after the child: "hand_1", "hand_2".
     """
     bodies: list[Body] = []
     joints: list[Joint] = []
@@ -108,12 +108,12 @@ def intersecting_revolutes(mechanism: Mechanism) -> Mechanism:
         gravity=mechanism.gravity,
         parameters=mechanism.parameters,
         scenery=mechanism.scenery,
-        lenient=True,  # the given bodies were accepted when their mechanism was made
+        lenient=True,  # the bodies were checked when their mechanism was made
     )
 
 
 def _chain(joint: Joint) -> list[Joint]:
-    """Return the joints of one degree of freedom that stand for a joint: itself, for most kinds."""
+    """Return the joints of one degree of freedom that replace a joint: itself, for most kinds."""
     if "sequence" not in joint_kinds.kind(joint.kind).DATA:
         return [joint]
     slides = joint_kinds.kind(joint.kind).NV - 3
@@ -145,8 +145,8 @@ def _chain(joint: Joint) -> list[Joint]:
 def _turns(table: EulerTable) -> tuple[list[Turn], list[Vector]]:
     """Return the placements' rotations and the axes of the three joints.
 
-    Frames 1 and 2 are those of the table, with z along the axis; the third joint carries the body itself, whose
-    frame is the last one, so that its axis is the letter's in the body's frame.
+    Frames 1 and 2 are those of the table, with z along the axis. The third joint carries the body itself, in the last
+    frame. Its axis is therefore that of the sequence's third letter, in the body's frame.
     """
     first = _turn(*table.before) @ _turn(table.offset[0], 0)
     second = _turn(0, table.alpha[0]) @ _turn(table.offset[1], 0)
@@ -158,7 +158,7 @@ def _turns(table: EulerTable) -> tuple[list[Turn], list[Vector]]:
 
 
 def _turn(theta: float, alpha: float) -> Rotation:
-    """Return Rz(theta) Rx(alpha) of angles in degrees."""
+    """Return Rz(theta) Rx(alpha) for angles in degrees."""
     return about(2, np.radians(theta)) @ about(0, np.radians(alpha))
 
 

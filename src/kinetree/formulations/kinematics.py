@@ -1,4 +1,4 @@
-"""What every route starts from: where the bodies of a mechanism are and how they move, in the ground's axes."""
+"""Poses and velocities of the bodies of a mechanism in the ground's axes, the basis of every formulation here."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Matrix = NDArray[np.float64]
 class BodyState:
     """One body at one instant; all vectors in the ground's axes.
 
-    R holds the body's axes as columns, o its origin (that of its joint), c its mass centre, w its angular velocity and
-    v the velocity of o. P [6, k] holds the joint's motion [omega; v] at o and dP its rate; I is about c.
+    R holds the body's axes as columns, o its origin (that of its joint) and c its center of mass; w is its angular
+    velocity and v the velocity of o. P [6, k] holds the joint's motion [omega; v] at o and dP its rate; I is about c.
     """
 
     name: str
@@ -39,18 +39,18 @@ class BodyState:
 
     @property
     def d(self) -> Matrix:
-        """The vector from the origin to the mass centre."""
+        """The vector from the origin to the center of mass."""
         return self.c - self.o
 
 
 def skew(a: ArrayLike) -> Matrix:
-    """Return the matrix of a x."""
+    """Return the matrix of the cross product a x."""
     x, y, z = np.asarray(a, dtype=float)
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None) -> list[BodyState]:
-    """Return the state of every body for coordinates q [nq] and speeds qd [nv] (at rest without them)."""
+    """Return the state of every body for coordinates q [nq] and joint velocities qd [nv], zero by default."""
     q, qd = _vector("q", q, mechanism.nq), _vector("qd", np.zeros(mechanism.nv) if qd is None else qd, mechanism.nv)
     values = mechanism.values()
     out: list[BodyState] = []
@@ -59,7 +59,7 @@ def body_states(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None)
         kind, parent = joint_kinds.kind(joint.kind), mechanism.parents[i]
         mine, dofs = q[mechanism.q_slices[i]].tolist(), mechanism.v_slices[i]
         Rp, op, wp, vp = (np.eye(3), *np.zeros((3, 3))) if parent < 0 else _motion(out[parent])
-        # The joint's own axes (z along its axis) stand in the parent by R0, and in the child by the same columns.
+        # R0 holds the joint's own axes (z along its axis) in the ground; in the child they have the same columns.
         axes = np.array(kind.frame(joint), dtype=float)
         R0 = Rp @ np.array(joint.placement.rotation, dtype=float) @ axes
         before, turn, after = kind.displacement(joint, mine)

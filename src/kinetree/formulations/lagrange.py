@@ -1,7 +1,7 @@
-"""Lagrange's equations: energies of the bodies' poses, differentiated by CasADi and nothing else.
+"""Lagrange's equations: energies as functions of the bodies' poses, differentiated by CasADi.
 
 No twist, no propagation and no joint motion P appears: velocities are derivatives of positions and rotations. The local
-coordinates delta of a state are those of docs/theory/lagrange.md: q moved on by speeds delta for a unit of time.
+coordinates delta of a state are those of docs/theory/lagrange.md: q moved by joint velocities delta for a unit of time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .equations import Equations, armatures
 
 @dataclass(frozen=True)
 class _Key:
-    """A mechanism that is known by its digest: hashing all its numbers at every call would cost more than the rest."""
+    """A mechanism identified by its digest: hashing all its numbers at every call would dominate the cost."""
 
     digest: str
     mechanism: Mechanism = field(compare=False)
@@ -33,8 +33,8 @@ def equations(
 ) -> Equations:
     """Return the equations of motion by Lagrange: tau = d/dt dT/dqd - dT/dq + dV/dq - dP/dqd, P the wrenches' power.
 
-    T is a quadratic form of the speeds, so that the columns of its Hessian I are the momenta dT/dqd of unit speeds. A
-    drive's armature is no part of any pose; it is added to the diagonal of I.
+    T is a quadratic form of the joint velocities. The columns of its Hessian I are therefore the momenta dT/dqd of unit
+    velocities. A drive's armature does not depend on a pose; it is added to the diagonal of I.
     """
     nv, nb = mechanism.nv, len(mechanism.bodies)
     q, qd = _array("q", q, (mechanism.nq,)), _array("qd", np.zeros(nv) if qd is None else qd, (nv,))
@@ -63,7 +63,7 @@ def _functions(key: _Key) -> tuple[Any, Any]:
     T, V, P = ca.SX(0), ca.SX(0), ca.SX(0)
     for k, (body, (R, o)) in enumerate(zip(resolved(mechanism.bodies, values), poses, strict=True)):
         tensor = np.array(from_moments(body.inertia), dtype=float)
-        J = np.trace(tensor) / 2 * np.eye(3) - tensor  # sum m r r^T about the mass centre
+        J = np.trace(tensor) / 2 * np.eye(3) - tensor  # sum m r r^T about the center of mass
         c = o + R @ ca.DM(body.com)
         dc, do, dR = (_rate(x, delta, speed) for x in (c, o, R))
         T += (body.mass * ca.sumsqr(dc) + ca.trace(dR @ ca.DM(J) @ dR.T)) / 2
@@ -78,10 +78,10 @@ def _functions(key: _Key) -> tuple[Any, Any]:
 
 
 def _moved(mechanism: Mechanism, q: Any, delta: Any) -> list[list[Any]]:
-    """Return each joint's coordinates after speeds delta have acted for a unit of time, to the second power of delta.
+    """Return each joint's coordinates after unit time at joint velocities delta, to second order in delta.
 
-    The solution of dq/dt = r(q, delta) is q + r + r'/2 + ..., with r' the rate of r along r. Two terms are
-    all that two derivatives at delta = 0 see, and they are polynomials: smooth there, whatever the joint.
+    The solution of dq/dt = r(q, delta) is q + r + r'/2 + ..., with r' the rate of r along r. Two terms suffice for
+    two derivatives at delta = 0, and they are polynomials: smooth there for every kind of joint.
     """
     import casadi as ca
 
@@ -89,7 +89,7 @@ def _moved(mechanism: Mechanism, q: Any, delta: Any) -> list[list[Any]]:
     joints = resolved(mechanism.joints, mechanism.values())
     for joint, own_q, own_v in zip(joints, mechanism.q_slices, mechanism.v_slices, strict=True):
         kind = joint_kinds.kind(joint.kind)
-        mine, step = q[own_q, 0], delta[own_v, 0]  # columns, empty ones too
+        mine, step = q[own_q, 0], delta[own_v, 0]  # columns, possibly empty
         r = ca.vertcat(*kind.rate(joint, ca.vertsplit(mine), ca.vertsplit(step))) if kind.NV else ca.SX(0, 1)
         moved = mine + r + _rate(r, q, _embedded(r, own_q.start, mechanism.nq)) / 2
         out.append([moved[k] for k in range(kind.NQ)])

@@ -1,4 +1,4 @@
-"""The bodies of a tree about the points that their twists are taken at: joint origins or mass centres."""
+"""The bodies of a tree with the reference points of their twists: joint origins or centers of mass."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..errors import unknown_name
 from ..model.mechanism import Mechanism
 from .kinematics import BodyState, Matrix, body_states, gravity, skew
 
-ABOUT = {"origin": "joint origins", "centre": "mass centres"}
+ABOUT = {"origin": "joint origins", "centre": "centers of mass"}
 
 
 @dataclass(frozen=True)
 class Link:
-    """A body and the joint that carries it, about the point x that moves with dx; all in the ground's axes.
+    """A body and the joint that carries it, about the point x with velocity dx; all in the ground's axes.
 
     p [6, k] is the joint's motion and dp its rate, M the mass matrix, and dM the convective matrix of M t' + dM t = w:
-    W M of [Saha2013] (12), which [Saha1999] (8) calls the mass rate. R holds the body's axes; `shift` leads from the
+    W M of [Saha2013] (12), which [Saha1999] (8) calls the mass rate. R holds the body's axes; `shift` points from the
     joint's origin to x.
     """
 
@@ -42,12 +42,12 @@ class Link:
 
     @property
     def Omega(self) -> Matrix:
-        """Both halves crossed with omega.                                                    [Saha1999] (2)"""
+        """The cross product with omega in both halves.                                          [Saha1999] (2)"""
         return _blocks(skew(self.w), skew(self.w))
 
     @property
     def W(self) -> Matrix:
-        """The angular half crossed with omega.                                               [Saha2013] (2)"""
+        """The cross product with omega in the angular half.                                     [Saha2013] (2)"""
         return _blocks(skew(self.w), np.zeros((3, 3)))
 
     @property
@@ -77,7 +77,7 @@ class Links:
 
     @cached_property
     def paths(self) -> tuple[tuple[int, ...], ...]:
-        """For each body, those on its way from the ground, itself last."""
+        """For each body, those on the path from the ground to it, itself last."""
         out: list[tuple[int, ...]] = []
         for i, link in enumerate(self.each):
             out.append((i,) if link.parent < 0 else (*out[link.parent], i))
@@ -85,7 +85,7 @@ class Links:
 
     @cached_property
     def behind(self) -> tuple[tuple[int, ...], ...]:
-        """For each body, itself and those that it carries: the gamma_i of [Saha2013] (44), of bodies."""
+        """For each body, itself and those that it carries: gamma_i of [Saha2013] (44), for bodies."""
         out: list[list[int]] = [[] for _ in self.each]
         for k, path in enumerate(self.paths):
             for i in path:
@@ -93,7 +93,7 @@ class Links:
         return tuple(map(tuple, out))
 
     def propagation(self, i: int, j: int) -> Matrix:
-        """Return A_ij (about origins) or B_ij (centres): the twist of j as that of i. [Saha2013] (5), (36b)"""
+        """Return A_ij (origins) or B_ij (centers of mass), from the twist of j to i. [Saha2013] (5), (36b)"""
         return shifted(self.each[j].x - self.each[i].x)
 
     def propagation_rate(self, i: int, j: int) -> Matrix:
@@ -111,7 +111,7 @@ class Links:
         return out
 
     def on_paths(self, block: Callable[[int, int], Matrix]) -> Matrix:
-        """Return the matrix [6n, 6n] of a block (i, j) wherever body j is on the way to body i."""
+        """Return the matrix [6n, 6n] with a block (i, j) wherever body j is on the path to body i."""
         out = np.zeros((6 * len(self), 6 * len(self)))
         for i, path in enumerate(self.paths):
             for j in path:
@@ -119,21 +119,21 @@ class Links:
         return out
 
     def columns(self, block: Callable[[Link], Matrix]) -> Matrix:
-        """Return the matrix [6n, nv] of a block [6, k] for each joint."""
+        """Return the matrix [6n, nv] with a block [6, k] per joint."""
         out = np.zeros((6 * len(self), self.nv))
         for i, b in enumerate(self.each):
             out[6 * i : 6 * i + 6, b.dofs] = block(b)
         return out
 
     def diagonal(self, block: Callable[[Link], Matrix]) -> Matrix:
-        """Return the matrix [6n, 6n] of a block [6, 6] for each body."""
+        """Return the matrix [6n, 6n] with a block [6, 6] per body."""
         out = np.zeros((6 * len(self), 6 * len(self)))
         for i, b in enumerate(self.each):
             out[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = block(b)
         return out
 
     def index(self, name: str) -> int:
-        """Return the number of a body by its name."""
+        """Return the index of a body by its name."""
         names = [link.name for link in self.each]
         if name not in names:
             raise unknown_name("body", name, names)
@@ -154,7 +154,7 @@ def shifted(a: Matrix) -> Matrix:
 
 
 def links(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin") -> Links:
-    """Return the links of a mechanism at coordinates q [nq] and speeds qd [nv], zero by default."""
+    """Return the links of a mechanism at coordinates q [nq] and joint velocities qd [nv], zero by default."""
     if about not in ABOUT:
         raise unknown_name("reference point", str(about), ABOUT, where="about")
     states = body_states(mechanism, q, qd)
@@ -165,7 +165,7 @@ def links(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, *, ab
 
 
 def _about_centre(s: BodyState, joint: str) -> Link:
-    """p = [e; e x d] of a revolute joint.                                                [Saha1999] (2), (13)"""
+    """Return a link about its center of mass; p = [e; e x d] for a revolute joint.        [Saha1999] (2), (13)"""
     T, dT = _to_centre(s)
     M = _blocks(s.I, s.m * np.eye(3))
     dM = _blocks(skew(s.w) @ s.I, np.zeros((3, 3)))
@@ -176,10 +176,10 @@ def _about_centre(s: BodyState, joint: str) -> Link:
 
 
 def _about_origin(s: BodyState, joint: str) -> Link:
-    """M of [Saha2013] (47b), and the convective matrix of the centre carried to the origin.
+    """Return a link about its joint's origin: M of [Saha2013] (47b), and the convective matrix moved there.
 
-    Differs from the paper: Omega M E of (47a) gives the same wrench, but a C without dI/dt - 2 C skew; this one gives
-    the C of mass centres to the last term. See docs/theory/convective.md.
+    Differs from the paper: Omega M E of (47a) gives the same wrench, but dI/dt - 2 C is not skew. This one gives
+    exactly the C of the centers of mass. See docs/theory/convective.md.
     """
     T, dT = _to_centre(s)
     centre = _about_centre(s, joint)
@@ -189,5 +189,5 @@ def _about_origin(s: BodyState, joint: str) -> Link:
 
 
 def _to_centre(s: BodyState) -> tuple[Matrix, Matrix]:
-    """Return the propagation from the origin to the mass centre, and its rate."""
+    """Return the propagation from the origin to the center of mass, and its rate."""
     return shifted(-s.d), shifted(-np.cross(s.w, s.d)) - np.eye(6)

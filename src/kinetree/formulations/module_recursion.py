@@ -1,8 +1,8 @@
 """Inverse and forward dynamics by modules: recursion inside each chain, and from chain to chain.   [Saha2013] 3
 
-A module meets its parent at one link alone, so that what passes between modules is a twist and its rate outward, a
-wrench and a mass matrix inward. Modules on different branches know nothing of each other and could be computed side by
-side. The cost is proportional to the number of bodies.
+A module is connected to its parent at one link alone. A twist and its rate pass outward between modules, a wrench and a
+mass matrix pass inward. Modules on different branches are independent of each other and could be computed in parallel.
+The cost is proportional to the number of bodies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .modules import ModuleDeNOC
 ANGULAR = np.diag([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 """E_k of [Saha2013] (47b)."""
 PIVOT = 1e-14
-"""A pivot this small beside the momentum of the same motion is rounding noise."""
+"""Smallest pivot, relative to the momentum of the same motion: anything below is rounding."""
 
 
 def equations(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, wrenches: ArrayLike | None = None) -> Equations:
@@ -50,12 +50,12 @@ def inverse_dynamics(
 def forward_dynamics(
     mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrenches: ArrayLike | None = None
 ) -> Matrix:
-    """Return qdd [nv] under torques; wrenches [nb, 6] are external, in body axes."""
+    """Return qdd [nv] for given joint torques; wrenches [nb, 6] are external, in body axes."""
     tree = links(mechanism, q, qd)
     modules = chains(tree, mechanism)
     bias = _needed(tree, modules, np.zeros(tree.nv)) - _external(tree, wrenches)
     torques = _speeds("tau", tau, tree)
-    masses, loads = {}, {}  # what child modules leave at the last link of their parent
+    masses, loads = {}, {}  # sums over child modules, at the last link of their parent
     done: list[Articulated] = []
     for module in reversed(modules):  # inter-modular: tips first
         last = module.links[-1]
@@ -73,9 +73,9 @@ def forward_dynamics(
 
 @dataclass(frozen=True)
 class Articulated:
-    """An articulated module as its parent's last link feels it, M and w about that link's origin.
+    """Articulated inertia M and bias wrench w of a module, about the origin of its parent's last link.
 
-    Psi [6, k] and tautilde [k] are those of each link's joint.
+    Psi [6, k] and tautilde [k] belong to each link's joint.
     """
 
     M: Matrix
@@ -98,7 +98,7 @@ def _articulate(tree: Links, module: Module, bias, tau, M_child, w_child) -> Art
         Psi[i], tautilde[i] = _divided(b.joint, mhat, Psihat, tauhat)
         A = _inward(tree, i)
         M = A.T @ (M - Psihat @ Psi[i].T) @ A
-        M = (M + M.T) / 2  # rounding that is not symmetric grows along a chain
+        M = (M + M.T) / 2  # asymmetric rounding would grow along a chain
         w = A.T @ (w + Psi[i] @ tauhat)
     return Articulated(M, w, Psi, tautilde)
 
@@ -114,7 +114,7 @@ def _accelerate(tree: Links, module: Module, found: Articulated, mu: Matrix, qdd
 
 
 def _needed(tree: Links, modules: tuple[Module, ...], qdd: Matrix) -> Matrix:
-    """Return the wrench that each body needs, [nb, 6], gravity as an acceleration of the ground. [Saha2013] (22)-(26)
+    """Return the wrench that moves each body, [nb, 6], gravity as an acceleration of the ground. [Saha2013] (22)-(26)
 
     Differs from the paper: the Newton-Euler equations are (47a), about joint origins; (46b) prints m v for m v'.
     """
@@ -146,7 +146,7 @@ def _gather(tree: Links, modules: tuple[Module, ...], wrenches: Matrix) -> Matri
 
 
 def _inward(tree: Links, i: int) -> Matrix:
-    """Return the propagation from a link's parent; from the ground nothing that turns comes."""
+    """Return the propagation from a link's parent; the ground has no angular velocity to propagate."""
     parent = tree.each[i].parent
     return np.eye(6) if parent < 0 else tree.propagation(i, parent)
 

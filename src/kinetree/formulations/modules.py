@@ -1,4 +1,4 @@
-"""Kinematic modules: the DeNOC matrices of a tree whose parts are serial chains, by module blocks."""
+"""The DeNOC matrices of a tree by blocks of kinematic modules, the serial chains that form the tree."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .links import Links, links
 
 
 def module_denoc(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None) -> ModuleDeNOC:
-    """Return the DeNOC matrices by modules at coordinates q [nq] and speeds qd [nv], zero by default."""
+    """Return the DeNOC matrices by modules at coordinates q [nq] and joint velocities qd [nv], zero by default."""
     tree = links(mechanism, q, qd)
     return ModuleDeNOC(tree, chains(tree, mechanism))
 
 
 @dataclass(frozen=True)
 class ModuleDeNOC:
-    """The DeNOC matrices of a tree by module blocks; modules are meant by their index in `modules`.
+    """The DeNOC matrices of a tree by module blocks; arguments i and j are indices into `modules`.
 
-    A fixed joint has a column of width zero. All is about the joints' origins, in the ground's axes.
+    A fixed joint has a block of zero columns. All matrices are about the joints' origins, in the ground's axes.
     """
 
     links: Links
@@ -36,7 +36,7 @@ class ModuleDeNOC:
         return np.concatenate([self.links.each[k].t for k in self.modules[i].links])
 
     def A_bar(self, i: int, j: int) -> Matrix:
-        """Return the module-twist-propagation from module j to i, which j carries; 1 for i = j. [Saha2013] (41a)"""
+        """Return the module-twist propagation from module j to i behind it; 1 for i = j. [Saha2013] (41a)"""
         if i == j:
             return np.eye(6 * len(self.modules[i].links))
         return self._from_last(i, j, self.links.propagation)
@@ -68,7 +68,7 @@ class ModuleDeNOC:
     def N_l(self) -> Matrix:
         """The propagations between modules.                                                  [Saha2013] (44)
 
-        Differs from the matrix of bodies: inside a module it is 1, since N_d holds the module's own propagations.
+        Differs from the matrix by bodies: inside a module it is 1, since N_d holds the module's own propagations.
         """
         out = np.zeros((6 * len(self.links),) * 2)
         for i, module in enumerate(self.modules):
@@ -86,7 +86,7 @@ class ModuleDeNOC:
 
     @cached_property
     def paths(self) -> tuple[tuple[int, ...], ...]:
-        """For each module, those on its way from the ground, itself last."""
+        """For each module, those on the path from the ground to it, itself last."""
         out: list[tuple[int, ...]] = []
         for i, module in enumerate(self.modules):
             out.append((i,) if module.parent < 0 else (*out[module.parent], i))
@@ -94,9 +94,9 @@ class ModuleDeNOC:
 
     @cached_property
     def composites(self) -> tuple[Matrix, ...]:
-        """The composite modules M~bar_i = Mbar_i + sum of A_bar^T M~bar_c A_bar: (20), of modules.
+        """The composite modules M~bar_i = Mbar_i + sum of A_bar^T M~bar_c A_bar: (20), for modules.
 
-        What a module carries adds to the last block of its mass matrix alone.
+        Modules behind a module add only to the last block of its mass matrix.
         """
         out = [self._diagonal(i, "M") for i in range(len(self.modules))]
         for i, module in reversed(list(enumerate(self.modules))):
@@ -107,7 +107,7 @@ class ModuleDeNOC:
 
     @cached_property
     def I(self) -> Matrix:  # noqa: E743 - the papers' letter
-        """The GIM by module blocks I_ij = N_bar_i^T M~bar_i A_bar_ij N_bar_j, and armature: (21), of modules."""
+        """The GIM by module blocks I_ij = N_bar_i^T M~bar_i A_bar_ij N_bar_j, plus armature: (21), for modules."""
         out = np.zeros((self.links.nv,) * 2)
         for i, a in enumerate(self.modules):
             momentum = self.composites[i] @ self.N_bar(i)
@@ -119,9 +119,9 @@ class ModuleDeNOC:
 
     @cached_property
     def C(self) -> Matrix:
-        """The MCI by module blocks, with dI/dt - 2 C skew: [Saha1999] (29), of modules.
+        """The MCI by module blocks, with dI/dt - 2 C skew: [Saha1999] (29), for modules.
 
-        B~bar_i collects what turns and shifts behind a module add, as M~bar_i collects mass.
+        B~bar_i collects the convective terms of the modules behind module i, as M~bar_i collects their mass.
         """
         out = np.zeros((self.links.nv,) * 2)
         for i, a in enumerate(self.modules):
@@ -137,32 +137,32 @@ class ModuleDeNOC:
 
     @cached_property
     def elimination(self) -> ModuleElimination:
-        """The block elimination of I, a module at a time, tips first."""
+        """The block elimination of I, module by module, tips first."""
         n = len(self.modules)
         M = [self._diagonal(i, "M") for i in range(n)]
         Psihat, Psi, mhat = [np.zeros((0, 0))] * n, [np.zeros((0, 0))] * n, [np.zeros((0, 0))] * n
         for i, module in reversed(list(enumerate(self.modules))):
             N = self.N_bar(i)
-            Psihat[i] = M[i] @ N  # (30), of modules
+            Psihat[i] = M[i] @ N  # (30), for modules
             mhat[i] = N.T @ Psihat[i] + np.diag(self._armature[module.dofs])
             Psi[i] = np.asarray(np.linalg.solve(mhat[i], Psihat[i].T).T, dtype=float)
             if module.parent >= 0:
                 A = self.A_bar(i, module.parent)
-                M[module.parent] += A.T @ (M[i] - Psihat[i] @ Psi[i].T) @ A  # (31), of modules
+                M[module.parent] += A.T @ (M[i] - Psihat[i] @ Psi[i].T) @ A  # (31), for modules
         return ModuleElimination(self, tuple(M), tuple(Psihat), tuple(Psi), tuple(mhat))
 
     def __repr__(self) -> str:
-        """Return the modules, one a line."""
+        """Return the modules, one per line."""
         lines = [f"modules of {self.links.name!r}: {len(self.modules)}"]
         for module in self.modules:
             on = self.modules[module.parent].label if module.parent >= 0 else "ground"
             count = module.dofs.stop - module.dofs.start
-            lines.append(f"  {module.label:<5} on {on:<7} {count:>2} speeds  {' - '.join(module.names)}")
+            lines.append(f"  {module.label:<5} on {on:<7} {count:>2} dofs  {' - '.join(module.names)}")
         return "\n".join(lines)
 
     @cached_property
     def _convection(self) -> tuple[Matrix, ...]:
-        """B~bar_i = dMbar_i + sum of A_bar^T (M~bar_c dA_bar + B~bar_c A_bar): [Saha1999] (28), of modules."""
+        """B~bar_i = dMbar_i + sum of A_bar^T (M~bar_c dA_bar + B~bar_c A_bar): [Saha1999] (28), for modules."""
         out = [self._diagonal(i, "dM") for i in range(len(self.modules))]
         for i, module in reversed(list(enumerate(self.modules))):
             if module.parent >= 0:
@@ -215,7 +215,7 @@ class ModuleElimination:
 
     @property
     def U(self) -> Matrix:
-        """The upper factor: 1, and N_bar_j^T A_bar_ij^T Psi_i where module j carries module i."""
+        """The upper factor: 1 on the diagonal, and N_bar_j^T A_bar_ij^T Psi_i where module j carries module i."""
         out = np.eye(self.denoc.links.nv)
         for i, a in enumerate(self.denoc.modules):
             for j in self.denoc.paths[i][:-1]:
@@ -225,7 +225,7 @@ class ModuleElimination:
 
     @property
     def D(self) -> Matrix:
-        """The block diagonal factor, of the articulated modules' inertias mhat."""
+        """The block diagonal factor of the articulated modules' inertias mhat."""
         out = np.zeros((self.denoc.links.nv,) * 2)
         for i, module in enumerate(self.denoc.modules):
             out[module.dofs, module.dofs] = self.mhat[i]

@@ -1,12 +1,12 @@
-"""Equimomental systems: points whose mass, mass centre and inertia are those of a body.
+"""Equimomental systems: points with the same mass, center of mass and inertia as a body.
 
-Three systems of possible bodies and one for any numbers, all by the second moment J = sum m r r^T = tr(I)/2 1 - I of a
-body, which adds up as mass does:
+Three systems for physically possible bodies and one for any numbers. All use the second moment of a body,
+J = sum m r r^T = tr(I)/2 1 - I, which is additive as mass is:
 
     seven     corners of a box about the frame's origin, masses of any sign              [Gupta2013] (1)-(13)
     four      equal masses at the corners of a stretched tetrahedron (Routh)
     positive  six points on the principal axes, none of negative mass
-    signed    the same six at any distance with a seventh at the centre: for any numbers, also a mass of zero
+    signed    the same six at any distance with a seventh at the center: for any numbers, even zero mass
 
 Derivations: docs/theory/points.md.
 """
@@ -24,7 +24,7 @@ from ..errors import ModelError, unknown_name
 from .kinematics import Matrix
 
 ROUNDING = 16 * np.finfo(float).eps
-"""Second moments below this, relative to their sum, are the rounding of a zero."""
+"""Second moments below this fraction of their sum count as zero: a few units of rounding."""
 
 CORNERS = np.array([[1, 1, 1], [1, 1, -1], [-1, 1, -1], [-1, 1, 1], [-1, -1, 1], [1, -1, 1], [1, -1, -1]], dtype=float)
 """The signs of the seven points, in the order of [Gupta2013] table 1; the corner (-, -, -) is left out."""
@@ -40,12 +40,12 @@ class Points:
     positions: Matrix
 
     def moved(self, shift: ArrayLike) -> Points:
-        """Return the same points in a frame whose origin is at -shift."""
+        """Return the same points in a frame with its origin at -shift."""
         return Points(self.masses, self.positions + np.asarray(shift, dtype=float))
 
 
 def body_of(points: Points) -> tuple[float, Matrix, Matrix]:
-    """Return mass [kg], mass centre [m] and inertia about it [3, 3]; about the origin where the mass is zero."""
+    """Return mass [kg], center of mass [m] and inertia about it [3, 3], about the origin where the mass is zero."""
     m = float(points.masses.sum())
     first = points.masses @ points.positions
     com = first / m if m != 0 else np.zeros(3)
@@ -57,13 +57,13 @@ def body_of(points: Points) -> tuple[float, Matrix, Matrix]:
 def seven_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str = "") -> Points:
     """Return the seven points of a body, about the origin of the frame.                [Gupta2013] (1)-(13)
 
-    Differs from the paper: `inertia` is the tensor about that origin, whose products are minus the sums that (5)-(7)
-    call I_xy = sum m x y. Its diagonal alone makes h real or not, and masses may be negative. A direction with h = 0
-    leaves (2)-(7) without the equations that h multiplies: of all masses that solve the rest, the smallest are taken.
+    Differs from the paper: `inertia` is the tensor about that origin; its products have the opposite sign of the sums
+    I_xy = sum m x y of (5)-(7). Its diagonal alone decides whether h is real. Masses can be negative. In a direction
+    with h = 0, the equations of (2)-(7) multiplied by h vanish; the smallest masses that solve the rest are taken.
 
     Args:
         mass: Of the body [kg], more than zero.
-        com: The mass centre in the frame [m].
+        com: The center of mass in the frame [m].
         inertia: About the frame's origin [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
         where: Named in errors.
     """
@@ -76,7 +76,7 @@ def seven_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str 
     for k in range(3):
         if J[k, k] <= floor:
             needed = first[k] != 0 or np.any(np.delete(J[k], k) != 0)
-            h[k] = np.sqrt(floor / mass) if needed else 0.0  # a width within rounding of none
+            h[k] = np.sqrt(floor / mass) if needed else 0.0  # zero within rounding
     x, y, z = CORNERS.T
     rows = np.array([np.ones(7), x, y, z, x * y, y * z, z * x])
     arms = np.array([1.0, *h, h[0] * h[1], h[1] * h[2], h[2] * h[0]])
@@ -87,15 +87,15 @@ def seven_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str 
 
 
 def four_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str = "") -> Points:
-    """Return Routh's four points of a body: mass / 4 each, real for every possible body.
+    """Return Routh's four points of a body: mass / 4 each, real for every physically possible body.
 
-    In principal axes at the mass centre they are at (+-a, +-b, +-c) with an even number of minus signs, where
+    In principal axes at the center of mass they are at (+-a, +-b, +-c) with an even number of minus signs, where
     a^2 = J_x / m and so on: then sum m r = 0 and sum m r r^T = diag(J).
 
     Args:
         mass: Of the body [kg], more than zero.
-        com: The mass centre in the frame [m].
-        inertia: About the mass centre [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
+        com: The center of mass in the frame [m].
+        inertia: About the center of mass [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
         where: Named in errors.
     """
     _refuse_massless(mass, "four", where)
@@ -104,15 +104,15 @@ def four_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str =
 
 
 def positive_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: str = "") -> Points:
-    """Return six points of a body with no negative mass: a pair on each principal axis, all at one distance.
+    """Return six points of a body with no negative mass: a pair on each principal axis, all at the same distance.
 
-    The distance is l = sqrt(tr(J) / m), and a pair weighs m J_k / tr(J): then the masses sum to m, and m r r^T to J.
+    The distance is l = sqrt(tr(J) / m) and the mass of a pair m J_k / tr(J); the masses sum to m, and m r r^T to J.
     Points without mass are left out; a body without extent is one point.
 
     Args:
         mass: Of the body [kg], more than zero.
-        com: The mass centre in the frame [m].
-        inertia: About the mass centre [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
+        com: The center of mass in the frame [m].
+        inertia: About the center of mass [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
         where: Named in errors.
     """
     _refuse_massless(mass, "positive", where)
@@ -124,16 +124,16 @@ def positive_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, where: s
 
 
 def signed_points(mass: float, com: ArrayLike, inertia: ArrayLike, *, length: float = 1.0) -> Points:
-    """Return points of any mass and inertia, possible or not: a pair on each principal axis, the rest at the centre.
+    """Return points of any mass and inertia: a pair on each principal axis, the remaining mass at the center.
 
-    A pair at a distance l weighs J_k / l^2 whatever its sign, and the centre gets m - tr(J) / l^2. So a body with
-    inertia but no mass is a system of some mass less a point of that mass.
+    A pair at a distance l has the mass J_k / l^2 of either sign, and the center has m - tr(J) / l^2. A body with
+    inertia but no mass is thus a system of some mass minus a point of that mass.
 
     Args:
         mass: Of the body [kg], any number.
-        com: The mass centre in the frame [m].
-        inertia: About the mass centre [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
-        length: The distance l [m]; any but zero will do.
+        com: The center of mass in the frame [m].
+        inertia: About the center of mass [kg m^2], 3x3 or (xx, yy, zz, xy, yz, zx).
+        length: The distance l [m]; any value except zero.
     """
     moments, axes = np.linalg.eigh(_second_moment(inertia))
     pairs = _pairs(moments / length**2, length, axes)
@@ -145,10 +145,10 @@ SYSTEMS = ("seven", "four", "positive", "signed")
 
 
 def body_points(body: Any, system: str = "seven", *, at: ArrayLike = (0.0, 0.0, 0.0)) -> Points:
-    """Return the points of a body in its frame: none for a body without mass and inertia.
+    """Return the points of a body in its frame; a body without mass and inertia has none.
 
-    `at` is the centre of the box of seven points, the body's origin unless told: [Gupta2013] takes the next joint's.
-    A body with inertia but no mass has a first moment of zero, and the signed points at its origin in every system.
+    `at` is the center of the box of seven points, by default the body's origin; [Gupta2013] uses the next joint's.
+    A body with inertia but no mass has zero first moment; every system gives it the signed points at its origin.
     """
     if system not in SYSTEMS:
         raise unknown_name("system of points", system, SYSTEMS)
@@ -182,7 +182,7 @@ def _pairs(masses: Matrix, length: float, axes: Matrix) -> Points:
 
 
 def _principal(inertia: ArrayLike, mass: float, where: str) -> tuple[Matrix, Matrix]:
-    """Return the principal second moments, cleared of rounding below zero, and their axes as columns."""
+    """Return the principal second moments, with rounding below zero removed, and their axes as columns."""
     moments, axes = np.linalg.eigh(_second_moment(inertia))
     floor = ROUNDING * abs(float(moments.sum()))
     _refuse_imaginary(moments, floor, mass, ("I_1", "I_2", "I_3"), ("h_1", "h_2", "h_3"), where)
@@ -199,7 +199,7 @@ def _refuse_imaginary(moments: Matrix, floor: float, mass: float, names, widths,
                 f"large beside {a} + {b} = {inertia.sum() - inertia[k]:.6g} kg m^2",
                 where=where,
                 remedy="no body can have this inertia: check units, signs and the point it is about; "
-                "signed points stand for any numbers",
+                "signed points represent any numbers",
             )
 
 

@@ -1,7 +1,7 @@
-"""The equations of motion of points alone: no body turns, each point has mass and a velocity.   [Gupta2013] (14)-(35)
+"""The equations of motion of a mechanism made of points: each has a mass and a velocity.   [Gupta2013] (14)-(35)
 
-Every body is replaced by an equimomental system; N~ = D N_l N_d gives the points' velocities, and Newton's equation for
-each point is all the mechanics there is. Vectors are in the ground's axes.
+Every body is replaced by an equimomental system; N~ = D N_l N_d gives the points' velocities. Newton's equation for
+each point is the only law of motion used: no rotational one is needed. Vectors are in the ground's axes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PointMatrices:
 
     @property
     def N(self) -> Matrix:
-        """The points' velocities for unit speeds, N~ = D N_l N_d [3k, nv].                         (27)"""
+        """The points' velocities per unit joint velocity, N~ = D N_l N_d [3k, nv].                         (27)"""
         return self.D @ self.N_l @ self.N_d
 
     @property
@@ -44,14 +44,14 @@ class PointMatrices:
 
     @property
     def M(self) -> Matrix:
-        """The masses, three times each, on the diagonal of M~ [3k, 3k].                           (32a)"""
+        """The masses, each repeated three times, on the diagonal of M~ [3k, 3k].                   (32a)"""
         return np.diag(np.repeat(self.masses, 3))
 
 
 def point_matrices(
     mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, *, system: str = "seven"
 ) -> PointMatrices:
-    """Return the matrices for coordinates q [nq] and speeds qd [nv], every body replaced by a system of points.
+    """Return the matrices for coordinates q [nq] and velocities qd [nv], every body replaced by a system of points.
 
     Systems are "seven", "four", "positive" and "signed": see `points`.
     """
@@ -80,8 +80,8 @@ def point_matrices(
 def point_matrix(body: BodyState, r: Matrix) -> tuple[Matrix, Matrix]:
     """Return a row [-d x, 1] of D_i, for a point at r in the body's frame, and its rate.       [Gupta2013] (14)-(22)
 
-    d = R r leads from the body's origin to the point. Differs from the paper: section V adds the link's length a_1 to
-    all three components of d_1j; only x, along the link, is meant.
+    d = R r points from the body's origin to the point. Differs from the paper: section V adds the link's length a_1 to
+    all three components of d_1j; it belongs only to x, along the link.
     """
     d = body.R @ r
     return np.hstack([-skew(d), np.eye(3)]), np.hstack([-skew(np.cross(body.w, d)), np.zeros((3, 3))])
@@ -105,7 +105,7 @@ def equations(
 ) -> Equations:
     """Return the equations of motion by points, with the armature of drives on the diagonal of I.   [Gupta2013] (35)
 
-    External wrenches [nb, 6] act on the bodies by N^T w, as any forces on the points would whose sum D^T f they are.
+    External wrenches [nb, 6] act on the bodies by N^T w, as would any forces f on the points with the sum D^T f.
     """
     p = point_matrices(mechanism, q, qd, system=system)
     states = body_states(mechanism, q, qd)

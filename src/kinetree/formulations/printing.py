@@ -1,4 +1,4 @@
-"""What the matrices of a DeNOC are called, how they are laid out, and where the papers have them."""
+"""Names, layout and equation numbers of the matrices of a DeNOC, for printing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Name(NamedTuple):
-    """What a matrix is: labels of its rows and columns ("twist", "wrench", "joint", ""), meaning, equation."""
+    """Description of a matrix: labels of its rows and columns ("twist", "wrench", "joint", ""), meaning, equation."""
 
     rows: str
     columns: str
@@ -41,7 +41,7 @@ NAMES = {
     "Mtilde": Name("wrench", "twist", "masses of composite bodies", "[Saha2013] (19)"),
     "I": Name("joint", "joint", "generalized inertia matrix (GIM)", "[Saha2013] (21)"),
     "C": Name("joint", "joint", "matrix of convective inertia (MCI)", "[Saha1999] (29)"),
-    "C_christoffel": Name("joint", "joint", "the same by Christoffel symbols", "[Gupta2013] (35)"),
+    "C_christoffel": Name("joint", "joint", "the same from Christoffel symbols", "[Gupta2013] (35)"),
     "g": Name("joint", "", "torques against gravity", "[Saha1999] (30), (32)"),
 }
 
@@ -49,7 +49,7 @@ WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
 
 
 def labels(d: DeNOC, kind: str) -> Labels:
-    """Return the labels of rows or columns: bodies' components, or joints."""
+    """Return the labels of rows or columns: components of bodies, or joints."""
     if kind == "joint":
         return tables.joint_labels((b.joint, b.p.shape[1]) for b in d.bodies)
     if kind in ("twist", "wrench"):
@@ -65,7 +65,7 @@ def layout(d: DeNOC, name: str) -> tuple[Matrix, Labels, Labels]:
 
 
 def shape(d: DeNOC, name: str) -> tuple[int, ...]:
-    """Return the shape of a matrix, without making it."""
+    """Return the shape of a matrix without computing it."""
     kinds = (NAMES[name].rows, NAMES[name].columns)
     return tuple(d.links.nv if k == "joint" else 6 * len(d.links) for k in kinds if k)
 
@@ -77,7 +77,9 @@ def heading(d: DeNOC, name: str) -> str:
 
 def overview(d: DeNOC) -> str:
     """Return a list of all matrices with sizes, meanings and equations."""
-    lines = [f"DeNOC of {d.links.name!r} about the {ABOUT[d.about]}: {len(d.links)} bodies, {d.links.nv} speeds"]
+    lines = [
+        f"DeNOC of {d.links.name!r} about the {ABOUT[d.about]}: {len(d.links)} bodies, {d.links.nv} degrees of freedom"
+    ]
     for name, what in NAMES.items():
         lines.append(f"  {name:<13} {_size(d, name):<9} {what.meaning:<38} {what.equation}")
     lines.append("  composites, articulated (bodies); elimination; forward_dynamics(tau)")
@@ -107,7 +109,7 @@ def pattern(d: DeNOC, name: str) -> str:
 
 
 def named_columns(columns: dict[str, Matrix], rows: Labels, title: str) -> str:
-    """Return vectors side by side, one a column, under their names."""
+    """Return vectors side by side, one per column, under their names."""
     matrix = np.column_stack([np.asarray(x, dtype=float) for x in columns.values()])
     return tables.text(matrix, rows, [(name, "") for name in columns], heading=title)
 

@@ -1,4 +1,4 @@
-"""The generalized matrices I, C and tau of the DeNOC by recursions over the bodies, block by block."""
+"""Recursions over the bodies for the generalized matrices I, C and tau of the DeNOC, block by block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .links import Links
 def composite_masses(links: Links) -> list[Matrix]:
     """Return M~_i = M_i + sum of A^T M~_c A over the children c.         [Saha2013] (20), [Saha1999] (23b)
 
-    Differs from the paper: a sum over children for one successor. (20) prints M~_{i+1} = 0 for M~_{n+1} = 0.
+    Differs from the paper: a sum over children, instead of one successor. (20) prints M~_{i+1} = 0 for M~_{n+1} = 0.
     """
     return links.inward([b.M for b in links.each])
 
@@ -20,7 +20,7 @@ def composite_masses(links: Links) -> list[Matrix]:
 def composite_convection(links: Links) -> list[Matrix]:
     """Return dM~_i = dM_i + sum of A^T dM~_c A over the children c.                         [Saha1999] (28)
 
-    Differs from the paper: it has no A there, which changes nothing about mass centres.
+    Differs from the paper: (28) has no A, which makes no difference about centers of mass.
     """
     return links.inward([b.dM for b in links.each])
 
@@ -28,7 +28,7 @@ def composite_convection(links: Links) -> list[Matrix]:
 def propagation_sums(links: Links, Mt: list[Matrix]) -> dict[tuple[int, int], Matrix]:
     """Return H~_ij = M~_i dA_ij + sum of A_ci^T H~_ci over the children c; H~_ii is that sum. [Saha1999] (28)
 
-    Differs from the paper: a sum over children for one successor. (27) prints a last row that repeats
+    Differs from the paper: a sum over children, instead of one successor. (27) prints a last row that repeats
     B_n2^T H~_{n,n-1}; it is H~_n1, ..., H~_{n,n-1}, O.
     """
     sums = [np.zeros((6, 6)) for _ in links.each]
@@ -62,8 +62,8 @@ def convective_matrix(links: Links, Mt: list[Matrix]) -> Matrix:
     """Return C with dI/dt - 2 C skew, by blocks c_ij.                                       [Saha1999] (29)
 
     It is N^T (M dN + dM N), with W M for dM: see docs/theory/convective.md for the other matrices of this skewness.
-    Differs from the paper: dp_j stands for Omega_j p_j, which it is where axes are fixed in the child; and
-    A_ji^T dM~_j for dM~_j, which it is about mass centres.
+    Differs from the paper: dp_j replaces Omega_j p_j, which is equal to it where axes are fixed in the child.
+    A_ji^T dM~_j replaces dM~_j, which is equal to it about centers of mass.
     """
     out = np.zeros((links.nv, links.nv))
     dMt, Ht = composite_convection(links), propagation_sums(links, Mt)
@@ -78,9 +78,9 @@ def convective_matrix(links: Links, Mt: list[Matrix]) -> Matrix:
 
 
 def christoffel_matrix(links: Links, C: Matrix, N: Matrix) -> Matrix:
-    """Return C less sum tr(J) N_w^T (w x) N_w, J of each body about its centre: the Christoffel symbols of I.
+    """Return the Christoffel symbols of I: C minus sum tr(J) N_w^T (w x) N_w, J of each body about its center of mass.
 
-    The difference has no part in C qd; see docs/theory/convective.md.
+    The difference does not contribute to C qd; see docs/theory/convective.md.
     """
     out = C.copy()
     for i, b in enumerate(links.each):
@@ -105,6 +105,6 @@ def generalized_forces(links: Links, wrenches: Matrix) -> Matrix:
 
 
 def weight_torques(links: Links) -> Matrix:
-    """Return the torques that hold the mechanism at rest: gravity is an acceleration -g of all. [Saha1999] (32)"""
+    """Return the torques that hold the mechanism at rest: gravity as an acceleration -g. [Saha1999] (32)"""
     rho = np.concatenate([np.zeros(3), -links.gravity])
     return generalized_forces(links, np.array([b.M @ rho for b in links.each]).reshape(-1, 6))

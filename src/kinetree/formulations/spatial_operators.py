@@ -1,8 +1,8 @@
-"""Spatial operators: the equations of motion about mass centres, by the big matrices of [Wolinski2015].
+"""Spatial operators: the equations of motion about centers of mass, by the large matrices of [Wolinski2015].
 
-Velocities are V = [v; omega] of the mass centres, the linear part first, in the ground's axes. Written for chains of
-revolute joints; here a body's block row has its parent's column, and H_j has a column for each degree of freedom of any
-joint. Derivations: docs/theory/spatial-operators.md.
+Velocities are V = [v; omega] of the centers of mass, the linear part first, in the ground's axes. The paper treats
+chains of revolute joints. Here a body's block row has its parent's column, and H_j has one column per degree of freedom
+of any joint. Derivations: docs/theory/spatial-operators.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SpatialOperators:
     """The operators of a mechanism of n bodies at one state: D qdd + C qd + G + Q = T.   [Wolinski2015] (23)
 
     B, Phi, dB, M and Omega are [6n, 6n], H and dH [6n, nv] (of (44), which prints 6n x 6n), F_G and F_Q [6n]; D and C
-    [nv, nv], G and Q [nv]. D is that of the bodies alone, without the armature of drives.
+    [nv, nv], G and Q [nv]. D excludes the armature of drives.
     """
 
     B: Matrix
@@ -43,7 +43,7 @@ class SpatialOperators:
 def spatial_operators(
     mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None = None, wrenches: ArrayLike | None = None
 ) -> SpatialOperators:
-    """Return the operators for coordinates q [nq], speeds qd [nv] and wrenches [nb, 6] on the bodies."""
+    """Return the operators for coordinates q [nq], velocities qd [nv] and wrenches [nb, 6] on the bodies."""
     states = body_states(mechanism, q, qd)
     g, external = gravity(mechanism), external_wrenches(states, wrenches)
     n, nv = len(states), mechanism.nv
@@ -65,15 +65,15 @@ def spatial_operators(
     V = Phi @ H  # (11): V = Phi H qd
     dV = Phi @ (dB @ V + dH)  # (13), since the rate of Phi = (1 - B)^-1 is Phi dB Phi
     D = V.T @ M @ V  # (24)
-    # Differs from the paper: (22) has Omega inside the bracket behind M Phi; (25), used here, has it right.
+    # Differs from the paper: (22) has Omega inside the bracket behind M Phi; (25), used here, is correct.
     C = V.T @ (M @ dV - Omega @ V)  # (25)
     return SpatialOperators(B, H, Phi, dB, dH, M, Omega, F_G, F_Q, D, C, -V.T @ F_G, -V.T @ F_Q)  # (26), (27)
 
 
 def shift_matrices(parent: BodyState, body: BodyState) -> tuple[Matrix, Matrix]:
-    """Return B_ij = [1 -r~; 0 1] with r from the parent's mass centre to the body's, and its rate.
+    """Return B_ij = [1 -r~; 0 1] with r from the parent's center of mass to the body's, and its rate.
 
-    [Wolinski2015] (36), (38). Differs from the paper: (38) has lost the tilde over its bracket, the rate of r_ij.
+    [Wolinski2015] (36), (38). Differs from the paper: (38) omits the tilde over its bracket, the rate of r_ij.
     """
     B, dB = np.eye(6), np.zeros((6, 6))
     B[:3, 3:] = -skew(body.c - parent.c)
@@ -82,10 +82,10 @@ def shift_matrices(parent: BodyState, body: BodyState) -> tuple[Matrix, Matrix]:
 
 
 def joint_matrices(body: BodyState) -> tuple[Matrix, Matrix]:
-    """Return H_j, the joint's motion at the body's mass centre with the linear part first, and its rate.
+    """Return H_j, the joint's motion at the body's center of mass with the linear part first, and its rate.
 
-    [Wolinski2015] (37), (39) for a revolute joint, where s_ji = -d, d from the joint to the mass centre. Here, for any
-    joint motion P = [w; v] at the origin, H = [v + w x d; w]. Differs from the paper: the first term of (39) prints
+    [Wolinski2015] (37), (39) for a revolute joint, where s_ji = -d, d from the joint to the center of mass. Here, for
+    any joint motion P = [w; v] at the origin, H = [v + w x d; w]. Differs from the paper: the first term of (39) prints
     (omega~ h~) s for (omega~ h)~ s.
     """
     w, v, dw, dv = body.P[:3], body.P[3:], body.dP[:3], body.dP[3:]
@@ -96,7 +96,7 @@ def joint_matrices(body: BodyState) -> tuple[Matrix, Matrix]:
 def mass_matrices(body: BodyState) -> tuple[Matrix, Matrix]:
     """Return M_j = diag(m 1, J) and Omega_j = diag(0, -omega~ J).        [Wolinski2015] (45)-(47)
 
-    The minus sign is in print and right: Omega V stands on the side of the forces in (14).
+    The minus sign is printed and correct: Omega V is on the side of the forces in (14).
     """
     M, Omega = np.zeros((2, 6, 6))
     M[:3, :3], M[3:, 3:] = body.m * np.eye(3), body.I

@@ -1,9 +1,9 @@
-"""Inverse dynamics of closed mechanisms by subsystems: each solved with what those before it have found.
+"""Inverse dynamics of closed mechanisms by subsystems: each is solved with the results of those before it.
 
-Cut open, a closed mechanism is a set of trees that stand on the ground, the subsystems of [Saha2013] 4. Each has its
-own equations (54), with torques of its actuators and multipliers of the loops that end on it as unknowns. A subsystem
-with as many unknowns as equations is determinate and solved first; then its multipliers are known to the others. Where
-none is determinate, the fewest that are so together are solved as one.
+With its loops cut, a closed mechanism is a set of trees on the ground, the subsystems of [Saha2013] 4. Each has its own
+equations (54); the unknowns are the torques of its actuators and the multipliers of the loops that end on it. A
+subsystem with as many unknowns as equations is determinate and solved first; its multipliers are then known in the
+others. Where none is determinate, the smallest determinate group is solved together.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .closed_system import closed_equations
 from .kinematics import Matrix
 
 RANK = 1e-8
-"""Rows of J this small beside the largest, after those that they depend on, are dependent."""
+"""Smallest remainder of a row of J after elimination, relative to the largest: smaller rows are dependent."""
 NOISE = 1e-13
-"""Entries this small beside the largest are the rounding of zeros."""
+"""Entries below this fraction of the largest count as zeros: they are rounding."""
 
 
 @dataclass(frozen=True)
 class Subsystem:
-    """A joint on the ground with all that it carries: its bodies and its degrees of freedom."""
+    """A joint on the ground with everything that it carries: its bodies and its degrees of freedom."""
 
     name: str
     bodies: tuple[str, ...]
@@ -37,7 +37,7 @@ class Subsystem:
 
 @dataclass(frozen=True)
 class Step:
-    """Subsystems that are solved together: their names, and names of what is found and of what was known before."""
+    """Subsystems that are solved together, with the names of the unknowns found and of those known before."""
 
     subsystems: tuple[str, ...]
     equations: int
@@ -45,7 +45,7 @@ class Step:
     known: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return the step as a line."""
+        """Return the step as one line of text."""
         given = f", with {', '.join(self.known)} known" if self.known else ""
         many = "1 equation" if self.equations == 1 else f"{self.equations} equations"
         return f"{' + '.join(self.subsystems)}: {many} for {', '.join(self.found)}{given}"
@@ -53,19 +53,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Recursion:
-    """Torques [nv], multipliers [nc] (zero for equations that others imply), and the steps that found them."""
+    """Torques [nv], multipliers [nc] (zero for redundant equations), and the steps that found them."""
 
     tau: Matrix
     multipliers: Matrix
     steps: tuple[Step, ...]
 
     def __str__(self) -> str:
-        """Return the steps, one a line."""
+        """Return the steps, one per line."""
         return "\n".join(map(str, self.steps))
 
 
 def subsystems(mechanism: Mechanism) -> tuple[Subsystem, ...]:
-    """Return the trees that stand on the ground where all loops are cut, each by the name of its joint there."""
+    """Return the trees on the ground after all loops are cut, each with the name of its joint there."""
     root: list[int] = []
     for i, parent in enumerate(mechanism.parents):
         root.append(i if parent < 0 else root[parent])
@@ -89,7 +89,7 @@ def inverse_dynamics(
 ) -> Recursion:
     """Return the torques of actuated joints and the multipliers of a motion, subsystem by subsystem. [Saha2013] (54)
 
-    There must be as many actuated degrees of freedom as the mechanism has.
+    The number of actuated degrees of freedom must be that of the mechanism.
     """
     e = closed_equations(mechanism, q, qd, wrenches)
     need = e.I @ np.asarray(qdd, dtype=float) + e.h
@@ -97,7 +97,7 @@ def inverse_dynamics(
     if len(driven) + len(kept) != len(need):
         raise InputError(
             f"{len(driven)} actuated degrees of freedom for {len(need) - len(kept)} of the mechanism; the recursion "
-            "needs as many, and arm.actuation does without"
+            "requires equal numbers; arm.actuation accepts any"
         )
     A = np.hstack([np.eye(len(need))[:, driven], e.J[kept].T])
     parts = [s for s in subsystems(mechanism) if s.dofs]
@@ -117,10 +117,10 @@ def inverse_dynamics(
 
 
 def _order(A: Matrix, parts: list[Subsystem]) -> list[tuple[list[int], list[int]]]:
-    """Return groups of subsystems in solving order, each with the unknowns that it finds.
+    """Return groups of subsystems in solving order, each with the unknowns that it determines.
 
-    Every equation is matched with an unknown of its own. A subsystem needs those that find its other unknowns; where
-    subsystems need each other they are one group. The groups do not depend on the matching.
+    Every equation is matched with its own unknown. A subsystem depends on those that determine its other unknowns.
+    Subsystems that depend on each other form one group. The groups do not depend on the matching.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
@@ -152,7 +152,7 @@ def _of(group: Matrix, g: int) -> set[int]:
 
 
 def _solved(A: Matrix, b: Matrix, parts: list[Subsystem]) -> Matrix:
-    scale = np.abs(A).max(axis=0)  # torques have 1, multipliers a lever arm
+    scale = np.abs(A).max(axis=0)  # 1 for torques, a lever arm for multipliers
     if not scale.all() or np.linalg.cond(A / scale) > 1 / (1e3 * np.finfo(float).eps):
         raise _singular(parts)
     return np.linalg.solve(A / scale, b) / scale
@@ -176,7 +176,7 @@ def _driven(mechanism: Mechanism, actuated: Iterable[str]) -> list[int]:
 
 
 def _independent(J: Matrix) -> list[int]:
-    """Return rows of J that the others depend on, by elimination with pivots."""
+    """Return a largest set of independent rows of J, by elimination with pivoting."""
     from scipy.linalg import qr
 
     if not J.size:

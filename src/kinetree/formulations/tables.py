@@ -11,33 +11,33 @@ import numpy as np
 from .kinematics import Matrix
 
 Labels = Sequence[tuple[str, str]]
-"""A (block, entry) for each row or column: the body and a component, or the joint and its degree of freedom."""
+"""A (block, entry) per row or column: the body and a component, or the joint and its degree of freedom."""
 
 COMPONENTS = ("wx", "wy", "wz", "vx", "vy", "vz")
 NOISE = 1e-13
-"""Entries this small beside the largest are shown as zeros."""
+"""Entries below this fraction of the largest are shown as zeros: they are rounding."""
 MOST = 60
-"""Rows or columns of a text table; the rest is counted."""
+"""Largest number of rows or columns in a text table, to fit a screen; the remaining ones are only counted."""
 
 
 def twist_labels(names: Iterable[str], components: Sequence[str] = COMPONENTS) -> Labels:
-    """Return a label for each component of the bodies' twists (or of wrenches, with nx ... fz)."""
+    """Return a label per component of the bodies' twists (or of wrenches, with nx ... fz)."""
     return [(name, c) for name in names for c in components]
 
 
 def joint_labels(joints: Iterable[tuple[str, int]]) -> Labels:
-    """Return a label for each degree of freedom of (joint, count) pairs."""
+    """Return a label per degree of freedom of (joint, count) pairs."""
     return [(name, str(k + 1) if count > 1 else "") for name, count in joints for k in range(count)]
 
 
 def entries(matrix: Matrix, digits: int = 4) -> list[list[str]]:
-    """Return each entry as a short text; zeros are dots."""
+    """Return each entry as a short string; zeros are dots."""
     floor = NOISE * float(np.abs(matrix).max(initial=0.0))
     return [["." if abs(x) <= floor else f"{x:.{digits}g}" for x in row] for row in matrix]
 
 
 def text(matrix: Matrix, rows: Labels, columns: Labels, *, heading: str = "", width: int = 110) -> str:
-    """Return a plain table, in several parts where it is wider than `width`."""
+    """Return a plain-text table, split into several parts where it is wider than `width`."""
     shown = min(len(rows), MOST)
     cells = entries(matrix)[:shown]
     sides = _sides(rows[:shown])
@@ -61,7 +61,7 @@ def _sides(rows: Labels) -> list[str]:
 
 
 def _parts(cells: list[list[str]], columns: Labels, width: int) -> list[tuple[int, int]]:
-    """Return ranges of columns that fit, cut between blocks where that is possible."""
+    """Return ranges of columns that fit the width, split between blocks where possible."""
     sizes = [_size(cells, columns, k) + 2 for k in range(min(len(columns), MOST))]
     blocks = [len(list(group)) for _, group in groupby(columns[: len(sizes)], key=lambda label: label[0])]
     out, first, at, used = [], 0, 0, 0
@@ -100,7 +100,7 @@ def _part(cells: list[list[str]], sides: list[str], columns: Labels) -> list[str
 
 
 def html(matrix: Matrix, rows: Labels, columns: Labels, *, heading: str = "") -> str:
-    """Return an HTML table with a header cell for each block."""
+    """Return an HTML table with one header cell per block."""
     out = ["<table>"] + ([f"<caption>{markup.escape(heading)}</caption>"] if heading else [])
     out.append("<tr><th></th><th></th>")
     out += [f'<th colspan="{len(list(g))}">{markup.escape(b)}</th>' for b, g in groupby(columns, key=lambda x: x[0])]
@@ -117,7 +117,7 @@ def html(matrix: Matrix, rows: Labels, columns: Labels, *, heading: str = "") ->
 
 
 def latex(matrix: Matrix, rows: Labels, columns: Labels) -> str:
-    """Return an array with a line between blocks, its rows and columns labelled."""
+    """Return a LaTeX array with a line between blocks, its rows and columns labeled."""
     groups = [len(list(g)) for _, g in groupby(columns, key=lambda x: x[0])]
     lines = [r"\begin{array}{r|" + "|".join("r" * n for n in groups) + "}"]
     lines.append(" & ".join(["", *(_word(*label) for label in columns)]) + r" \\ \hline")
@@ -136,7 +136,7 @@ def _word(block: str, entry: str) -> str:
 
 
 def _number(x: str) -> str:
-    """Return 1.2e-05 as a power of ten, and a dot as a centred one."""
+    """Return 1.2e-05 as a power of ten, and a dot as a centered one."""
     if "e" in x:
         mantissa, exponent = x.split("e")
         return rf"{mantissa}\cdot 10^{{{int(exponent)}}}"
