@@ -220,6 +220,25 @@ def test_unknown_frames_list_the_known():
         ARM.function("inertia")
 
 
+@pytest.mark.parametrize("frame", [["tool"], {"tool": 1}, 3])
+def test_frames_that_are_not_names_list_the_known(frame):
+    """Give a list, a dictionary or a number as a frame, and read which frames there are."""
+    for name in ("pose", "jacobian"):
+        with pytest.raises(InputError) as caught:
+            getattr(ARM, name)(S.q, frame)
+        message = f"{name} needs a frame by name, not {frame!r}: one of tool, b0, b1, b2, ground"
+        assert str(caught.value) == message
+
+
+def test_names_and_axes_that_are_lists_are_refused():
+    """Give lists as the name of a function and as axes, and read what is possible."""
+    with pytest.raises(UnknownNameError, match="no function \"\\['pose'\\]\"; "):
+        ARM.function(["pose"])
+    for axes in ([], ["world"]):
+        with pytest.raises(InputError, match="expected 'body' or 'world'"):
+            ARM.jacobian(S.q, "tool", axes=axes)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", range(3))
 def test_input_that_is_not_finite_is_refused_by_entry(place, bad):

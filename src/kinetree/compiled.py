@@ -101,7 +101,10 @@ class CompiledMechanism:
         numbers; "rolled", loops over bodies, for long chains; "auto", whichever suits the bodies and the output.
         """
         request = Request(name, frame, axes, wrenches, _dtype_name(dtype), lowering)
-        function = self._functions.get(request)
+        try:
+            function = self._functions.get(request)
+        except TypeError:  # not hashable: refused below, with a message
+            function = None
         if function is None:
             function = self._functions[request] = Function(self.mechanism, request)
         return function

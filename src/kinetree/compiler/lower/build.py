@@ -50,16 +50,17 @@ class Request:
 
     def checked(self, mechanism: Mechanism) -> Request:
         """Return the request with defaults filled in, or raise an error that says what is possible."""
-        if self.name not in ALGORITHMS:
+        if not isinstance(self.name, str) or self.name not in ALGORITHMS:
             raise unknown_name("function", self.name, ALGORITHMS)
         algorithm = ALGORITHMS[self.name]
         if algorithm.frame:
-            if self.frame is None:
-                raise InputError(f"{self.name} needs a frame: one of {', '.join(mechanism.frame_names)}")
+            if not isinstance(self.frame, str):
+                given = "" if self.frame is None else f" by name, not {repr(self.frame)[:60]}"
+                raise InputError(f"{self.name} needs a frame{given}: one of {', '.join(mechanism.frame_names)}")
             mechanism.frame(self.frame)
         elif self.frame is not None:
             raise InputError(f"{self.name} takes no frame")
-        axes = self.axes or algorithm.axes
+        axes = algorithm.axes if self.axes is None else self.axes
         if self.axes is not None and algorithm.axes is None:
             raise InputError(f"{self.name} has no choice of axes")
         if axes not in (None, "body", "world"):
