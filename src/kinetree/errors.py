@@ -77,5 +77,15 @@ def unknown_name(kind: str, name: str, known: Iterable[str], **place) -> Unknown
     return UnknownNameError(f"no {kind} {_short(name)!r}", remedy=f"{hint}available: {listed or 'none'}", **place)
 
 
+def shown(text: str, limit: int = 60) -> str:
+    """Return a text as it can stand in a message: quoted, ASCII, and not too long."""
+    return ascii(_short(text, limit))
+
+
+def brief(x: object, limit: int = 60) -> str:
+    """Return a value as it can stand in a message: as Python writes it, on one line, and not too long."""
+    return repr(x).replace("\n", " ")[:limit]
+
+
 def _short(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from .compiler.lower.build import Request, is_long
 from .compiler.runtime.singular_inertia import refuse_singular
 from .model.mechanism import Mechanism
+from .numbers import positive
 from .results.trajectory import Trajectory
-from .simulation.arguments import positive
 from .simulation.array_arguments import OUTPUTS as OUTPUTS
 from .simulation.array_arguments import fitting, free_values, output_times, start_state
 from .simulation.closed_starts import closed_start

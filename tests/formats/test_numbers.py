@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetree.errors import ModelError
-from kinetree.formats.numbers import shown, strict_float, strict_floats
+from kinetree.errors import ModelError, shown
+from kinetree.formats.numbers import strict_float, strict_floats
 
 
 @pytest.mark.parametrize(

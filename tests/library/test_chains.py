@@ -104,17 +104,17 @@ def test_trees_of_ropes():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: kt.chain(0), "n is 0; expected at least one link"),
-        (lambda: kt.chain(2.5), "n is 2.5; expected a whole number of links"),
+        (lambda: kt.chain(0), "n is 0; give 1 or more links"),
+        (lambda: kt.chain(2.5), "n is 2.5; give a whole number of links"),
         (lambda: kt.chain(2, joint="hinge"), "joint is 'hinge'; expected one of fixed, revolute"),
-        (lambda: kt.chain(2, mass=-1.0), "the mass is -1.0; expected a number above 0"),
-        (lambda: kt.chain(2, gravity=(0.0, math.inf, 0.0)), "the gravity is (0.0, inf, 0.0)"),
+        (lambda: kt.chain(2, mass=-1.0), "the mass is -1; give more than zero"),
+        (lambda: kt.chain(2, gravity=(0.0, math.inf, 0.0)), "the gravity is inf; give a finite number"),
         (lambda: kt.rope(1.0, 3, torsion=1.0, **ROPE), "universal joints cannot twist against it; use joint='euler'"),
         (lambda: kt.rope(1.0, 3, bending=1.0, joint="spherical", **ROPE), "spherical joints have no springs"),
-        (lambda: kt.rope(1.0, 3, bending=-1.0, **ROPE), "the bending is -1.0; expected a number, 0 or more"),
+        (lambda: kt.rope(1.0, 3, bending=-1.0, **ROPE), "the bending is -1; give 0 or more"),
         (lambda: kt.rope(1.0, 3, ends=("free", "free"), **ROPE), "ends is ('free', 'free'); expected ('pinned',"),
         (lambda: kt.rope(1.0, 3, ends=("pinned", "glued"), **ROPE), "the second end is 'glued'; expected 'free'"),
-        (lambda: kt.rope(1.0, 3, ends=("pinned", -2.0), **ROPE), "the load is -2.0"),
+        (lambda: kt.rope(1.0, 3, ends=("pinned", -2.0), **ROPE), "the load is -2; give 0 or more"),
         (lambda: kt.rope(1.0, 3, span=0.5, **ROPE), "a span is given, but only one end is pinned"),
         (
             lambda: kt.rope(1.0, 3, ends=("pinned", "pinned"), span=1.5, **ROPE),
@@ -153,11 +153,11 @@ def test_wrong_arguments_are_told_by_the_name_that_was_called():
         kt.rope(1.3, 7, mass_per_metre=0.37)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"^chain\(\): got an unexpected keyword argument 'lenght'; it takes n, joint"):
         kt.chain(3, lenght=0.2)  # type: ignore[call-arg]
-    with pytest.raises(InputError, match=r"the gravity is 9.81; expected three finite numbers"):
+    with pytest.raises(InputError, match=r"the gravity has 1 numbers; give 3"):
         kt.chain(3, gravity=9.81)  # type: ignore[arg-type]
 
 
 def test_more_links_than_memory_are_refused():
     """Ask for a billion links and read how many there may be."""
-    with pytest.raises(InputError, match="n is 1,000,000,000; expected no more than 2,000,000 links"):
+    with pytest.raises(InputError, match="n is 1,000,000,000; give no more than 2,000,000 links"):
         kt.chain(10**9)

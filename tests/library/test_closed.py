@@ -250,7 +250,7 @@ def test_n_four_bars_take_sizes_and_refuse_none():
     assert (mechanism.name, mechanism.gravity) == ("row", (0.1, 0.0, -3.7))
     assert_close([b.inertia[2] for b in mechanism.bodies], [2.5 * 0.49 / 12] * 7, 1e-16, "inertia")
     assert_close(gap(mechanism, np.zeros(7)), np.zeros(18), 1e-15, "gap")
-    for n, message in ((0, "n is 0; expected at least one four-bar"), (1.5, "n is 1.5; expected a whole number")):
+    for n, message in ((0, "n is 0; give 1 or more four-bars"), (1.5, "n is 1.5; give a whole number")):
         with pytest.raises(kt.InputError, match=message):
             kt.n_four_bars(n)  # type: ignore[arg-type]
     with pytest.raises(kt.InputError, match="the length is nan; expected more than 0"):

@@ -76,12 +76,12 @@ def test_only_joints_between_links_have_springs():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: kt.rope_tree(0.7, 3, levels=-1, **ROPE), "levels is -1; expected 0 or more"),
-        (lambda: kt.rope_tree(0.7, 3, levels=1.5, **ROPE), "levels is 1.5; expected a whole number of levels"),
-        (lambda: kt.rope_tree(0.7, 3, levels=1, branches=0, **ROPE), "branches is 0; expected at least one rope"),
-        (lambda: kt.net(0, 2, mesh=0.2, **ROPE), "rows is 0; expected at least one row"),
-        (lambda: kt.net(2, 2, mesh=-0.2, **ROPE), "the mesh is -0.2; expected a number above 0"),
-        (lambda: kt.net(2, 2, mesh=0.2, n=0, **ROPE), "n is 0; expected at least one link"),
+        (lambda: kt.rope_tree(0.7, 3, levels=-1, **ROPE), "levels is -1; give 0 or more levels"),
+        (lambda: kt.rope_tree(0.7, 3, levels=1.5, **ROPE), "levels is 1.5; give a whole number of levels"),
+        (lambda: kt.rope_tree(0.7, 3, levels=1, branches=0, **ROPE), "branches is 0; give 1 or more ropes"),
+        (lambda: kt.net(0, 2, mesh=0.2, **ROPE), "rows is 0; give 1 or more rows"),
+        (lambda: kt.net(2, 2, mesh=-0.2, **ROPE), "the mesh is -0.2; give more than zero"),
+        (lambda: kt.net(2, 2, mesh=0.2, n=0, **ROPE), "n is 0; give 1 or more links"),
         (lambda: kt.net(2, 2, mesh=0.2, joint="fixed", **ROPE), "joint is 'fixed'; expected one of revolute"),
     ],
 )

@@ -21,7 +21,7 @@ WRONG = {
     "no threads": ({"threads": None}, "threads is ['\"]*None['\"]*; give a number"),
     "negative threads": ({"threads": -1}, "threads is -1; give 0 or more"),
     "max_steps that is none": ({"max_steps": float("nan")}, "max_steps is nan; give a finite number"),
-    "half a step": ({"max_steps": 2.5}, "max_steps is 2.5; give a whole number above zero"),
+    "half a step": ({"max_steps": 2.5}, "max_steps is 2.5; give a whole number"),
     "complex": ({"q0": [1.0 + 2.0j, 0.3]}, "q0 is not an array of real numbers"),
     "texts": ({"q0": ["0.1", "0.3"]}, "q0 is not an array of real numbers"),
     "dates": ({"qd0": np.array(["2020-01-01", "2020-01-02"], "M8[D]")}, "qd0 is not an array of real numbers"),

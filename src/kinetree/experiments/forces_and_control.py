@@ -17,8 +17,9 @@ from ..errors import InputError, ModelError, unknown_name
 from ..formats.fields import constant, known_keys, name, required, sequence, sort, text, truth
 from ..formats.toml_lines import Places
 from ..model.mechanism import Mechanism
+from ..numbers import numbers
 from ..simulation import references
-from ..simulation.arguments import numbers, spread
+from ..simulation.arguments import spread
 from ..simulation.control.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
 from ..simulation.forces import joint_forces, point_forces
 from ..simulation.rates import Instant

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from ..errors import InputError, ModelError
-from ..formats.numbers import shown
+from ..errors import InputError, ModelError, shown
 
 REMEDY = "give a name without .. and without a leading /, relative to"
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError, unknown_name
+from ..errors import ModelError, shown, unknown_name
 from ..model import Mechanism, parse
 from ..model.checks import MAX_NAME
 from .dh import BRANCH, GEOMETRY, mechanism_from_dh
-from .numbers import shown, strict_float, strict_floats
+from .numbers import strict_float, strict_floats
 from .report import Report, report_tolerated
 from .toml import file_text
 from .toml_parts import LIMITS, LOSSES

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import ModelError
+from ..errors import ModelError, shown
 from ..model.checks import MAX_NAME
-from .numbers import shown, strict_floats
+from .numbers import strict_floats
 from .report import Report
 from .xml import Element
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers as abstract
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_mom
 from ..errors import ModelError, unknown_name
 from ..model import Expression, Number, Placement, parse
 from ..model.checks import MAX_NAME
+from ..numbers import plain
 
 ROTATIONS = ("rotation", "rpy", "quaternion", "euler", "axis_angle")
 PLACEMENT = ("translation", *ROTATIONS)
@@ -67,17 +67,14 @@ def number(x: Any, where: str, *, infinite: bool = False) -> Scalar:
         value = _formula(x, where)
         if isinstance(value, Expression):
             return value
-    elif isinstance(x, bool) or not isinstance(x, abstract.Real):
+    else:
+        value = plain(x)
+    if value is None:
         raise ModelError(
             f"{sort(x)} where a number belongs",
             where=where,
             remedy='give a number such as 0.25, or a formula in quotes such as "l1/2"',
         )
-    else:
-        try:
-            value = float(x)
-        except OverflowError:
-            value = math.inf
     if math.isnan(value) or (math.isinf(value) and not infinite):
         raise ModelError(f"the number is {value}", where=where, remedy="give a finite number")
     return value

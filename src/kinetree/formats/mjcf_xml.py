@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import quoteattr
 
+from ..errors import shown
 from .elements import Source, described
-from .numbers import shown
 from .urdf_shapes import find_mesh
 from .xml import MAX_BYTES, Element, parse_xml, read_bytes
 

@@ -6,7 +6,7 @@ import math
 import re
 from pathlib import Path
 
-from ..errors import ModelError
+from ..errors import ModelError, shown
 
 MAX_DIGITS = 400
 """The longest text that is read as one number: no printer of doubles writes more."""
@@ -54,8 +54,3 @@ def strict_floats(
             line=line,
         )
     return tuple(strict_float(word, where=where, file=file, line=line) for word in words)
-
-
-def shown(text: str, limit: int = 60) -> str:
-    """Return a text as it can stand in a message: quoted, ASCII, and not too long."""
-    return ascii(text if len(text) <= limit else text[: limit - 3] + "...")

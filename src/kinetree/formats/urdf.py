@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import InputError, ModelError, unknown_name
+from ..errors import InputError, ModelError, shown, unknown_name
 from ..model.checks import MAX_NAME, impossible_inertias
 from ..model.construction import assemble
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Shape
 from .elements import EXPAND, Source
 from .merging import merge_fixed
-from .numbers import shown
 from .report import Report
 from .urdf_parts import read_couplings, read_joint, read_link
 from .urdf_shapes import read_materials

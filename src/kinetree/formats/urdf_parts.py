@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..algebra.vectors import Matrix, Vector, from_moments, matmul, symmetric, to_moments, transpose
-from ..errors import ModelError, unknown_name
+from ..errors import ModelError, shown, unknown_name
 from ..model.parts import Body, Coupling, Joint, Limits
 from .elements import Source
-from .numbers import shown
 from .urdf_shapes import Color, read_origin, read_shapes, unit
 from .xml import Element
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..algebra.rotations import from_quaternion, from_rpy
+from ..errors import shown
 from ..model.parts import Placement, Shape
 from .elements import Source, described
-from .numbers import shown
 from .xml import Element
 
 Color = tuple[float, float, float, float]

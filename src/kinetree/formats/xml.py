@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from ..errors import ModelError
-from .numbers import shown
+from ..errors import ModelError, shown
 
 MAX_BYTES = 16 * 2**20
 """With this and the bounds below, any bytes are read or refused in a second or less."""

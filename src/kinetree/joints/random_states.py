@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..errors import InputError
+from ..errors import InputError, brief
 
 
 def generator(rng: Any) -> np.random.Generator:
@@ -22,7 +22,7 @@ def generator(rng: Any) -> np.random.Generator:
         return np.random.default_rng(seeds if np.ndim(rng) else seeds[0])
     except (TypeError, ValueError, IndexError):
         raise InputError(
-            f"rng is {_shown(rng)}; expected a numpy.random.Generator, a seed such as 7, or None for a fresh one"
+            f"rng is {brief(rng)}; expected a numpy.random.Generator, a seed such as 7, or None for a fresh one"
         ) from None
 
 
@@ -36,7 +36,7 @@ def leading_shape(shape: Any) -> tuple[int, ...]:
         except TypeError:
             lead = (-1,)
     if any(size < 0 for size in lead):
-        raise InputError(f"shape is {_shown(shape)}; expected integers of zero or more, such as 1000 or (1000, 20)")
+        raise InputError(f"shape is {brief(shape)}; expected integers of zero or more, such as 1000 or (1000, 20)")
     return lead
 
 
@@ -44,7 +44,3 @@ def drawn_coordinates(joints: Iterable[tuple[Any, Any]], rng: np.random.Generato
     """Return random coordinates [*lead, nq] for pairs (joint, kind), drawn joint by joint for all samples at once."""
     drawn = [x for joint, kind in joints for x in kind.random(joint, rng, lead or None)]
     return np.stack(drawn, axis=-1) if drawn else np.zeros((*lead, 0))
-
-
-def _shown(value: Any) -> str:
-    return repr(value).replace("\n", " ")[:60]

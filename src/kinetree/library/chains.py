@@ -16,7 +16,8 @@ from ..algebra.vectors import IDENTITY, Matrix
 from ..errors import InputError
 from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Placement, Shape
 from ..model.parts import Limits
-from .arguments import not_negative, positive, vector, whole
+from ..numbers import number, positive, vector
+from .counts import counted
 
 ALONG, ACROSS, UP = IDENTITY
 ROPE_JOINTS = {"revolute": 1, "universal": 2, "euler": 3, "spherical": 3}
@@ -70,13 +71,13 @@ def chain_mechanism(
     Joints with an axis turn about y and z by turns, or all about y (`planar`). The radius is a tenth of the length if
     not given. Frame "tip" is the end of the last link.
     """
-    count = whole(n, "n", "link")
+    count = counted(n, "n", "links")
     if joint not in joint_kinds.KINDS:
         raise InputError(f"joint is {joint!r}; expected one of {', '.join(joint_kinds.KINDS)}")
     link = Link(
-        positive(length, "length"),
-        positive(mass, "mass"),
-        positive(length / 10 if radius is None else radius, "radius"),
+        positive(length, "the length"),
+        positive(mass, "the mass"),
+        positive(length / 10 if radius is None else radius, "the radius"),
     )
     body, end = link.body("link"), Placement((link.length, 0.0, 0.0))
     axes = (ACROSS, ACROSS if planar else UP)
@@ -89,7 +90,7 @@ def chain_mechanism(
         for k in range(count)
     )
     tip = Frame("tip", names[-1], end)
-    return Mechanism(name, bodies, joints, (tip,), gravity=vector(gravity, "gravity"))
+    return Mechanism(name, bodies, joints, (tip,), gravity=vector(gravity, "the gravity"))
 
 
 def rope_mechanism(
@@ -126,11 +127,11 @@ def rope_mechanism(
         gravity: [m/s^2].
         name: of the mechanism.
     """
-    count = whole(n, "n", "link")
+    count = counted(n, "n", "links")
     link = Link(
-        positive(length, "length") / count,
-        positive(mass_per_metre, "mass_per_metre") * length / count,
-        positive(radius, "radius"),
+        positive(length, "the length") / count,
+        positive(mass_per_metre, "the mass_per_metre") * length / count,
+        positive(radius, "the radius"),
     )
     load = _load(ends)
     bridge = ends[1] == "pinned"
@@ -141,7 +142,7 @@ def rope_mechanism(
     end = Placement((link.length, 0.0, 0.0))
     loops, guess = (), ()
     if bridge:
-        reach = 0.9 * length if span is None else positive(span, "span")
+        reach = 0.9 * length if span is None else positive(span, "the span")
         if reach > length:
             raise InputError(f"the span is {reach:g} m; expected no more than the length, {length:g} m")
         loops = (Loop("end", "spherical", bodies[-1].name, GROUND, end, Placement((reach, 0.0, 0.0))),)
@@ -150,7 +151,7 @@ def rope_mechanism(
         raise InputError("a span is given, but only one end is pinned; ends=('pinned', 'pinned') has one")
     return Mechanism(
         name, bodies, joints, (Frame("tip", bodies[-1].name, end),), loops, forces=springs,
-        gravity=vector(gravity, "gravity"), guess=guess,
+        gravity=vector(gravity, "the gravity"), guess=guess,
     )  # fmt: skip
 
 
@@ -173,16 +174,16 @@ def rope_parts(
     """
     if joint not in ROPE_JOINTS:
         raise InputError(f"joint is {joint!r}; expected one of {', '.join(ROPE_JOINTS)}")
-    stiffness = [not_negative(bending, "bending") / link.length] * min(ROPE_JOINTS[joint], 2)
+    stiffness = [number(bending, "the bending", least=0.0) / link.length] * min(ROPE_JOINTS[joint], 2)
     if joint == "euler":
-        stiffness.append(not_negative(torsion, "torsion") / link.length)
+        stiffness.append(number(torsion, "the torsion", least=0.0) / link.length)
     elif torsion:
         raise InputError(f"torsion is {torsion:g} N m^2, but {joint} joints cannot twist against it; use joint='euler'")
     if joint == "spherical" and bending:
         raise InputError(
             f"bending is {bending:g} N m^2, but spherical joints have no springs; use 'universal' or 'euler'"
         )
-    losses = (not_negative(damping, "damping") / link.length,) * ROPE_JOINTS[joint] if damping else ()
+    losses = (number(damping, "the damping", least=0.0) / link.length,) * ROPE_JOINTS[joint] if damping else ()
     names = [f"{prefix}link{k + 1}" for k in range(n)]
     plain, last = link.body(""), link.body(names[-1], load)
     bodies = (*(Body(x, plain.mass, plain.com, plain.inertia, plain.shapes) for x in names[:-1]), last)
@@ -234,4 +235,4 @@ def _load(ends: Any) -> float:
         if ends[1] not in ("free", "pinned"):
             raise InputError(f"the second end is {ends[1]!r}; expected 'free', 'pinned' or a load in kg")
         return 0.0
-    return not_negative(ends[1], "load")
+    return number(ends[1], "the load", least=0.0)

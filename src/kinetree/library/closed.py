@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..errors import InputError
 from ..model import GROUND, Body, Frame, Joint, Loop, Mechanism, Number, Placement, assemble
-from .arguments import whole
+from .counts import counted
 
 SOURCE = """\
 IFToMM library of multibody benchmarks, A02 (N four-bars): bars of 1 m and 1 kg as slender rods; N = 2 and 40 have \
@@ -29,7 +29,7 @@ def n_four_bars_mechanism(
     rockers are upright and all loops are closed. One degree of freedom; rocker 0 leads. Where the mechanism lies flat
     it gains n more.
     """
-    count = whole(n, "n", "four-bar")
+    count = counted(n, "n", "four-bars")
     for label, value in (("length", length), ("mass", mass)):
         if not 0 < value < math.inf:
             raise InputError(f"the {label} is {value!r}; expected more than 0")

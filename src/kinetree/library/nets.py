@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from ..algebra.vectors import Matrix
 from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Placement
-from .arguments import positive, vector, whole
+from ..numbers import positive, vector
 from .chains import UPRIGHT, Link, rope_parts
+from .counts import counted
 
 SIDEWAYS: Matrix = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 """Axes in those of a rope that hangs, whose x is the ground's."""
@@ -39,7 +40,7 @@ class _Ropes:
         """Return all of it."""
         return Mechanism(
             name, tuple(self.bodies), tuple(self.joints), tuple(frames), tuple(loops), forces=tuple(self.springs),
-            gravity=vector(gravity, "gravity"),
+            gravity=vector(gravity, "the gravity"),
         )  # fmt: skip
 
 
@@ -76,12 +77,12 @@ def rope_tree_mechanism(
 
     Rope k, counted level by level from 1, has the bodies "rope{k}_link1", ...; frame "tip{k}" is its end.
     """
-    count, wide = whole(n, "n", "link"), whole(branches, "branches", "rope")
-    depth = whole(levels, "levels", "level", least=0)
+    count, wide = counted(n, "n", "links"), counted(branches, "branches", "ropes")
+    depth = counted(levels, "levels", "levels", least=0)
     link = Link(
-        positive(length, "length") / count,
-        positive(mass_per_metre, "mass_per_metre") * length / count,
-        positive(radius, "radius"),
+        positive(length, "the length") / count,
+        positive(mass_per_metre, "the mass_per_metre") * length / count,
+        positive(radius, "the radius"),
     )
     ropes = _Ropes(link, joint, bending, damping)
     ropes.add(count, "rope1_", GROUND, Placement(rotation=UPRIGHT))
@@ -131,10 +132,12 @@ def net_mechanism(
     Bodies are "down{c}_link1", ... and "across{r}_{c}_link1", ...; the rope across begins at column c, and the loop
     "knot{r}_{c + 1}" ties its end to the next one. Frame "knot{r}_{c}" is a knot. All are closed at q = 0.
     """
-    high, wide = whole(rows, "rows", "row"), whole(columns, "columns", "column")
-    count = whole(n, "n", "link")
-    side = positive(mesh, "mesh")
-    link = Link(side / count, positive(mass_per_metre, "mass_per_metre") * side / count, positive(radius, "radius"))
+    high, wide = counted(rows, "rows", "rows"), counted(columns, "columns", "columns")
+    count = counted(n, "n", "links")
+    side = positive(mesh, "the mesh")
+    link = Link(
+        side / count, positive(mass_per_metre, "the mass_per_metre") * side / count, positive(radius, "the radius")
+    )
     ropes = _Ropes(link, joint, bending, damping)
     for c in range(1, wide + 1):
         ropes.add(high * count, f"down{c}_", GROUND, Placement(((c - 1) * side, 0.0, 0.0), UPRIGHT))

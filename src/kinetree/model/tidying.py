@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ModelError, brief
+from ..numbers import plain
 from .parameters import Expression
 from .parts import Body, Joint, Limits, Placement
 
@@ -28,7 +29,7 @@ def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
     """Return tidy parts of one kind out of any iterable, or raise ModelError."""
     if isinstance(given, kind | str) or not isinstance(given, Iterable):
         raise ModelError(
-            f"{_shown(given)} where a list of kt.{kind.__name__} belongs",
+            f"{brief(given)} where a list of kt.{kind.__name__} belongs",
             where=sort,
             remedy="put the parts in brackets",
         )
@@ -36,7 +37,7 @@ def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
     for i, part in enumerate(given, 1):
         if not isinstance(part, kind):
             raise ModelError(
-                f"{_shown(part)} is no kt.{kind.__name__}",
+                f"{brief(part)} is no kt.{kind.__name__}",
                 where=f"{sort} {i}",
                 remedy=f"give a list of kt.{kind.__name__}",
             )
@@ -56,10 +57,10 @@ def tidy(part: Any, where: str) -> Any:
             what = f"the inertia has {len(value)} numbers"
             raise ModelError(what, where=where, remedy="give xx, yy, zz, xy, yz, zx")
         if f.name in TEXTS and not isinstance(value, str):
-            raise ModelError(f"{_shown(value)} is not a text", where=label, remedy="give a name in quotes")
+            raise ModelError(f"{brief(value)} is not a text", where=label, remedy="give a name in quotes")
         if f.name in PARTS and not isinstance(value, PARTS[f.name]):
             example = f"kt.{PARTS[f.name].__name__}()"
-            raise ModelError(f"{_shown(value)} is no {f.name}", where=label, remedy=f"leave it out, or give {example}")
+            raise ModelError(f"{brief(value)} is no {f.name}", where=label, remedy=f"leave it out, or give {example}")
         if f.name in VECTORS and (value is not None or f.name != "axis2"):
             value = vector(value, VECTORS[f.name], label)
         elif f.name in NUMBERS:
@@ -135,20 +136,17 @@ def number(value: Any, where: str) -> Any:
     """Return a number as a float, or an expression as it is."""
     if isinstance(value, Expression):
         return value
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_):
-        return float(value)
-    raise ModelError(f"{_shown(value)} is not a number", where=where, remedy="give a number, or parse(...) a formula")
+    found = plain(value)
+    if found is not None:
+        return found
+    raise ModelError(f"{brief(value)} is not a number", where=where, remedy="give a number, or parse(...) a formula")
 
 
 def _sequence(value: Any, where: str) -> list:
     if isinstance(value, list | tuple | np.ndarray):
         return list(value)
-    raise ModelError(f"{_shown(value)} is not a list of numbers", where=where, remedy="give a tuple of numbers")
+    raise ModelError(f"{brief(value)} is not a list of numbers", where=where, remedy="give a tuple of numbers")
 
 
 def _count(items: list, count: int, where: str, what: str) -> ModelError:
     return ModelError(f"{len(items)} {what}", where=where, remedy=f"give {count}")
-
-
-def _shown(value: Any) -> str:
-    return repr(value)[:60]

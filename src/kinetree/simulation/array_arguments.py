@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, unknown_name
-from ..formats.numbers import shown
+from ..errors import InputError, shown, unknown_name
+from ..numbers import plain
 from ..system import System
 from .engines.runs import check_times
 from .engines.steppers import quaternion_places
@@ -24,9 +24,10 @@ def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
         raise InputError("give either a duration or output times")
     if times is not None:
         return check_times(real_array(times, "times"))
-    if not (isinstance(duration, int | float | np.number) and np.isfinite(duration) and duration > 0):
+    end = plain(duration)
+    if end is None or not 0.0 < end < np.inf:
         raise InputError(f"duration is {duration!r}; expected a positive number of seconds")
-    return np.linspace(0.0, float(duration), OUTPUTS)
+    return np.linspace(0.0, end, OUTPUTS)
 
 
 def start_state(

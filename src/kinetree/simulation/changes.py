@@ -13,7 +13,8 @@ from ..model import checks
 from ..model.mechanism import Mechanism
 from ..model.parameters import Number
 from ..model.parts import Body
-from .arguments import coefficients, number, vector
+from ..numbers import number
+from .arguments import coefficients, vector
 
 
 def with_payload(

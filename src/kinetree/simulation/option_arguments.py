@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..formats.numbers import shown
+from ..errors import InputError, shown
 from ..model.mechanism import Mechanism
+from ..numbers import positive, whole
 from ..system import System
-from .arguments import number, positive
 from .engines.runs import Settings
 from .events import Event
 from .integrators import METHODS, Method
@@ -72,10 +71,7 @@ def method_name(x: Any) -> str:
 
 def threads_of(x: Any) -> int:
     """Return a number of threads; 0 stands for all cores."""
-    value = number(x, "threads", least=0.0)
-    if value != int(value):
-        raise InputError(f"threads is {x!r}; give a whole number, 0 for all cores")
-    return int(value) or os.cpu_count() or 1
+    return whole(x, "threads", least=0, of="cores, 0 for all") or os.cpu_count() or 1
 
 
 def settings_of(
@@ -84,7 +80,7 @@ def settings_of(
     """Return the numbers of a method: a step, or tolerances."""
     step = None if dt is None else positive(dt, "dt")
     rtol, atol = positive(rtol, "rtol"), positive(atol, "atol")
-    most = None if max_steps is None else _whole(max_steps)
+    most = None if max_steps is None else whole(max_steps, "max_steps")
     if method.adaptive:
         if dt is not None:
             raise InputError(f"{method.name} chooses its steps: leave dt out, or use rk4, euler, midpoint or gauss")
@@ -100,11 +96,3 @@ def settings_of(
             "give a larger dt, or a larger max_steps (--max-steps on the command line)"
         )
     return Settings(dt=step)
-
-
-def _whole(x: Any) -> int:
-    """Return a whole number above zero."""
-    value = number(x, "max_steps")
-    if value < 1 or value != int(value):
-        raise InputError(f"max_steps is {x!r}; give a whole number above zero")
-    return int(value)

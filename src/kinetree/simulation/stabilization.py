@@ -15,8 +15,8 @@ from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, states
 from ..errors import InputError
 from ..model.mechanism import Mechanism
+from ..numbers import positive
 from ..system import System
-from .arguments import positive
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typing import Any
 
 from ...compiler.ir.trace import Trace
 from ...errors import InputError, unknown_name
-from ..arguments import numbers, spread
+from ...numbers import numbers
+from ..arguments import spread
 from ..forces.joint_forces import require_flat
 from ..rates import Controller, Instant
 from ..references import Reference

@@ -16,7 +16,7 @@ from ...compiler.ir.program import Program
 from ...compiler.runtime.native import native
 from ...errors import InputError
 from ...model.mechanism import Mechanism
-from ..arguments import positive
+from ...numbers import positive
 from ..engines.runs import Run
 from ..events import observed
 from ..rates import Controller, Instant

@@ -14,7 +14,8 @@ from typing import Any
 from ... import joints as joint_kinds
 from ...errors import InputError, ModelError
 from ...model.mechanism import Mechanism, resolved
-from ..arguments import coefficients, positive, spread
+from ...numbers import positive
+from ..arguments import coefficients, spread
 from ..rates import Force, Instant
 from ..smooth import smooth_sign, soft_ramp
 

@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ...errors import InputError
-from ..arguments import number, numbers, positive, together
+from ...numbers import number, numbers, positive
+from ..arguments import together
 from ..smooth import clip, cos, sin, where
 from .sampling import Lists, as_time
 

@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ...errors import InputError
-from ..arguments import number, numbers, together
+from ...numbers import number, numbers
+from ..arguments import together
 from ..smooth import clip, where
 from .motions import inside
 from .sampling import Lists, as_time

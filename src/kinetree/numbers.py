@@ -1,0 +1,84 @@
+"""Numbers that users give: what counts as one, and the checks that every border shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError, shown
+
+
+def plain(x: Any) -> float | None:
+    """Return a real number of Python or NumPy as a float; None for anything else, truth values and texts included."""
+    if type(x) is float:
+        return x
+    if isinstance(x, bool) or not isinstance(x, Real):
+        return None
+    try:
+        return float(x)
+    except OverflowError:  # an integer of hundreds of digits
+        return math.inf if abs(x) == x else -math.inf
+
+
+def number(x: Any, what: str, *, least: float = -math.inf, infinite: bool = False) -> float:
+    """Return a plain number, not NaN and not below `least`; infinities pass only where they are allowed."""
+    value = plain(x)
+    if value is None:
+        raise InputError(f"{what} is {shown(repr(x))}; give a number")
+    if math.isnan(value) or (math.isinf(value) and not infinite):
+        raise InputError(f"{what} is {value}; give a finite number")
+    if value < least:
+        raise InputError(f"{what} is {value:g}; give {least:g} or more")
+    return value
+
+
+def positive(x: Any, what: str) -> float:
+    """Return a plain number above zero."""
+    value = number(x, what)
+    if value <= 0.0:
+        raise InputError(f"{what} is {value:g}; give more than zero")
+    return value
+
+
+def whole(x: Any, what: str, *, least: int = 1, most: int | None = None, of: str = "") -> int:
+    """Return a whole number from `least` to `most`; `of` is the word for those that are counted, such as "links"."""
+    if isinstance(x, bool) or not isinstance(x, Integral):
+        value = number(x, what)
+        if not value.is_integer():
+            raise InputError(f"{what} is {value:g}; give a whole number{of and f' of {of}'}")
+    count = int(x)
+    if count < least:
+        raise InputError(f"{what} is {count}; give {least} or more{of and f' {of}'}")
+    if most is not None and count > most:
+        raise InputError(f"{what} is {count:,}; give no more than {most:,}{of and f' {of}'}")
+    return count
+
+
+def numbers(x: Any, what: str, *, least: float = -math.inf, infinite: bool = False) -> tuple[float, ...]:
+    """Return one number, or several, as a tuple of floats."""
+    return tuple(number(item, what, least=least, infinite=infinite) for item in items(x, what))
+
+
+def vector(x: Any, what: str) -> tuple[float, float, float]:
+    """Return three numbers."""
+    found = numbers(x, what)
+    if len(found) != 3:
+        raise InputError(f"{what} has {len(found)} numbers; give 3")
+    return found  # type: ignore[return-value]
+
+
+def items(x: Any, what: str) -> Sequence[Any]:
+    """Return the items of a list or a flat array, or a single thing as a list of one."""
+    if isinstance(x, np.ndarray):
+        if x.ndim > 1:
+            raise InputError(f"{what} has shape {x.shape}; give one number, or one per degree of freedom")
+        x = x.tolist()
+    if isinstance(x, Sequence) and not isinstance(x, str):
+        if not x:
+            raise InputError(f"{what} is empty; give one number, or one per degree of freedom")
+        return x
+    return (x,)
