@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
@@ -103,6 +104,16 @@ class Mechanism:
         """The numbers of loops and couplings as words to append to a sentence: ", 2 loops"; empty for a tree."""
         counts = {"loop": len(self.loops), "coupling": len(self.couplings)}
         return "".join(f", {n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n)
+
+    @cached_property
+    def lengths(self) -> tuple[float, ...]:
+        """The lengths of the mechanism that are above zero [m]: see `scales.characteristic_length`."""
+        joints, loops, bodies = resolved((self.joints, self.loops, self.bodies), self.values())
+        places = [j.placement for j in joints] + [p for x in loops for p in (x.placement_a, x.placement_b)]
+        sizes = [math.hypot(*p.translation) for p in places] + [float(x.length) for x in loops]
+        if not any(sizes):
+            sizes = [math.hypot(*b.com) for b in bodies]
+        return tuple(x for x in sizes if x > 0)
 
     @cached_property
     def free_parameters(self) -> tuple[Parameter, ...]:

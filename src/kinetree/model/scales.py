@@ -6,8 +6,6 @@ the same answers.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from .axes import axis_names
@@ -20,13 +18,13 @@ def characteristic_length(mechanism: Mechanism) -> float:
     Lengths are the distances between successive joints, the distances of the ends of loops from the origins of their
     bodies, and the lengths of rods. If all are zero, the distances of the centers of mass are used.
     """
-    sizes = _lengths(mechanism)
+    sizes = mechanism.lengths
     return float(np.mean(sizes)) if sizes else 1.0
 
 
 def largest_length(mechanism: Mechanism) -> float:
     """Return the largest of the lengths of a mechanism [m], to which rounding errors are proportional."""
-    return max(_lengths(mechanism), default=1.0)
+    return max(mechanism.lengths, default=1.0)
 
 
 def characteristic_mass(mechanism: Mechanism) -> float:
@@ -54,12 +52,3 @@ def wrench_units(mechanism: Mechanism) -> np.ndarray:
     """Return one unit of the entries of a wrench, [6]: three moments [N m], three forces [N]."""
     length = characteristic_length(mechanism)
     return characteristic_mass(mechanism) * length * np.array([length, length, length, 1.0, 1.0, 1.0])
-
-
-def _lengths(mechanism: Mechanism) -> list[float]:
-    joints, loops, bodies = resolved((mechanism.joints, mechanism.loops, mechanism.bodies), mechanism.values())
-    places = [j.placement for j in joints] + [p for x in loops for p in (x.placement_a, x.placement_b)]
-    sizes = [math.hypot(*p.translation) for p in places] + [float(x.length) for x in loops]
-    if not any(sizes):
-        sizes = [math.hypot(*b.com) for b in bodies]
-    return [x for x in sizes if x > 0]

@@ -17,6 +17,9 @@ from .kernels.runs_of_lanes import ASTRAY
 from .loop_closing import Closer, closing_program
 from .near_redundancy import named
 
+MOVES = 1e-6
+"""Speeds along the loops that show a motion, where all degrees of freedom ask for one: far above rounding."""
+
 
 def closed_start(
     mechanism: Mechanism,
@@ -52,7 +55,10 @@ def closed_start(
     if lost.size:
         raise InputError(f"q0 cannot be followed: {named(mechanism, gap[tuple(lost[0])])}; see system.doctor(q0)")
     J = make("closure_jacobian")(q2, *more)
-    _refuse_locked(mechanism, J)
+    units = loop_units(mechanism)[1]
+    speeds = made.close(q2, np.broadcast_to(units, qd.shape), parameters)[1] / units
+    if not (np.abs(speeds) > MOVES).any():  # else something moves, which is cheaper to find than the rank
+        _refuse_locked(mechanism, J)
     rate = np.einsum("...ij,...j->...i", J, qd)
     k = _worst(rate, astray * max(1.0, float(np.abs(qd / loop_units(mechanism)[1]).max(initial=0.0))))
     if k is not None:

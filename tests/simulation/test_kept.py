@@ -1,0 +1,59 @@
+"""Compiled parts of runs: found again by their values, and never stale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import kinetree as kt
+from kinetree.simulation import kept
+from kinetree.simulation.kept import Kept, kept_of, value_key
+
+START = {"duration": 0.05, "progress": False}
+
+
+def test_a_repeated_run_traces_nothing(monkeypatch):
+    """Run twice with equal objects, and let the second find all compiled parts."""
+    arm = kt.load("planar_2r")
+    given = lambda: {"forces": [kt.JointDamper("joint1", 0.3)], "control": kt.PD(3.0, 0.4, kt.Hold([0.1, 0.2]))}  # noqa: E731
+    first = kt.simulate(arm, **START, **given())
+    monkeypatch.setattr(Kept, "part", lambda self, key, make: self._parts[key])
+    assert np.array_equal(kt.simulate(arm, **START, **given()).q, first.q)
+
+
+def test_what_a_function_reads_may_change():
+    """Change a number that a controller's function reads, and find the run of the new number."""
+    arm, gains = kt.load("planar_2r"), [1.3]
+    control = kt.Function(lambda t, q, qd: [-gains[0] * qd[0], 0.2])
+    soft = kt.simulate(arm, [0.3, 0.4], control=control, **START)
+    gains[0] = 8.9
+    hard = kt.simulate(arm, [0.3, 0.4], control=control, **START)
+    fresh = kt.simulate(kt.load("planar_2r"), [0.3, 0.4], control=control, **START)
+    assert np.array_equal(hard.q, fresh.q)
+    assert not np.array_equal(hard.q, soft.q)
+
+
+def test_another_mechanism_takes_nothing_over():
+    """Put another mechanism into a System, and find its motion."""
+    arm = kt.load("planar_2r")
+    kt.simulate(arm, [0.3, 0.4], **START)
+    heavier = kt.with_payload(arm.mechanism, arm.bodies[-1].name, 2.7)
+    arm.mechanism = heavier
+    assert kept_of(arm).mechanism is heavier
+    assert np.array_equal(kt.simulate(arm, [0.3, 0.4], **START).q, kt.simulate(heavier, [0.3, 0.4], **START).q)
+
+
+def test_keys_tell_values_apart():
+    """Find equal keys for equal values alone, down to the sign of zero."""
+    assert value_key(kt.JointSpring("a", 2.0, 0.0)) == value_key(kt.JointSpring("a", 2.0, 0.0))
+    assert value_key(kt.JointSpring("a", 2.0, 0.0)) != value_key(kt.JointSpring("a", 2.0, -0.0))
+    assert value_key([1, 2.0]) != value_key([1.0, 2.0])
+    assert value_key(np.array([1.0, 2.0])) != value_key(np.array([1.0, 3.0]))
+
+
+def test_few_parts_are_kept(monkeypatch):
+    """Ask for more parts than are kept, and find the last used ones."""
+    monkeypatch.setattr(kept, "MOST", 2)
+    store = Kept(kt.load("planar_2r").mechanism)
+    made = [store.part(key, lambda key=key: [key]) for key in "abac"]
+    assert made[0] is made[2]
+    assert store.part("a", list) is made[0] and store.part("b", list) == []
