@@ -210,7 +210,7 @@ def test_altered_numbers_are_noticed(tmp_path):
     path = swinging().save(tmp_path / "run.csv")
     text = path.read_text()
     path.write_text(text[:-3] + ("1" if text[-3] != "1" else "2") + text[-2:])
-    with pytest.raises(kt.InputError, match=r"run\.csv: is damaged: its content does not have the digest"):
+    with pytest.raises(kt.InputError, match=r"run\.csv: is damaged: the digest of its content is wrong"):
         read_trajectory(path)
     path.write_text(text.replace("mass = 9.0", "mass = 8.0"))
     with pytest.raises(kt.InputError, match="is damaged"):
@@ -295,7 +295,7 @@ def test_a_damaged_zarr_is_refused(tmp_path):
     path = swinging().save(tmp_path / "run.zarr")
     chunk = next(file for file in (path / "q").rglob("*") if file.is_file() and file.name != "zarr.json")
     chunk.unlink()  # zarr reads a missing chunk as zeros
-    with pytest.raises(kt.InputError, match="does not have the digest"):
+    with pytest.raises(kt.InputError, match="the digest of its content is wrong"):
         read_trajectory(path)
     (path / "zarr.json").write_text("{")
     with pytest.raises(kt.InputError, match=r"run\.zarr: is damaged or not a trajectory"):

@@ -42,7 +42,7 @@ def test_a_snapshot_shows_the_mechanism(name, tmp_path):
 
 
 def test_frames_are_even_in_time():
-    """Take 20 frames a second of two seconds, at the poses of the states at those times."""
+    """Take 20 frames per second of two seconds, at the poses of the states at those times."""
     run = swinging("biped")
     times, poses = even_frames(run, 20.0)
     assert_close(times, np.arange(41) / 20.0, 1e-15, "times")
@@ -66,10 +66,10 @@ def test_frames_end_where_the_numbers_do():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "run.avi"}, r"run\.avi: moving pictures end with \.gif or \.mp4, not '\.avi'"),
+        ({"path": "run.avi"}, r"run\.avi: animations end with \.gif or \.mp4, not '\.avi'"),
         ({"path": "run.gif", "fps": 0.0}, "fps is 0.0 and speed 1.0; expected"),
         ({"path": "run.gif", "speed": -1.0}, "speed -1.0"),
-        ({"path": "run.gif", "speed": 1e-6}, "frames are too many for one picture; lower fps, raise speed"),
+        ({"path": "run.gif", "speed": 1e-6}, "frames are too many for one animation; lower fps, raise speed"),
     ],
 )
 def test_what_cannot_be_written_is_refused(options, message):

@@ -1,1 +1,1 @@
-"""What people look at: plots."""
+"""Figures, animations and web pages of runs and mechanisms."""

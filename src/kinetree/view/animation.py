@@ -1,4 +1,4 @@
-"""Moving pictures of a run as files: GIF, or MP4 where ffmpeg is installed."""
+"""Animations of a run as files: GIF, or MP4 if ffmpeg is installed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 PAPER, LINES, SHADOW = "#ffffff", "#dfe3e8", "#d5d9df"
 LIGHT = np.array([-0.35, 0.45, 0.82])
-"""The direction of the light in the picture's axes: right, up, to the eye."""
+"""The direction to the light in the picture's axes (right, up, toward the eye): from the upper left."""
 CELLS = 12
-"""Squares of the floor from its middle to an edge."""
+"""Squares of the floor from its center to an edge; more would crowd the picture."""
 
 
 def animate(
@@ -36,9 +36,9 @@ def animate(
     speed: float = 1.0,
     size: tuple[int, int] = (640, 480),
 ) -> Path:
-    """Write a run as a moving picture, .gif or .mp4, at a speed of 1 in real time; return the file.
+    """Write a run as an animation, .gif or .mp4, and return the file; a speed of 1 is real time.
 
-    Bodies are drawn with their shapes or, where they have none, as rods between joints.
+    Bodies are drawn with their shapes or, if they have none, as rods between joints.
     """
     path = Path(path)
     times, poses = even_frames(run, fps, speed)
@@ -68,14 +68,14 @@ def _writer(path: Path, fps: float) -> Any:
     if ending == ".gif":
         return PillowWriter(fps=fps)  # type: ignore[arg-type]
     if ending != ".mp4":
-        raise InputError(f"{path}: moving pictures end with .gif or .mp4, not {ending or 'nothing'!r}")
+        raise InputError(f"{path}: animations end with .gif or .mp4, not {ending or 'nothing'!r}")
     if not FFMpegWriter.isAvailable():
         raise InputError(f"{path}: MP4 needs the program ffmpeg, which is not installed; install it, or write a .gif")
     return FFMpegWriter(fps=fps, bitrate=4000)  # type: ignore[arg-type]
 
 
 class _Stage:
-    """A figure that shows one frame after the other: floor, shadows, solids from back to front."""
+    """A figure that shows one frame after another: floor, shadows, solids from back to front."""
 
     def __init__(self, drawn: Scene, poses: Numbers, size: tuple[int, int]) -> None:
         from matplotlib.collections import LineCollection, PolyCollection
@@ -126,7 +126,7 @@ class _Stage:
         self.solids.set_facecolor(shaded[order])
 
     def _faces(self, poses: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the triangles [n, 3, 3] of everything, and their colours [n, 3]."""
+        """Return the triangles [n, 3, 3] of all solids, and their colors [n, 3]."""
         placed = [mesh.placed(pose[:3, :3], pose[:3, 3]) for mesh, pose in zip(self.scene.bodies, poses, strict=False)]
         placed += [self.scene.bodies[-1], *(self._rod_mesh(rod, poses) for rod in self.scene.rods)]
         corners = np.concatenate([m.vertices[m.faces] for m in placed])
@@ -159,6 +159,6 @@ def floor_lines(camera: Camera, floor: float, size: float) -> Numbers:
 
 
 def floor_cell(size: float) -> float:
-    """Return the edge of a square of the floor [m]: 1, 2 or 5 of a power of ten, about a fifth of the size."""
+    """Return the edge of a square of the floor [m]: 1, 2 or 5 times a power of ten, about a fifth of the size."""
     power = 10.0 ** np.floor(np.log10(size / 5.0))
     return float(max(k for k in (1.0, 2.0, 5.0) if k * power <= size / 5.0 * (1 + 1e-9)) * power)

@@ -1,4 +1,4 @@
-"""Where to look from: a camera about a vertical axis that has a whole motion in sight."""
+"""The camera: a viewpoint on a sphere about a target, chosen to show a whole motion."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..algebra.arrays import Numbers
 from .skeleton import Scene
 
 FIELD = radians(32.0)
-"""The angle of view, upwards."""
+"""The vertical angle of view [rad], narrow enough for little distortion by perspective."""
 ASPECT = 4.0 / 3.0
-"""Width over height of the picture that a motion is to fit."""
+"""Width over height of the picture, which a motion is fitted to."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Camera:
 
     @property
     def view(self) -> Numbers:
-        """The axes of the picture as rows: to the right, upwards, towards the eye."""
+        """The axes of the picture as rows: right, up, toward the eye."""
         back = self.direction
         right = np.cross(self.axes[2], back)
         right /= np.linalg.norm(right)
         return np.stack([right, np.cross(back, right), back])
 
     def project(self, points: Numbers) -> tuple[Numbers, Numbers]:
-        """Return places in the picture [..., 2], whose height is 2, and distances before the eye [...]."""
+        """Return positions in the picture [..., 2], whose height is 2, and distances in front of the eye [...]."""
         seen = (points - self.target) @ self.view.T
         depth = np.maximum(self.distance - seen[..., 2], 1e-3 * self.distance)
         return seen[..., :2] / (depth[..., None] * np.tan(FIELD / 2.0)), depth
@@ -49,7 +49,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Sight:
-    """A camera for a motion; the height of a floor along `up` [m]; whether the camera goes along with the bodies."""
+    """A camera for a motion, the height of the floor along `up` [m], and whether the camera follows the bodies."""
 
     camera: Camera
     floor: float
@@ -63,7 +63,7 @@ class Sight:
 def fit(scene: Scene, poses: Numbers) -> Sight:
     """Return a sight of a motion through poses [nt, nb, 4, 4].
 
-    A motion in a vertical plane is seen nearly from its side; one that leads far away is followed.
+    A motion in a vertical plane is viewed almost perpendicular to the plane. A motion over a long distance is followed.
     """
     some = poses[:: max(1, len(poses) // 24)]
     points = _points(scene, some)
@@ -79,7 +79,7 @@ def fit(scene: Scene, poses: Numbers) -> Sight:
     axes = _axes(scene.up)
     flat = points.reshape(-1, 3)
     camera = Camera(target, 4.0 * scene.size, _azimuth(flat, axes), radians(18.0), axes)
-    for _ in range(4):  # nearer or farther until all of it just fits
+    for _ in range(4):  # adapt the distance until the motion just fits
         places = np.abs(camera.project(flat)[0])
         share = max(float(places[:, 0].max()) / (0.85 * ASPECT), float(places[:, 1].max()) / 0.85, 0.05)
         camera = replace(camera, distance=max(camera.distance * share, 1.2 * scene.size))
@@ -87,7 +87,7 @@ def fit(scene: Scene, poses: Numbers) -> Sight:
 
 
 def _points(scene: Scene, poses: Numbers) -> Numbers:
-    """Return points [nt, n, 3] that show how far everything reaches."""
+    """Return points [nt, n, 3] that enclose all solids."""
     ground = np.concatenate([scene.bodies[-1].vertices, *([np.zeros((1, 3))] if _grounded(scene) else [])])
     out = [np.broadcast_to(ground, (len(poses), *ground.shape))]
     for i, mesh in enumerate(scene.bodies[:-1]):
@@ -105,7 +105,7 @@ def _middle(poses: Numbers) -> Numbers:
 
 
 def _axes(up: Numbers) -> Numbers:
-    """Return two level directions and up, as rows."""
+    """Return two horizontal directions and up, as rows."""
     first = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     first = first - (first @ up) * up
     first /= np.linalg.norm(first)
@@ -117,5 +117,5 @@ def _azimuth(points: Numbers, axes: Numbers) -> float:
     spread, directions = np.linalg.eigh(flat.T @ flat)
     if not spread[0] < 0.1 * spread[1]:
         return radians(-60.0)
-    normal = directions[:, 0] * (1.0 if directions[1, 0] < 0 else -1.0)  # thin across a vertical plane
+    normal = directions[:, 0] * (1.0 if directions[1, 0] < 0 else -1.0)  # of the vertical plane of motion
     return atan2(normal[1], normal[0]) + radians(24.0)

@@ -1,4 +1,4 @@
-"""Operation counts over the size of a mechanism, one panel a letter (M and A)."""
+"""Figures of operation counts over the size of a mechanism, one panel per letter (M and A)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def counts(
     legend: str = "",
     heading: str = "",
 ) -> Path:
-    """Draw curves by name over `sizes`, a panel for each title; return the file."""
+    """Draw curves by name over `sizes`, one panel per title; return the file."""
     with _style():
         figure = _figure((3.4 * len(panels), 3.3))
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)

@@ -1,4 +1,4 @@
-"""The figures and pages of the demonstration, the former after those of the papers."""
+"""The figures and web pages of the demonstration; the figures follow those of the papers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .replay import replay
 
 
 def figure_folder(out: str | Path) -> Path:
-    """Return the folder for the figures, made if it is not there."""
+    """Return the folder for the figures, created if it does not exist."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -24,7 +24,7 @@ def figure_folder(out: str | Path) -> Path:
 
 
 def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
-    """Draw the torques of the three arms and the three runs, write pages that replay these, and return the files.
+    """Draw the torques of the three arms and the three runs, write pages that replay the runs, and return the files.
 
     They are figure 8 of [Saha1999] and 5 of [Saha2013]; figure 5 of [Wolinski2015], with all joints and their common
     motion; and figure 5 of [Saha1999].
@@ -47,7 +47,7 @@ def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
             titles=[*(f"Joint {i}" for i in range(1, 8)), "Motion of every joint"],
             symbols=[*(rf"$\tau_{i}$" for i in range(1, 8)), "$q_j$"],
             units=[*kuka.units, "rad"],
-            heading="KUKA LWR 4+: torques there and back",
+            heading="KUKA LWR 4+: torques forth and back",
         ),
         plots.curves(
             folder / "planar_3r_torques.png",
@@ -55,7 +55,7 @@ def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
             planar.tau,
             names=[rf"$\tau_{i}$" for i in range(1, 4)],
             label="torque  [N m]",
-            heading="Planar 3R arm: torques, each joint turning by half a turn",
+            heading="Planar 3R arm: torques, each joint rotating by 180 degrees",
         ),
         *draw_runs(demo, folder),
     )
@@ -78,10 +78,10 @@ def draw_runs(demo: Demo, folder: Path) -> tuple[Path, ...]:
             folder / "kuka_tracking.png",
             tracking.t,
             np.column_stack([tracking["tau"], tracking_errors(tracking)[:, 0]]),
-            titles=[*(f"Joint {i}" for i in range(1, 8)), "Distance of every joint from its motion"],
+            titles=[*(f"Joint {i}" for i in range(1, 8)), "Tracking error of every joint"],
             symbols=[*(rf"$\tau_{i}$" for i in range(1, 8)), "$q_j - q_{d,j}$"],
             units=["N m"] * 7 + ["rad"],
-            heading="KUKA LWR 4+: computed torque, from 0.3 rad beside the motion",
+            heading="KUKA LWR 4+: computed torque, from an initial error of 0.3 rad",
         ),
         plots.panels(
             folder / "four_bar.png",

@@ -1,4 +1,4 @@
-"""Rods and joints, of which links without shapes are drawn, and the joints of loops where these were cut."""
+"""Rods and joints that represent links without shapes, and the joints at which loops are cut."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ORIGIN = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Rod:
-    """A round rod from a point of body a to one of body b; -1 is the ground."""
+    """A round rod from a point of body a to a point of body b; -1 is the ground."""
 
     a: int
     point_a: Point
@@ -51,13 +51,13 @@ def joint_solid(joint: Joint | Loop, r: float) -> Mesh | None:
 
 
 def reaches(loops: Sequence[Loop], body: str) -> list[Point]:
-    """Return the points of a body, other than its origin, at which loops hold it."""
+    """Return the points of a body, other than its origin, at which loops are attached."""
     places = [place.translation for loop in loops for name, place in _ends(loop) if name == body]
     return [p for p in dict.fromkeys(places) if np.linalg.norm(p) > 1e-9]
 
 
 def cut_solids(loops: Sequence[Loop], body: str, r: float) -> list[Mesh]:
-    """Return the joints that were cut and are drawn on a body: on the first end's, but on the second's that slide."""
+    """Return the cut joints drawn on a body: joints at their first end, but sliding joints at their second."""
     solids = []
     for loop in loops:
         kind, ends = loop_kinds.kind(loop.kind), _ends(loop)
@@ -72,7 +72,7 @@ def cut_solids(loops: Sequence[Loop], body: str, r: float) -> list[Mesh]:
 
 
 def cut_rods(loops: Sequence[Loop], index: Mapping[str, int], r: float) -> list[Rod]:
-    """Return the bars of loops: those of a given length, and those along which the ends may move apart."""
+    """Return the bars of loops: those of fixed length, and those along which the ends may slide apart."""
     return [
         Rod(
             index[loop.body_a],

@@ -1,4 +1,4 @@
-"""Triangles of boxes and of bodies of revolution, with a normal at every vertex."""
+"""Triangle meshes of boxes and of bodies of revolution, with a normal per vertex."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..algebra.arrays import Numbers
 
 @dataclass(frozen=True)
 class Mesh:
-    """Vertices [n, 3] with normals [n, 3] and colours [n, 3] in 0 to 1; faces [m, 3] are counterclockwise outside."""
+    """Vertices [n, 3] with normals [n, 3] and colors [n, 3] in 0 to 1; faces [m, 3], counterclockwise from outside."""
 
     vertices: Numbers
     normals: Numbers
@@ -22,12 +22,12 @@ class Mesh:
     colors: Numbers
 
     def placed(self, rotation: ArrayLike, translation: ArrayLike) -> Mesh:
-        """Return the mesh turned, then shifted."""
+        """Return the mesh rotated, then translated."""
         turn = np.asarray(rotation, dtype=float).T
         return Mesh(self.vertices @ turn + np.asarray(translation), self.normals @ turn, self.faces, self.colors)
 
     def painted(self, color: ArrayLike) -> Mesh:
-        """Return the mesh in one colour."""
+        """Return the mesh in one color."""
         colors = np.broadcast_to(np.asarray(color, dtype=float)[:3], self.vertices.shape)
         return Mesh(self.vertices, self.normals, self.faces, colors)
 
@@ -50,7 +50,7 @@ def joined(meshes: Iterable[Mesh]) -> Mesh:
 
 
 def box(size: ArrayLike) -> Mesh:
-    """Return a box with edges x, y, z, centred."""
+    """Return a centered box with edges x, y, z."""
     vertices, normals, faces = [], [], []
     corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
     for axis in range(3):
@@ -65,7 +65,7 @@ def box(size: ArrayLike) -> Mesh:
 
 
 def cylinder(radius: float, length: float, *, sides: int = 24) -> Mesh:
-    """Return a cylinder along z, centred."""
+    """Return a centered cylinder along z."""
     h = length / 2.0
     return _turned(
         [
@@ -83,7 +83,7 @@ def sphere(radius: float, *, sides: int = 24) -> Mesh:
 
 
 def capsule(radius: float, length: float, *, sides: int = 24) -> Mesh:
-    """Return a cylinder along z with half a sphere at either end, which its length does not count."""
+    """Return a centered cylinder along z with a hemisphere at either end, not counted in its length."""
     angles = np.linspace(-pi / 2, pi / 2, 2 * (sides // 4) + 1)
     rings = [(angle, -length / 2.0 if angle <= 0 else length / 2.0) for angle in angles]
     if length > 0:
@@ -93,7 +93,7 @@ def capsule(radius: float, length: float, *, sides: int = 24) -> Mesh:
 
 
 def _turned(strips: list[list[tuple[float, float, float, float]]], sides: int) -> Mesh:
-    """Return the surface that profiles of (r, z, normal's r, normal's z), upwards outside, sweep about z."""
+    """Return the surface of revolution about z of profiles (r, z, normal's r, normal's z), upward on the outside."""
     angles = np.arange(sides) * (2.0 * pi / sides)
     cos, sin = np.cos(angles), np.sin(angles)
     vertices, normals, faces = [], [], []

@@ -1,4 +1,4 @@
-"""A picture of the kinematic modules: each serial chain of links in a colour of its own, in layers from the ground."""
+"""A picture of the kinematic modules: serial chains of links, one color per module, in layers above the ground."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 GREY = "#606060"
 LINK, GAP, MARGIN = 0.42, 0.38, 0.18
-"""Height of a link, of the space between links, and the margin of a module around its links [in]."""
+"""Height of a link, space between links, and margin of a module around its links [in]."""
 LEVEL, SPACE, FOOT = 0.95, 0.45, 0.5
-"""Space between the layers of modules and between neighbours, and the height of the ground [in]."""
+"""Space between layers of modules and between neighbors, and height of the ground [in]."""
 LETTER, LONGEST = 0.082, 24
-"""Width of a letter of a name [in], and the letters shown of a long one."""
+"""Width of a letter of a name [in], and the most letters shown of a name."""
 MOST = 14
-"""Links shown of a module; of a longer one the middle is left out."""
+"""The most links shown of a module, to fit a page; the middle of a longer one is left out."""
 
 
 @dataclass(frozen=True)
 class _Box:
-    """A module on the page: its links, None where some are left out, its parent, centre, base, width, height [in]."""
+    """A module on the page: links (None where some are left out), parent, center, base, width and height [in]."""
 
     links: tuple[int | None, ...]
     parent: int
@@ -44,10 +44,10 @@ class _Box:
 
 
 def modules_picture(mechanism: Mechanism, path: str | Path | None = None) -> Figure:
-    """Draw the modules of a mechanism as a tree on the ground; write it to `path` as well, if one is given.
+    """Draw the modules of a mechanism as a tree on the ground and return the figure; write it to `path` if given.
 
-    A box is a module M_i, a capsule a link with its name, a circle a joint with its number of degrees of freedom, a
-    square a fixed joint; a dashed line is a loop between two bodies. Modules are numbered as in [Saha2013] 3.
+    A box is a module M_i, a capsule a link with its name, a circle a joint with its number of degrees of freedom, and a
+    square a fixed joint. A dashed line is a loop between two bodies. Modules are numbered as in [Saha2013] 3.
     """
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -79,7 +79,7 @@ def modules_picture(mechanism: Mechanism, path: str | Path | None = None) -> Fig
 
 
 def _layout(mechanism: Mechanism) -> list[_Box]:
-    """Place the modules in layers: each above its parent, a parent under the middle of its children."""
+    """Return the modules in layers, each above its parent, with a parent centered under its children."""
     chains = topology.modules(mechanism)
     last = {chain[-1]: m for m, chain in enumerate(chains)}
     parents = [last.get(mechanism.parents[chain[0]], -1) for chain in chains]
@@ -161,7 +161,7 @@ def _edge(axes: Axes, mechanism: Mechanism, boxes: list[_Box], box: _Box) -> Non
 
 
 def _joint(axes: Axes, mechanism: Mechanism, i: int, line: list[tuple[float, float]]) -> None:
-    """Draw a joint on the last stretch of a line: a circle with its degrees of freedom, a square for none."""
+    """Draw a joint on the last section of a line: a circle with its degrees of freedom, or a square if fixed."""
     joint = mechanism.joints[i]
     count = joint_kinds.kind(joint.kind).NV
     axes.plot(*zip(*line, strict=True), color=GREY, linewidth=1.1, zorder=2, solid_joinstyle="round")

@@ -1,4 +1,4 @@
-"""Systems and runs as notebooks show them: a picture and a table, in one piece of HTML that needs nothing else."""
+"""HTML of systems and runs for notebooks: a picture and a table, self-contained."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .plots import _style
 from .skeleton import scene
 
 ROWS = 12
-"""Rows of a table; more are counted."""
+"""The most rows of a table, to stay within a screen; the rest are counted."""
 MOST_BODIES = 100
-"""Bodies that are drawn: a picture of more would take longer than a notebook's reader waits."""
+"""The most bodies of a mechanism that is drawn; a picture of more takes too long for a notebook."""
 SIZE = (360, 270)
 """Width and height of the picture [px]."""
 
 
 def system_html(system: System) -> str:
-    """Return a System as HTML: a picture of its first position, its sizes and its joints."""
+    """Return a System as HTML: a picture of its initial position, its sizes and its joints."""
     joints = [(j.name, j.kind, j.parent, j.child, _range(j)) for j in system.joints]
     table = _table(("joint", "kind", "from", "to", "range"), joints)
     return _page(_picture(lambda: _first_position(system), len(system.bodies)), [repr(system)[1:-1]], table)
 
 
 def run_html(run: Trajectory) -> str:
-    """Return a run as HTML: a picture of its first sample, its summary, and where its coordinates begin and end."""
+    """Return a run as HTML: a picture of its first sample, its summary, and the ranges of its coordinates."""
     one = next(run.runs())
     column = next(c for c in run.columns if c.name == "q")
     rows = [
@@ -65,14 +65,14 @@ def _first_position(system: System) -> Trajectory:
 
 
 def _picture(make: Any, bodies: int) -> str:
-    """Return an image as text, "" where there is nothing to draw, or too much."""
+    """Return an image as an HTML element, or "" if there are no bodies or too many to draw."""
     if not 0 < bodies <= MOST_BODIES:
         return ""
     try:
         still = make()
         poses = np.asarray(still["poses"])
         stage = _Stage(scene(still), poses, SIZE)
-    except KinetreeError:  # loops that do not close, or a start that is not finite: the table is shown without
+    except KinetreeError:  # loops that do not close, or a start that is not finite: the table has no picture
         return ""
     written = io.BytesIO()
     with _style():

@@ -1,4 +1,4 @@
-"""Time histories as figures for print: one panel a quantity, or several curves in one panel."""
+"""Time histories as figures for print: one panel per quantity, or several curves in one panel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 INK = "#1f3a5f"
 COLORS = ("#1f3a5f", "#c8553d", "#3a7d44", "#8d6a9f", "#b8860b", "#4a8fb0", "#6b6b6b", "#a03060")
-"""For curves in one panel: apart in grey and to the colour-blind, and each with a dash of its own."""
+"""Colors of curves in one panel, distinct also in gray and for color-blind readers; each has its own dash pattern."""
 DASHES = ("-", "--", "-.", ":")
 
 STYLE = {
@@ -58,7 +58,7 @@ def panels(
 ) -> Path:
     """Draw each column of `values` [n, k] over the time t [s] in a panel of its own; return the file.
 
-    Small quantities are drawn in thousandths or millionths of their unit, as the label says.
+    Small quantities are drawn in thousandths or millionths of their unit, with the prefix in the label.
     """
     times, data = np.asarray(t), np.asarray(values)
     rows = -(-data.shape[1] // columns)
@@ -105,7 +105,7 @@ def curves(
 
 
 def _prefix(peak: float) -> tuple[float, str]:
-    """Return the factor and the sign of the unit's prefix that suit a peak: none, milli or micro."""
+    """Return the factor and the symbol of the unit prefix that suits a peak: none, milli or micro."""
     if peak == 0 or peak >= 0.01:
         return 1.0, ""
     steps = min(2, -floor(log10(peak) / 3))
@@ -119,7 +119,7 @@ def _style() -> AbstractContextManager[Any]:
 
 
 ORIGIN = {".png": "Software", ".svg": "Creator", ".pdf": "Creator", ".ps": "Creator", ".eps": "Creator"}
-"""The key of the program's name in the metadata of a picture, by the ending of its file; Matplotlib refuses others."""
+"""Metadata keys for the program's name in a picture, by suffix of its file; Matplotlib refuses other keys."""
 
 
 def _figure(size: tuple[float, float]):
@@ -133,7 +133,7 @@ def _figure(size: tuple[float, float]):
 
 
 def _frame(axes, times: np.ndarray, data: np.ndarray, ticks: int = 5) -> None:
-    """Fit the time axis, give a flat curve room, and mark zero where it is crossed."""
+    """Fit the axes, with room about a constant curve, and draw the zero line if the data cross it."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(times[0], times[-1])
@@ -157,6 +157,6 @@ def _save(figure, path: str | Path, heading: str) -> Path:
 
 
 def metadata(path: Path) -> dict[str, str] | None:
-    """Return the program's name under the key that the format of a picture has for it; None without such a key."""
+    """Return the program's name under the metadata key of a picture's format, or None if the format has no key."""
     key = ORIGIN.get(path.suffix.lower())
     return None if key is None else {key: "Kinetree"}

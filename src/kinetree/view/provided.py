@@ -1,4 +1,4 @@
-"""The pictures that runs and Systems have as methods; a module is imported when its picture is first drawn."""
+"""Pictures that are methods of runs and Systems; each module is imported when its picture is first drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as one web page that replays it in 3D: no server, no network, no script but its own."""
+"""A web page that replays a run in 3D: a single file without server, network or external scripts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 
 SCRIPTS = ("vectors.js", "webgl.js", "painter.js", "stage.js", "player.js")
-"""In the order in which they build on each other."""
+"""The scripts of the page, each after those that it uses."""
 
 
 def replay(run: Trajectory, path: str | Path = "run.html", *, fps: float = 60.0, title: str | None = None) -> Path:
     """Write a page that replays a single run in any browser, and return the file.
 
-    Drag to turn, with shift to shift, and use the wheel to come closer. `run.html#t=1.5` opens at that time.
+    Drag to rotate the view, drag with the shift key to move it, and use the wheel to zoom. `run.html#t=1.5` opens the
+    page at that time.
     """
     path = Path(path)
     data = replay_data(run, fps)
@@ -43,7 +44,7 @@ def replay(run: Trajectory, path: str | Path = "run.html", *, fps: float = 60.0,
 
 
 def replay_data(run: Trajectory, fps: float = 60.0) -> dict[str, Any]:
-    """Return what the page draws, plain and safe for JSON: names, sizes, and arrays as base64."""
+    """Return the data of the page as a table for JSON: names, sizes, and arrays in base64."""
     times, poses = even_frames(run, fps)
     drawn = scene(run)
     sight = fit(drawn, poses)
@@ -87,7 +88,7 @@ def _page(data: dict[str, Any], title: str) -> str:
     folder = files("kinetree.view") / "replay_page"
     script = "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = (folder / "style.css").read_text(encoding="utf-8")
-    # No text of a model can close the element: "<" is written as an escape of JSON.
+    # "<" is written as a JSON escape, so that no text of a model can close the element.
     payload = json.dumps(data, allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     parts = {
         "TITLE": html.escape(title),
@@ -97,12 +98,12 @@ def _page(data: dict[str, Any], title: str) -> str:
         "DATA": payload,
     }
     page = (folder / "page.html").read_text(encoding="utf-8")
-    pieces = page.split("@@")  # text, key, text, key, ..., text: what is filled in is never searched again
+    pieces = page.split("@@")  # text, key, text, key, ..., text: inserted text is not searched for keys
     return "".join(parts[piece] if k % 2 else piece for k, piece in enumerate(pieces))
 
 
 def _fingerprint(text: str) -> str:
-    """Return what lets a browser run this text and no other, by the page's Content-Security-Policy."""
+    """Return the hash of a text for the page's Content-Security-Policy, by which a browser runs no other text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -115,7 +116,7 @@ def _plain(values: Any) -> list[float]:
 
 
 def _positions_and_quaternions(poses: Numbers) -> Numbers:
-    """Return poses [nt, nb, 4, 4] as [nt, nb, 7]: x, y, z, then a quaternion on the side of the frame before."""
+    """Return poses [nt, nb, 4, 4] as [nt, nb, 7]: position and quaternion, of the sign nearest to the frame before."""
     from scipy.spatial.transform import Rotation
 
     if poses.shape[1] == 0:

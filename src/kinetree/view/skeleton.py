@@ -1,4 +1,4 @@
-"""What to draw of a mechanism: the shapes of its bodies or, where there are none, rods, joints and boxes of inertia."""
+"""The drawing of a mechanism: the shapes of its bodies or, without shapes, rods, joints and boxes of inertia."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 THINNEST, THICKEST, SLIM = 0.004, 0.011, 0.07
-"""Radius of a rod over the size of the mechanism, and over the length of its middle rod, if that is between."""
+"""Least and largest radius of a rod relative to the size of the mechanism, and its ratio to the median rod length."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A mesh for each body in its frame, the ground's last; rods between bodies; tips (body, point) that leave trails.
+    """One mesh per body in its frame, that of the ground last; rods between bodies; tips (body, point) with trails.
 
-    `size` is a length to measure by [m], `up` the direction against gravity.
+    `size` is the characteristic length of the drawing [m], `up` the direction opposite to gravity.
     """
 
     bodies: tuple[Mesh, ...]
@@ -41,7 +41,7 @@ class Scene:
 
 
 def scene(run: Trajectory) -> Scene:
-    """Return what to draw of a single run."""
+    """Return the drawing of a single run."""
     if run.shape:
         raise InputError(f"the batch has shape {run.shape}; choose one of its runs with run(i) to draw it")
     mechanism = run.system.mechanism
@@ -76,19 +76,19 @@ def scene(run: Trajectory) -> Scene:
 
 
 def up_direction(mechanism: Mechanism, values) -> Numbers:
-    """Return the direction against gravity; z where there is none."""
+    """Return the direction opposite to gravity, or z without gravity."""
     gravity = np.array(resolved(tuple(mechanism.gravity), values), dtype=float)
     length = np.linalg.norm(gravity)
     return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
 
 
 def _drawable(shapes: tuple[Shape, ...]) -> list[Shape]:
-    """Return the visual shapes; meshes stay in their files, and shapes for collisions are often not like the body."""
+    """Return the visual shapes but meshes, which stay in their files; collision shapes often differ from the body."""
     return [s for s in shapes if s.role == "visual" and s.kind in ("box", "cylinder", "sphere", "capsule")]
 
 
 def _is_whole(shapes: tuple[Shape, ...]) -> bool:
-    """Tell whether the visual shapes of a body can all be drawn, so that nothing else is needed to see it."""
+    """Return whether all visual shapes of a body can be drawn, so that it needs no rods."""
     visual = [s for s in shapes if s.role == "visual"]
     return bool(visual) and len(_drawable(shapes)) == len(visual)
 
@@ -100,13 +100,13 @@ def _shape_mesh(shape: Shape, color) -> Mesh:
 
 
 def _frame_points(mechanism: Mechanism, body: Body, values) -> list:
-    """Return the origins of a body's frames, but for those at its own."""
+    """Return the origins of a body's frames that differ from its own origin."""
     places = [resolved(f.placement, values).translation for f in mechanism.frames if f.body == body.name]
     return [place for place in places if np.linalg.norm(place) > 1e-9]
 
 
 def _rod_ends(mechanism: Mechanism, bodies: tuple[Body, ...], frames: list[list], loops) -> list[list]:
-    """Return where rods lead from each body: (child, its origin), or (itself, a frame, a loop's end, its centre)."""
+    """Return the ends of rods from each body as (child, its origin) or (itself, a frame, a loop's end, its center)."""
     parents, out = mechanism.parents, []
     for i, body in enumerate(bodies):
         ends: list = [(k, ORIGIN) for k, parent in enumerate(parents) if parent == i]
@@ -118,7 +118,7 @@ def _rod_ends(mechanism: Mechanism, bodies: tuple[Body, ...], frames: list[list]
 
 
 def _size(run: Trajectory, bodies, joints, points) -> float:
-    """Return the extent of the mechanism where the run begins [m]."""
+    """Return the extent of the mechanism at the start of the run [m]."""
     poses = run["poses"][0]
     places = [poses[k] @ [*point, 1.0] for ends in points for k, point in ends] + [pose[:, 3] for pose in poses]
     if not any(joint_kinds.kind(joint.kind).FLOATS for joint in joints):
@@ -131,7 +131,7 @@ def _size(run: Trajectory, bodies, joints, points) -> float:
 
 
 def _radius(poses: Numbers, points, size: float) -> float:
-    """Return the radius of rods [m]: thinner where they are short."""
+    """Return the radius of rods [m], smaller for short rods."""
     ends = [(i, poses[k, :3, :3] @ point + poses[k, :3, 3]) for i, own in enumerate(points) for k, point in own]
     lengths = [float(np.linalg.norm(end - poses[i, :3, 3])) for i, end in ends]
     long = [length for length in lengths if length > 1e-3 * size]
@@ -140,7 +140,7 @@ def _radius(poses: Numbers, points, size: float) -> float:
 
 
 def _skeleton(body: Body, joint: Joint, boxed: bool, r: float, color) -> Mesh:
-    """Return the joint that carries a body, and a box of the body's inertia if that is all there is to see."""
+    """Return the solid of a body's joint, and a box of the body's inertia if the body has no other solid."""
     parts = [solid for solid in (links.joint_solid(joint, r),) if solid is not None]
     if boxed or np.linalg.norm(body.com) > 1e-9:
         axes, edges = _box_of_inertia(body)
@@ -152,7 +152,7 @@ def _skeleton(body: Body, joint: Joint, boxed: bool, r: float, color) -> Mesh:
 
 
 def _box_of_inertia(body: Body) -> tuple[Numbers, Numbers]:
-    """Return axes and edges of the even box with the body's mass and inertia."""
+    """Return axes and edges of the homogeneous box with the body's mass and inertia."""
     moments, axes = np.linalg.eigh(np.array(from_moments(body.inertia), dtype=float))
     if np.linalg.det(axes) < 0:
         axes = -axes
@@ -164,7 +164,7 @@ def _box_of_inertia(body: Body) -> tuple[Numbers, Numbers]:
 
 
 def _inside(body: Body, poses: Numbers, i: int, k: int, point) -> bool:
-    """Tell whether a point of body k is in the box of inertia of body i, or at its skin."""
+    """Return whether a point of body k is inside the box of inertia of body i, or close to its surface."""
     axes, edges = _box_of_inertia(body)
     place = poses[k, :3, :3] @ point + poses[k, :3, 3] - poses[i, :3, 3]
     local = (poses[i, :3, :3].T @ place - np.array(body.com, dtype=float)) @ axes
@@ -172,7 +172,7 @@ def _inside(body: Body, poses: Numbers, i: int, k: int, point) -> bool:
 
 
 def _footing(run: Trajectory, joints, loops, size: float, radius: float) -> list[Rod]:
-    """Return rods from the ground's origin to the joints and loops on it."""
+    """Return rods from the origin of the ground to its joints and loops."""
     origins = run["poses"][0, :, :3, 3] if len(joints) else []
     held = [Rod(-1, ORIGIN, -1, point, radius, rgb(GREY)) for point in links.reaches(loops, GROUND)]
     return held + [

@@ -25,13 +25,13 @@ SYMBOLS = {
     "control": r"$\tau_c$",
     "tracking_error": "$q_d - q$",
 }
-"""Columns with an entry for each coordinate or degree of freedom: one panel per entry."""
+"""Columns with one entry per coordinate or degree of freedom, drawn in one panel per entry."""
 
 LIMITS = {"q": ("lower", "upper"), "qd": ("velocity",), "tau": ("effort",), "control": ("effort",)}
-"""The limits of a joint that belong to a column; those with one name hold in both directions."""
+"""The fields of a joint with the limits of a column; a single field holds in both directions."""
 
 BESIDE = {"q": "reference", "tau": "control"}
-"""A column that is drawn beside another one where it is known, and not the same."""
+"""Columns that are drawn with another one if the run has them and they differ from it."""
 
 STYLES = {
     "reference": {"color": COLORS[1], "linestyle": "--", "linewidth": 1.1},
@@ -40,15 +40,15 @@ STYLES = {
 }
 
 MOST_RUNS = 40
-"""Runs of a batch that are drawn; of more, as many are drawn evenly spread."""
+"""The most runs of a batch that are drawn, to keep curves distinguishable; of more, an even selection is drawn."""
 
 REACH = 1.0
-"""Limits within this many times the range of the values are drawn as lines, those beyond as numbers."""
+"""Distance of limits from the values, in ranges of the values, up to which they are lines; others are numbers."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a column: its place there, the joint that it belongs to, and which coordinate of that it is."""
+    """An entry of a column: its index in the column, its joint, and its number among the coordinates of the joint."""
 
     column: Column
     at: int
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """The joint, with the coordinate where there are several."""
+        """The name of the joint, with the coordinate if there are several."""
         return self.column.labels[self.at].removeprefix(f"{self.column.name}.")
 
 
@@ -71,7 +71,7 @@ class Curves:
 
 
 def draw_entry(axes: Any, run: Trajectory, entry: Entry, title: str) -> None:
-    """Draw one entry of a column; what is the rounding of zero is drawn as flat as it is."""
+    """Draw one entry of a column; rounding errors about zero are drawn as a flat line."""
     axes.set_title(plain(title), loc="left")
     name, unit = entry.column.name, entry.column.units[entry.at]
     values = run[name][..., entry.at]
@@ -90,7 +90,7 @@ def draw_entry(axes: Any, run: Trajectory, entry: Entry, title: str) -> None:
 
 
 def _beside(axes: Any, run: Trajectory, entry: Entry, factor: float) -> list[Numbers]:
-    """Draw the reference of a coordinate or the control in a torque, and return the numbers drawn."""
+    """Draw the reference of a coordinate or the control part of a torque, and return the numbers drawn."""
     name = BESIDE.get(entry.column.name)
     if name is None or getattr(run, name) is None:
         return []
@@ -104,7 +104,7 @@ def _beside(axes: Any, run: Trajectory, entry: Entry, factor: float) -> list[Num
 
 
 def _draw_limits(axes: Any, entry: Entry, factor: float, values: Numbers) -> Numbers:
-    """Draw the limits of an entry as lines where they are near, as a number where not; return those drawn as lines."""
+    """Draw near limits of an entry as lines and distant ones as a number; return those drawn as lines."""
     finite = values[np.isfinite(values)]
     bounds = _limits(entry)
     if not finite.size or not bounds:
@@ -114,7 +114,7 @@ def _draw_limits(axes: Any, entry: Entry, factor: float, values: Numbers) -> Num
     near = [factor * b for b in bounds if low - reach <= factor * b <= high + reach]
     far = [b for b in bounds if factor * b not in near]
     if near and bounds[0] == -bounds[-1]:
-        far = []  # the one line names the other
+        far = []  # of symmetric limits, one line implies the other
     for k, bound in enumerate(near):
         axes.axhline(bound, label="limit" if k == 0 else None, **STYLES["limit"])
     if far:
@@ -125,7 +125,7 @@ def _draw_limits(axes: Any, entry: Entry, factor: float, values: Numbers) -> Num
 
 
 def _limits(entry: Entry) -> list[float]:
-    """Return the finite limits of an entry, from low to high."""
+    """Return the finite limits of an entry in ascending order."""
     names = LIMITS.get(entry.column.name, ())
     found = [float(b[entry.axis]) for name in names if entry.axis < len(b := getattr(entry.joint.limits, name))]
     found = [x for x in found if np.isfinite(x)]
@@ -133,7 +133,7 @@ def _limits(entry: Entry) -> list[float]:
 
 
 def split(run: Trajectory, group: tuple[str, ...]) -> list[Curves]:
-    """Return the curves of some columns, or of parts of one, for each unit among them."""
+    """Return the curves of columns, or of parts of a column, grouped by unit."""
     found: dict[str, Curves] = {}
     for name in group:
         for label, values, unit in _labelled(run, name):
@@ -144,7 +144,7 @@ def split(run: Trajectory, group: tuple[str, ...]) -> list[Curves]:
 
 
 def draw_curves(axes: Any, run: Trajectory, curves: Curves, title: str) -> None:
-    """Draw curves of one unit in a panel, with a legend where there are several."""
+    """Draw curves of one unit in a panel, with a legend if there are several."""
     for k, (label, values) in enumerate(zip(curves.labels, curves.values, strict=True)):
         for i, one in enumerate(some_runs(values)):
             style = {"color": COLORS[k % 8], "linestyle": DASHES[k % 4], "alpha": alpha(values)}
@@ -174,7 +174,7 @@ def _labelled(run: Trajectory, name: str) -> list[tuple[str, Numbers, str]]:
 
 
 def marks(figure: Any) -> list[Any]:
-    """Return what explains the reference, the control and the limits of a figure, of those that are in it."""
+    """Return the legend handles of the reference, the control and the limits that are in a figure."""
     found = {}
     for axes in figure.axes:
         if axes.get_legend() is None:
@@ -189,12 +189,12 @@ def some_runs(values: Numbers) -> Numbers:
 
 
 def alpha(values: Numbers) -> float:
-    """Return how opaque the curves of one run, or of several, are."""
+    """Return the opacity of the curves of one run, or of several."""
     return 1.0 if values.ndim == 1 else 0.45
 
 
 def plain(text: str) -> str:
-    """Return a name as it is, with nothing of it read as mathematics."""
+    """Return a name as literal text, with characters of mathematical notation escaped."""
     return text.replace("$", r"\$")
 
 

@@ -1,4 +1,4 @@
-"""Figures of a run: columns over time with a panel for each coordinate, and speeds over coordinates."""
+"""Figures of a run: columns over time with one panel per coordinate, and joint velocities over coordinates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NARROW = 2.3
 WIDE = 4.4
 """Width of a panel of curves [in], the legend beside it included."""
 TALLEST = 8
-"""Rows of panels that stand below each other before joints stand side by side."""
+"""The most rows of panels in a figure; with more, joints are drawn side by side."""
 
 
 def plot(
@@ -37,13 +37,13 @@ def plot(
     joints: Sequence[str] | None = None,
     heading: str | None = None,
 ):
-    """Draw columns over time and return the figure, which is also written to `path` where one is given.
+    """Draw columns over time and return the figure; write it to `path` if given.
 
-    Coordinates, speeds, accelerations, torques and tracking errors get one panel per coordinate, in a row for each
-    joint; many joints stand side by side. References, control and limits are drawn where they are known. Energies share
-    a panel; of other columns, or parts such as "reactions.link2", each unit is a panel of curves. By default q and qd,
-    tau where torques acted, and the tracking error where there is a reference. `joints` are the names of those to show.
-    The runs of a batch are drawn over each other.
+    Coordinates, velocities, accelerations, torques and tracking errors have one panel per coordinate, with one row per
+    joint; many joints are drawn side by side. References, control and limits are drawn if the run has them. Energies
+    share a panel. Other columns, or parts such as "reactions.link2", have one panel of curves per unit. The default is
+    q and qd, tau if torques acted, and the tracking error if there is a reference. `joints` are the names of the joints
+    to show. The runs of a batch are drawn over each other.
     """
     names = [columns] if isinstance(columns, str) else list(columns or _default(run))
     if not names:
@@ -85,7 +85,7 @@ def portraits(
     joints: Sequence[str] | None = None,
     heading: str | None = None,
 ):
-    """Draw the speed over the coordinate of joints with one degree of freedom, a dot where the run begins."""
+    """Draw velocity over coordinate for joints with one degree of freedom, with a dot at the start of the run."""
     known = {column.name: column for column in run.columns}
     single = [j.name for j in run.system.joints if _is_single(known, j.name)]
     names = single if joints is None else list(joints)
@@ -119,7 +119,7 @@ def _default(run: Trajectory) -> tuple[str, ...]:
 
 
 def _blocks(rows: int, columns: int) -> int:
-    """Return how many joints stand side by side, so that a figure is about as wide as it is tall."""
+    """Return the number of joints side by side that makes a figure about as wide as it is tall."""
     if columns == 0:
         return 1
     if columns == 1 and 1 < rows <= TALLEST:
@@ -132,9 +132,9 @@ def _blocks(rows: int, columns: int) -> int:
 def _rows(
     run: Trajectory, names: list[str], joints: Sequence[str] | None, known: dict[str, Column]
 ) -> list[list[Entry | None]]:
-    """Return a row for each coordinate of the joints: the entry of each column, None where a joint has no more.
+    """Return one row per coordinate of the joints: the entry of each column, or None if the joint has no more entries.
 
-    A quaternion has one coordinate more than speeds.
+    A quaternion has one more coordinate than velocities.
     """
     moving = [j.name for j in run.system.joints if j.name in known["q"].parts]
     chosen = moving if joints is None else list(joints)

@@ -1,4 +1,4 @@
-"""The ledger of torques as waterfalls: each cause a step, from zero to the torque."""
+"""Waterfall charts of the ledger of torques: one step per cause, from zero to the torque."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAUSE_COLORS = {
 }
 PATCH = {"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none"}
 SHADES = ("#4a8fb0", "#9cc3d5")
-"""Of bodies, in turn."""
+"""Colors of bodies, which alternate so that neighboring steps differ."""
 
 
 def waterfall(
@@ -33,9 +33,9 @@ def waterfall(
     columns: int = 3,
     heading: str = "",
 ) -> Path:
-    """Draw a panel for each axis of a ledger of one state, steps by "cause" or by "body"; return the file.
+    """Draw one panel per axis of a ledger of one state, with steps by "cause" or by "body"; return the file.
 
-    Shares that are zero for every axis shown are left out; friction is a step of its own after the torque.
+    Shares that are zero for every axis shown are left out. Friction is a separate step after the torque.
     """
     if ledger.torque.ndim != 1:
         raise InputError(f"the ledger holds states of shape {ledger.torque.shape[:-1]}; a waterfall shows one of them")
@@ -61,7 +61,7 @@ def waterfall(
 
 
 def _shares(ledger: Any, by: str, shown: list[int]) -> dict[str, tuple[np.ndarray, str]]:
-    """Return the steps, each with its colour; the last of the drives."""
+    """Return the steps, each with its color; the last ones are those of the drives."""
     parts = ledger.by_cause if by == "cause" else {**ledger.by_body, "armature": ledger.armature}
     size = float(np.abs(ledger.parts).max(initial=0.0)) or 1.0
     out = {}
@@ -75,7 +75,7 @@ def _shares(ledger: Any, by: str, shown: list[int]) -> dict[str, tuple[np.ndarra
 
 
 def _panel(panel: Any, axis: int, shares: dict[str, tuple[np.ndarray, str]], ledger: Any) -> None:
-    """Draw the steps of one axis, each from where the one before it ended, then the sum."""
+    """Draw the steps of one axis, each from the end of the one before it, then the sum."""
     steps = [float(values[axis]) for values, _ in shares.values()]
     factor, prefix = _prefix(float(np.abs(np.cumsum([*steps, 0.0])).max()))
     at, names, tops = 0.0, [], [0.0]

@@ -98,7 +98,7 @@ def unpack(content: Content, path: Path, system: System | None) -> dict[str, Any
             f"{path}: has version {about.get('version')!r}, but this Kinetree reads {VERSION}; update Kinetree"
         )
     if about.get("digest") != _digest(about, arrays):
-        raise InputError(f"{path}: is damaged: the digest of its content differs from the stored one")
+        raise InputError(f"{path}: is damaged: the digest of its content is wrong; save the run again")
     own = _system(about["mechanism"], path, system)
     fields: dict[str, Any] = {name: arrays[name] for name in ("t", "q", "qd")}
     fields |= {field: arrays[column] for field, column in STORED.items() if column in about["given"]}

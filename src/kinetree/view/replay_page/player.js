@@ -1,4 +1,4 @@
-// Time and view: what the reader does with the page.
+// Time and view: the reader's input.
 
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
@@ -62,7 +62,7 @@ function seek(to) {
   refresh();
 }
 
-// The target is a point of the ground or, where the camera follows, an offset from the middle of the bodies.
+// The target is a point of the ground or, if the camera follows, an offset from the center of the bodies.
 function setFollow(on) {
   const middle = stage.middle(frame);
   view.target = on ? sub(view.target, middle) : add(view.target, middle);
@@ -98,7 +98,7 @@ main.addEventListener("pointermove", (event) => {
   if (!from) return;
   const to = [event.clientX, event.clientY];
   const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
-  if (pointers.size === 2) { // two fingers: come closer, and shift
+  if (pointers.size === 2) { // two fingers: zoom and shift
     const other = [...pointers].find(([id]) => id !== event.pointerId)[1];
     const distance = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
     zoom(distance(from) / distance(to));
@@ -124,7 +124,7 @@ main.addEventListener("wheel", (event) => {
   event.preventDefault();
   zoom(Math.exp(0.0012 * Math.max(-200, Math.min(200, event.deltaY))));
 }, { passive: false });
-// A control that has the focus keeps the keys that it answers itself: a list the arrows, buttons and boxes the space bar.
+// A control with the focus keeps its own keys: a list the arrows, buttons and boxes the space bar.
 function keepsKey(target, key) {
   const kind = target.tagName;
   if (kind === "SELECT") return true;

@@ -1,4 +1,4 @@
-// The mechanism at a time, as a picture: items (range of faces, matrix, colour), lines, floor, light and camera.
+// The mechanism at a time as a picture: items (range of faces, matrix, color), lines, floor, light and camera.
 
 function bytes(text) {
   return Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;

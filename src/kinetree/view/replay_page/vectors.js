@@ -1,5 +1,5 @@
 "use strict";
-// Vectors are arrays of three numbers; matrices are Float32Array(16), column after column, as WebGL has them.
+// Vectors are arrays of three numbers; matrices are Float32Array(16), column by column, as WebGL requires.
 
 const add = (a, b) => [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
 const sub = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
@@ -34,7 +34,7 @@ function columns(x, y, z, p) {
   return new Float32Array([...x, 0, ...y, 0, ...z, 0, ...p, 1]);
 }
 
-// The pose of a body between two frames: positions on a line, quaternions (x, y, z, w) mixed and made unit.
+// The pose of a body between two frames: positions on a line, quaternions (x, y, z, w) mixed and normalized.
 function poseBetween(poses, a, b, share) {
   const mix = [];
   for (let k = 0; k < 7; k++) mix.push((1 - share) * poses[a + k] + share * poses[b + k]);
@@ -57,7 +57,7 @@ function rodMatrix(from, to, radius) {
   return columns(scale(radius, x), scale(radius, cross(z, x)), along, scale(0.5, add(from, to)));
 }
 
-// What is at p goes along the light to the floor, the plane p.up = height.
+// The projection of points along the light onto the floor, the plane p.up = height.
 function shadowMatrix(light, up, height) {
   const k = 1 / dot(light, up);
   const column = (j) => [0, 1, 2].map((i) => (i === j ? 1 : 0) - k * light[i] * up[j]);
@@ -78,7 +78,7 @@ function cameraMatrices(camera, aspect) {
     right[0], above[0], back[0], 0, right[1], above[1], back[1], 0, right[2], above[2], back[2], 0,
     -dot(right, eye), -dot(above, eye), -dot(back, eye), 1,
   ]);
-  // A narrow window sees as much across as a wide one sees upwards.
+  // A narrow window keeps the horizontal extent of the view.
   const f = Math.min(1, aspect / 1.2) / Math.tan(camera.field / 2);
   const near = camera.distance / 50;
   const far = camera.distance * 50;

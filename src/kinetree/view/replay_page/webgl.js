@@ -1,4 +1,4 @@
-// Draw on the graphics processor. A renderer has draw(picture); see stage.js for what is in a picture.
+// Draw on the graphics processor. A renderer has draw(picture); stage.js describes a picture.
 
 const SOLID_VERTEX = `#version 300 es
 uniform mat4 both; uniform mat4 model;
@@ -15,7 +15,7 @@ uniform vec3 light; uniform vec3 eye; uniform vec3 up; uniform vec4 tint; unifor
 in vec3 at; in vec3 facing; in vec3 paint;
 out vec4 result;
 void main() {
-  if (flat_) { result = vec4(tint.rgb * tint.a, tint.a); return; } // colours are times their opacity
+  if (flat_) { result = vec4(tint.rgb * tint.a, tint.a); return; } // colors are multiplied by their opacity
   vec3 base = tint.a > 0.0 ? tint.rgb : paint;
   vec3 n = normalize(facing), v = normalize(eye - at);
   if (dot(n, v) < 0.0) n = -n;
@@ -120,7 +120,7 @@ function webglRenderer(canvas, solids) {
       gl.uniform3fv(solid.place("light"), picture.light);
       gl.uniform3fv(solid.place("eye"), camera.eye);
       gl.uniform3fv(solid.place("up"), picture.up);
-      gl.enable(gl.STENCIL_TEST); // each pixel of the shadow once
+      gl.enable(gl.STENCIL_TEST); // draw each pixel of the shadow once
       gl.stencilFunc(gl.EQUAL, 0, 255);
       gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);
       gl.uniform1i(solid.place("flat_"), 1);
