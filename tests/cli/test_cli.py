@@ -111,7 +111,7 @@ def test_help_lists_the_commands(capsys):
     """Read every command with its whole line of help."""
     assert run("--help") == 0
     out = re.sub(" +", " ", capsys.readouterr().out)
-    assert "list List the built-in mechanisms; show NAME has the details.\n" in out
+    assert "list List the built-in mechanisms; `show NAME` prints the details.\n" in out
     assert "show Show a mechanism and the report of its import.\n" in out
     assert "demo Compute, compare, simulate, time and draw arms.\n" in out
     assert "..." not in out.split("Commands:")[1], "no line of help is cut"
@@ -156,7 +156,7 @@ def test_show_prints_the_mechanism(capsys):
     assert "module 1: link1 - link2 - link3 - link4 - link5 - link6\n" in out
     assert re.search(r"^2  joint3  prismatic  link2   link3  \(0, 0, 1\)$", out, re.MULTILINE)
     assert re.search(r"^link1 +9 +\(0, 0, 0.1\) +0.01, 0.01, 0.02 +0, 0, 0$", out, re.MULTILINE)
-    assert "read (1): understood and kept\n  stanford.toml: 6 bodies, 6 degrees of freedom\n" in out
+    assert "read (1): recognized and kept\n  stanford.toml: 6 bodies, 6 degrees of freedom\n" in out
 
 
 def test_show_prints_the_whole_report(urdf, capsys):
@@ -187,8 +187,8 @@ def test_long_lists_are_shortened_on_a_screen_only(capsys):
         report.dropped(f"<part{line}>", line)
     system = kt.System(chain(30).mechanism, report)
     short, whole = shown(system, screen()), shown(system, screen(), everything=True)
-    assert "  ... and 188 more: --all shows them\n" in short
-    assert "  ... and 20 more: --all shows them\n" in short
+    assert "  ... and 188 more: --all prints them\n" in short
+    assert "  ... and 20 more: --all prints them\n" in short
     assert "<part11>" in short
     assert "<part12>" not in short
     print_system(make_console(), system, everything=False)
@@ -306,7 +306,7 @@ def test_demo_prints_what_it_found(monkeypatch, capsys, tmp_path):
     assert progress == "... step\n"
     assert re.search(r"^ *0.0 +1 +0$", out, re.MULTILINE)
     assert re.search(r"^two routes +2.0e-15 +1.0e-12  holds$", out, re.MULTILINE)
-    assert "1,000 inverse dynamics of arm in one call, one thread: 0.0 ms, 10.0 ns a sample." in out
+    assert "1,000 inverse dynamics of arm in one call, one thread: 0.0 ms, 10.0 ns per sample." in out
     assert "split into four calls: the same bits." in out
     assert f"{tmp_path / 'a.png'}\n" in out
     assert out.endswith("All agreements hold.\n")
@@ -319,7 +319,7 @@ def test_demo_fails_when_an_agreement_fails(monkeypatch, capsys, tmp_path):
     assert run("demo", "--out", str(tmp_path)) == 1
     out = capsys.readouterr().out
     assert re.search(r"^two routes +nan +1.0e-12  FAILS$", out, re.MULTILINE)
-    assert out.endswith("SOMETHING DOES NOT HOLD: see above.\n")
+    assert out.endswith("A CHECK FAILS: see above.\n")
 
 
 def test_demo_names_a_file_in_the_way(capsys, tmp_path):

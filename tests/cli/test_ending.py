@@ -34,7 +34,7 @@ def test_a_closed_pipe_is_one_line(arguments, tmp_path):
         status, complaint = ended(*arguments, stdout=writer, folder=tmp_path)
     finally:
         os.close(writer)
-    assert complaint == "kinetree: the reader of the output closed it; the rest is not printed\n"
+    assert complaint == "kinetree: the reader of the output closed the pipe; the rest is not printed\n"
     assert status == 141
     if arguments == FALL:
         assert len(kt.read_trajectory(tmp_path / "out" / "p.npz")) == 1001
@@ -46,7 +46,7 @@ def test_a_full_disk_is_one_line(arguments, tmp_path):
     """Print to a full disk: one line, status 74, and the files elsewhere are there."""
     with open("/dev/full", "w") as full:
         status, complaint = ended(*arguments, stdout=full, folder=tmp_path)
-    assert complaint == "kinetree: the output: No space left on device; make room, or choose another place\n"
+    assert complaint == "kinetree: the output: No space left on device; free some disk space, or choose another path\n"
     assert status == 74
     if arguments == FALL:
         assert len(kt.read_trajectory(tmp_path / "out" / "p.npz")) == 1001

@@ -63,7 +63,7 @@ def test_simulate_sets_joints_of_a_tree(capsys):
     [
         (
             ("--loops", "projection=3"),
-            "--loops 'projection=3': only baumgarte takes a rate, and minimal names of joints",
+            "--loops 'projection=3': only baumgarte has a value (a rate), and minimal (names of joints)",
         ),
         (("--loops", "firm"), "no loops of kind 'firm'; available: projection, baumgarte, minimal"),
         (
@@ -95,7 +95,7 @@ def test_inverse_refuses_a_motion_that_opens_loops(tmp_path, capsys):
     )
     (tmp_path / "way.csv").write_text(table)
     assert run("inverse", "four_bar", "--table", str(tmp_path / "way.csv"), "--out", str(tmp_path)) == 0
-    assert "Every joint is driven by these torques, and the loops carry nothing" in capsys.readouterr().out
+    assert "These torques drive every joint, and the loops transmit no force" in capsys.readouterr().out
 
 
 def test_simulate_writes_nothing_unless_asked(tmp_path, monkeypatch, capsys):
@@ -169,7 +169,7 @@ def test_inverse_along_a_table(tmp_path, capsys):
         ("simulate planar_3r --save x.txt", "--save 'x.txt': use a name that ends with .csv, .npz, .parquet, .zarr"),
         ("simulate planar_3r --replay x", "--replay 'x': use a name that ends with .html"),
         ("inverse planar_3r", "--cycloid and --table: give one of them"),
-        ("inverse planar_3r --cycloid", "--cycloid needs --q1, where the motion ends"),
+        ("inverse planar_3r --cycloid", "--cycloid requires --q1, the position at which the motion ends"),
         ("inverse planar_3r --table t.csv --q0 1", "--q0 and --q1 belong to --cycloid; leave them out with --table"),
         ("inverse planar_3r --table none.csv", "none.csv: the file cannot be read (No such file or directory)"),
         ("inverse space_robot_3r --cycloid --q1 1", "a motion by coordinates cannot act on the joint 'base': a free"),
@@ -189,7 +189,10 @@ def test_a_folder_that_cannot_be(tmp_path, capsys):
     """Ask for results where a file is, and hear of it before anything runs."""
     (tmp_path / "file").write_text("")
     assert run("simulate", "planar_3r", "--plot", "--out", str(tmp_path / "file")) == 2
-    assert "file: no folder for the results (File exists); give another with --out" in capsys.readouterr().err
+    assert (
+        "file: cannot be used as the folder for results (File exists); give another with --out"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("verb", ["simulate", "run"])
@@ -197,9 +200,9 @@ def test_help_tells_the_exit_status(verb, capsys):
     """Read in the help how a verb may end."""
     assert run(verb, "--help") == 0
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "Exit status 1 where the run stops early" in text
+    assert "Exit status 1 if the run stops early" in text
     assert verb == "run" or all(name in text for name in METHODS)
-    assert "2 where an input is wrong" in text
+    assert "2 if an input is wrong" in text
 
 
 PENDULUM = """
@@ -228,7 +231,7 @@ def test_simulate_takes_parameters_samples_and_steps(tmp_path, capsys):
     saved = kt.read_trajectory(tmp_path / "p.npz")
     assert len(saved) == 7
     assert saved.parameters is not None and saved.parameters.tolist() == [0.25]
-    assert "all limits are kept\n" in capsys.readouterr().out
+    assert "no limit is exceeded\n" in capsys.readouterr().out
     assert run(*start, "--max-steps", "2") == 1
     assert "the steps were used up" in capsys.readouterr().out
     for text, message in (
@@ -246,8 +249,8 @@ def test_simulate_mentions_limits_that_are_passed(tmp_path, capsys):
     file.write_text(PENDULUM)
     assert run("simulate", str(file), "--duration", "2", "--set", "hinge=0.5", "--speed", "hinge=1") == 0
     text = capsys.readouterr().out
-    assert re.search(r"^limit passed: hinge: upper limit 0.5 passed by \S+ at t = ", text, re.MULTILINE)
-    assert re.search(r"^limit passed: hinge: lower limit -0.5 passed by ", text, re.MULTILINE)
+    assert re.search(r"^limit exceeded: hinge: upper limit 0.5 passed by \S+ at t = ", text, re.MULTILINE)
+    assert re.search(r"^limit exceeded: hinge: lower limit -0.5 passed by ", text, re.MULTILINE)
 
 
 def test_saved_runs_are_drawn_and_replayed(tmp_path, capsys):
@@ -273,9 +276,9 @@ def test_inverse_of_driven_joints(tmp_path, capsys):
     (tmp_path / "way.csv").write_text(f"t,{names}\n{rows}\n")
     way = ("inverse", "four_bar", "--table", str(tmp_path / "way.csv"), "--samples", "41", "--out", str(tmp_path))
     assert run(*way, "--actuated", "crank", "--save", "w.npz") == 0
-    assert "Every joint is driven" not in capsys.readouterr().out
+    assert "These torques drive every joint" not in capsys.readouterr().out
     tau = kt.read_trajectory(tmp_path / "w.npz")["tau"]
     assert np.abs(tau[:, 1:]).max() == 0.0
     assert np.abs(tau[:, 0]).min() > 0.01
     assert run(*way) == 0
-    assert "--actuated names joints with drives." in capsys.readouterr().out
+    assert "--actuated selects the driven joints." in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The command line: parsing here, printing in the modules beside; no mathematics."""
+"""The command line: options are parsed here and results printed by the other modules; no mathematics."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ app.add_typer(doctor.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave Python; errors are one line on stderr, and the exit status tells them apart."""
+    """Run the command line and exit; an error is one line on stderr, and the exit status shows its sort."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a name that the terminal's alphabet lacks stops nothing
+            stream.reconfigure(errors="backslashreplace")  # for names with characters that the terminal cannot show
     given = None if arguments is None else list(arguments)
     sys.exit(status_of(lambda: app(args=given, prog_name="kinetree")))
 
@@ -50,12 +50,12 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Parse the options before a command."""
 
 
 @app.command("list")
 def list_library() -> None:
-    """List the built-in mechanisms; show NAME has the details."""
+    """List the built-in mechanisms; `show NAME` prints the details."""
     from .. import library
     from ..formats import read
     from .console import make_console
@@ -71,7 +71,7 @@ def show(
     fixed: Annotated[str, typer.Option(help="URDF: merge links on fixed joints, or keep them as bodies.")] = "merge",
     root: Root = None,
     lenient: Lenient = False,
-    everything: Annotated[bool, typer.Option("--all", help="Shorten no list on the screen.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print all lists in full.")] = False,
 ) -> None:
     """Show a mechanism and the report of its import."""
     from .console import make_console
@@ -91,7 +91,7 @@ def demo(
     from .demonstration import print_demo
 
     console, folder = make_console(), figure_folder(out)
-    result = run(say=lambda text: typer.echo(f"... {text}", err=True))  # a closed pipe does not stop the work
+    result = run(say=lambda text: typer.echo(f"... {text}", err=True))  # stderr: a closed pipe stops nothing
     print_demo(console, result, draw_demo(result, folder))
     if not result.holds:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""The verbs of analysis: verify, cost, bench, equations and reproduce."""
+"""The commands of analysis: verify, cost, bench, equations and reproduce."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ app = typer.Typer()
 Model = Annotated[str, typer.Argument(help="A library name, or a .toml, .urdf, .xml or .csv file.")]
 Base = Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")]
 Root = Annotated[list[Path] | None, typer.Option(help="URDF: a folder of packages; may be repeated.")]
-Lenient = Annotated[bool, typer.Option("--lenient", help=".toml, .csv: let inertias pass that no body can have.")]
+Lenient = Annotated[bool, typer.Option("--lenient", help=".toml, .csv: accept inertias that no body can have.")]
 
 
 def loaded(model: str, base: str, root: Sequence[Path] | None, lenient: bool, **options: str) -> System:
-    """Return the System of a model with the options that every verb has."""
+    """Return the System of a model with the options that all commands share."""
     from ..loading import load
 
     return load(model, base=base, roots=root or (), lenient=lenient or None, **options)
@@ -29,16 +29,16 @@ def loaded(model: str, base: str, root: Sequence[Path] | None, lenient: bool, **
 @app.command()
 def verify(
     model: Model,
-    states: Annotated[int, typer.Option(help="How many random states.", min=1)] = 5,
+    states: Annotated[int, typer.Option(help="Number of random states.", min=1)] = 5,
     base: Base = "fixed",
     root: Root = None,
     lenient: Lenient = False,
     route: Annotated[list[str] | None, typer.Option(help="One of the routes; may be repeated. Default: all.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the random states.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random states.", min=0)] = 0,
 ) -> None:
-    """Compare every route to the equations of motion.
+    """Compare all routes to the equations of motion.
 
-    Exit status 1 where one differs or fails.
+    Exit status 1 if one differs or fails.
     """
     from .console import make_console
     from .verifying import print_verification
@@ -53,13 +53,13 @@ def verify(
 def cost(
     model: Model,
     function: Annotated[
-        list[str] | None, typer.Option(help="A function; may be repeated. Default: those of torques.")
+        list[str] | None, typer.Option(help="A function; may be repeated. Default: the usual functions.")
     ] = None,
     base: Base = "fixed",
     root: Root = None,
     lenient: Lenient = False,
 ) -> None:
-    """Count the operations of functions, as the papers do."""
+    """Count the operations of functions by the rules of the papers."""
     from .console import make_console
     from .counting import print_costs
 
@@ -72,7 +72,7 @@ def bench(
     function: Annotated[
         list[str] | None, typer.Option(help="A function; may be repeated. Default: four of them.")
     ] = None,
-    batch: Annotated[int, typer.Option(help="Samples of a batch.", min=1)] = 4096,
+    batch: Annotated[int, typer.Option(help="Number of samples in a batch.", min=1)] = 4096,
     base: Base = "fixed",
     root: Root = None,
     lenient: Lenient = False,
@@ -93,12 +93,12 @@ def bench(
 def equations(
     model: Model,
     function: Annotated[str, typer.Option(help="The function to print.")] = "inertia_matrix",
-    symbols: Annotated[str, typer.Option(help="What stays a symbol: declared parameters, all, or none.")] = "declared",
-    frame: Annotated[str | None, typer.Option(help="For pose, jacobian and the like.")] = None,
+    symbols: Annotated[str, typer.Option(help="Numbers kept as symbols: declared parameters, all, none.")] = "declared",
+    frame: Annotated[str | None, typer.Option(help="The frame of pose, jacobian and similar functions.")] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX.")] = False,
     python: Annotated[bool, typer.Option("--python", help="Print a Python function.")] = False,
 ) -> None:
-    """Print a function of a small mechanism in symbols."""
+    """Print a function of a small mechanism as symbolic equations."""
     from ..errors import InputError
     from ..loading import load
 
@@ -110,12 +110,12 @@ def equations(
 
 @app.command()
 def reproduce(
-    name: Annotated[list[str] | None, typer.Argument(help="Entries, papers, speed, all. Default: list them.")] = None,
+    name: Annotated[list[str] | None, typer.Argument(help="Entries, papers, speed or all. Default: list them.")] = None,
     out: Annotated[Path, typer.Option(help="The folder for figures and tables.")] = Path("out/reproduce"),
 ) -> None:
-    """Make tables and figures of the papers again.
+    """Reproduce tables and figures of the papers.
 
-    Exit status 1 where something that a paper states does not hold.
+    Exit status 1 if a statement of a paper does not hold.
     """
     from .. import reproduce as papers
     from .console import make_console

@@ -1,4 +1,4 @@
-"""How the command line prints: colours and lines on a screen, plain text in a pipe, and nothing cut off."""
+"""Printing of the command line: colors and lines on a screen, plain text in a pipe, and nothing cut off."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH_OF_A_PIPE = 160
+"""Width of the output in a pipe [columns], which has none itself: enough for the widest table."""
 NARROW = 72
-"""Below this many columns, texts stand in blocks instead of tables."""
+"""Width [columns] below which texts are printed as lines instead of tables, whose cells would be too narrow."""
 
 
 def make_console() -> Console:
-    """Return the console of stdout; a pipe gets lines of a fixed width, whatever the terminal's."""
+    """Return the console of stdout; lines in a pipe have a fixed width, independent of the terminal."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)
@@ -25,7 +26,7 @@ def make_console() -> Console:
 
 
 def make_table(console: Console, *columns: str, numeric: tuple[str, ...] = ()) -> Table:
-    """Return a table whose cells wrap and are never cut; without drawn lines in a pipe."""
+    """Return a table whose cells wrap instead of being cut off; in a pipe it has no drawn lines."""
     from rich import box
     from rich.table import Table
 
@@ -38,7 +39,7 @@ def make_table(console: Console, *columns: str, numeric: tuple[str, ...] = ()) -
 
 
 def print_table(console: Console, table: Any) -> None:
-    """Print a table; in a pipe without the spaces that fill its lines up."""
+    """Print a table; in a pipe, without trailing spaces."""
     if console.is_terminal:
         console.print(table)
         return
@@ -49,7 +50,7 @@ def print_table(console: Console, table: Any) -> None:
 
 
 def clean(text: str) -> str:
-    """Return a text as one line without control characters: names come from files that anybody may have written."""
+    """Return a text as one line without control characters, since names may come from untrusted files."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

@@ -27,7 +27,7 @@ USUAL = (
 
 
 def print_costs(console: Console, system: System, functions: Sequence[str] | None) -> None:
-    """Print a row for each function; one that is not possible says why."""
+    """Print a row per function, and the reason for each function that is impossible."""
     heading(console, f"{clean(system.mechanism.name)}: operations of one sample")
     columns = ("M", "A", "divisions", "roots", "sines", "others")
     table = make_table(console, "function", *columns, numeric=columns)
@@ -45,14 +45,14 @@ def print_costs(console: Console, system: System, functions: Sequence[str] | Non
     for line in refused:
         console.print(clean(line))
     console.print(
-        "M: multiplications and divisions, products with constants too. A: additions and subtractions. Signs are free.",
+        "M: multiplications and divisions, also by constants. A: additions and subtractions. Signs do not count.",
         style="dim",
     )
 
 
 def print_timings(console: Console, found: Sequence[Timing], batch: int) -> None:
-    """Print a row for each function that was timed."""
-    columns = ("ready [ms]", "one call [ns]", f"a sample of {batch:,} [ns]")
+    """Print a row per function that was timed."""
+    columns = ("ready [ms]", "one call [ns]", f"per sample of {batch:,} [ns]")
     table = make_table(console, "function", *columns, numeric=columns)
     for row in found:
         table.add_row(row.function, f"{row.ready * 1e3:.1f}", f"{row.single:.0f}", f"{row.sample:.1f}")

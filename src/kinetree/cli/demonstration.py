@@ -1,4 +1,4 @@
-"""`kinetree demo`: what the demonstration found."""
+"""`kinetree demo`: the results of the demonstration."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 EVERY = 250
-"""The table has one row for this many samples of the history."""
+"""The table has one row per this many samples of the history, for a table that fits on a screen."""
 
 
 def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
-    """Print torques, agreements beside their bounds, the timing and the files."""
+    """Print torques, differences of routes beside their bounds, timings and files."""
     heading(console, "Stanford arm along the cycloid of the papers: torques and force")
     columns = [f"joint {k} [{unit}]" for k, unit in enumerate(demo.stanford.units, 1)]
     table = make_table(console, "t [s]", *columns, numeric=("t [s]", *columns))
@@ -38,14 +38,14 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     print_table(console, table)
     positive = "positive definite" if demo.smallest_eigenvalue > 0 else "NOT POSITIVE DEFINITE"
     console.print(
-        f"The Stanford arm's inertia matrix is {positive} all along: smallest eigenvalue "
+        f"The Stanford arm's inertia matrix is {positive} throughout: smallest eigenvalue "
         f"{demo.smallest_eigenvalue:.3g}, largest condition number {demo.condition:.3g}."
     )
 
     heading(console, "Simulations")
     for text, run in (
         ("free fall from rest", demo.fall),
-        (f"computed torque from {START:g} rad beside the motion", demo.tracking),
+        (f"computed torque, starting {START:g} rad off the reference", demo.tracking),
         ("free motion of the closed loop", demo.bars),
     ):
         console.print(
@@ -54,19 +54,20 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
         )
     kinetic, potential = (demo.fall[f"{sort}_energy"][[0, -1]] for sort in ("kinetic", "potential"))
     console.print(
-        f"The fall turns {potential[0] - potential[1]:.9g} J of gravity into {kinetic[1] - kinetic[0]:.9g} J of motion."
+        f"The fall converts {potential[0] - potential[1]:.9g} J of potential energy into "
+        f"{kinetic[1] - kinetic[0]:.9g} J of kinetic energy."
     )
     errors = np.abs(tracking_errors(demo.tracking)).max(axis=1)
     console.print(f"Under control, the largest error shrinks from {errors[0]:.1e} to {errors[-1]:.1e} rad.")
 
     pin = np.linalg.norm(demo.bars["loop_reactions"][:, 0, 3:], axis=-1)
-    console.print(f"The four-bar's cut pin carries up to {pin.max():.4g} N; its loop stays closed all the while.")
+    console.print(f"The force in the four-bar's cut pin is up to {pin.max():.4g} N; its loop stays closed throughout.")
 
     heading(console, "Speed")
     timing = demo.timing
     console.print(
         f"{timing.samples:,} inverse dynamics of {timing.system} in one call, one thread: "
-        f"{timing.seconds * 1e3:.1f} ms, {timing.seconds / timing.samples * 1e9:.1f} ns a sample."
+        f"{timing.seconds * 1e3:.1f} ms, {timing.seconds / timing.samples * 1e9:.1f} ns per sample."
     )
     for what, same in (("split into four calls", timing.same_split), ("on two threads", timing.same_threads)):
         console.print(f"The batch {what}: {'the same bits' if same else 'OTHER BITS'}.")
@@ -74,11 +75,11 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     links = demo.links
     console.print(
         f"Forward dynamics of a chain of {links.count:,} links: {links.seconds * 1e3:.2f} ms, "
-        f"{links.seconds / links.count * 1e9:.0f} ns a link."
+        f"{links.seconds / links.count * 1e9:.0f} ns per link."
     )
 
     heading(console, "Figures, and pages that replay the runs in a browser")
     for file in files:
         console.print(str(file), soft_wrap=True)
     console.print()
-    console.print("All agreements hold." if demo.holds else "SOMETHING DOES NOT HOLD: see above.", style="bold")
+    console.print("All agreements hold." if demo.holds else "A CHECK FAILS: see above.", style="bold")

@@ -1,4 +1,4 @@
-"""`kinetree doctor`: do the loops close, what moves, what is redundant."""
+"""`kinetree doctor`: whether the loops close, what can move, and which equations are redundant."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ STYLES = {"wrong": "bold red", "caution": "yellow", "note": "dim"}
 def doctor(
     model: Model,
     q: Annotated[
-        str | None, typer.Option(help='The position to look at, such as "0, pi/2, 0.1". Default: the guess.')
+        str | None, typer.Option(help='The position to examine, such as "0, pi/2, 0.1". Default: the guess.')
     ] = None,
-    qd: Annotated[str | None, typer.Option(help="Speeds to look at.")] = None,
+    qd: Annotated[str | None, typer.Option(help="The joint velocities to examine.")] = None,
     put: Annotated[
         list[str] | None,
-        typer.Option("--set", help="joint=value: put a joint there and close the rest; may be repeated."),
+        typer.Option("--set", help="joint=value: set a joint, and close the loops by the others; may be repeated."),
     ] = None,
     drive: Annotated[list[str] | None, typer.Option(help="A joint that is driven; may be repeated.")] = None,
     base: Base = "fixed",
@@ -38,7 +38,7 @@ def doctor(
 ) -> None:
     """Examine the loops of a mechanism.
 
-    Exit status 1 where they do not close, break, or lock the mechanism; 2 where an input is wrong.
+    Exit status 1 if they do not close, break, or lock the mechanism; 2 if an input is wrong.
     """
     from ..errors import AssemblyError
     from .console import clean, make_console

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and one line on stderr in place of a traceback."""
+"""The end of a command: its exit status, and one line on stderr in place of a traceback."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ..errors import KinetreeError
 from .console import clean
 
 WRONG = 2
-"""An option, a file or a model is wrong: nothing ran."""
+"""Exit status if an option, a file or a model is wrong, so that nothing ran."""
 UNWRITABLE = 74
-"""Something could not be written or read, such as on a full disk: EX_IOERR of sysexits.h."""
+"""Exit status if a file could not be written or read, such as on a full disk: EX_IOERR of sysexits.h."""
 INTERRUPTED = 130
-"""Ctrl-C: 128 + SIGINT, as shells report it."""
+"""Exit status after Ctrl-C: 128 + SIGINT, as shells report it."""
 CLOSED = 141
-"""The reader of the output went away: 128 + SIGPIPE, as shells report it of other programs."""
+"""Exit status if the reader of the output closed the pipe: 128 + SIGPIPE, as shells report for other programs."""
 
 
 def status_of(command: Callable[[], object]) -> int:
-    """Run a command, print the output that is still buffered, and return the exit status."""
+    """Run a command, flush its output, and return the exit status."""
     status = _attempt(command)
     return _attempt(_flush) or status
 
@@ -42,16 +42,16 @@ def _attempt(step: Callable[[], object]) -> int:
         return _line("interrupted", INTERRUPTED)
     except BrokenPipeError:
         _discard_output()
-        return _line("the reader of the output closed it; the rest is not printed", CLOSED)
+        return _line("the reader of the output closed the pipe; the rest is not printed", CLOSED)
     except OSError as error:
         _discard_output()
         place = f"{error.filename}: " if error.filename else "the output: "
-        return _line(f"{place}{error.strerror or error}; make room, or choose another place", UNWRITABLE)
+        return _line(f"{place}{error.strerror or error}; free some disk space, or choose another path", UNWRITABLE)
     return 0
 
 
 def _cause(stop: BaseException) -> BaseException | None:
-    """Return the interruption or closed pipe that a library turned into a plain exit, or None."""
+    """Return the interruption or closed pipe behind an exit that a library raised in its place, or None."""
     found = stop.__cause__ or stop.__context__
     while found is not None and not isinstance(found, KeyboardInterrupt | BrokenPipeError):
         found = found.__cause__ or found.__context__
@@ -64,7 +64,7 @@ def _flush() -> None:
 
 
 def _discard_output() -> None:
-    """Let what is still buffered go nowhere, so that the end of Python does not try it again."""
+    """Discard buffered output, so that Python does not try to write it again at exit."""
     with suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor has nothing to redirect
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.__stdout__.fileno())  # type: ignore[union-attr]

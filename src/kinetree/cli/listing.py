@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH = 80
-"""The most characters of a summary that has a comma to end at."""
+"""Length [characters] above which a summary is shortened at a comma, so that it fits on a line."""
 GROUPS = {
     "closed": "Closed mechanisms",
     "floating": "Trees on a free base",
@@ -22,7 +22,7 @@ GROUPS = {
 
 
 def print_library(console: Console, mechanisms: Sequence[tuple[str, Mechanism]]) -> None:
-    """Print names, sizes and what they are, in groups: a table each, or lines where there is no room for one."""
+    """Print names, sizes and summaries in groups: a table per group, or lines on a narrow screen."""
     for group in reversed(GROUPS):
         members = [(name, m) for name, m in mechanisms if _group(m) == group]
         if members:
@@ -51,7 +51,7 @@ def _group(mechanism: Mechanism) -> str:
 
 
 def _summary(mechanism: Mechanism) -> str:
-    """Return the first sentence of the description, up to a colon or a comma where it is long."""
+    """Return the first sentence of the description up to a colon, or up to a comma if it is long."""
     sentence = re.split(r"[.:;] |[.:;]$", mechanism.description, maxsplit=1)[0]
     while len(sentence) > WIDTH and ", " in sentence:
         sentence = sentence.rpartition(", ")[0]

@@ -1,4 +1,4 @@
-"""Runs on the command line: states out of options, summaries out of trajectories."""
+"""Runs on the command line: states from options, and summaries of trajectories."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ROWS = 40
-"""Of more coordinates or speeds, the first are printed."""
+"""Largest number of coordinates or velocities that are printed, for tables that stay readable."""
 OPEN = 1e-4
-"""The gap of a loop that a motion may have [m, rad]: tables have few digits, and splines lie between them."""
+"""Largest gap of a loop in a given motion [m, rad], above that of rounded table entries and splines between them."""
 CLOSING_STEPS = 3
-"""Newton steps that close gaps of at most OPEN to rounding: each squares the gap."""
+"""Number of Newton steps that close gaps of at most OPEN to rounding: each step squares the gap."""
 ROUNDING = 1e-15
-"""Of the largest entry of a column: what is smaller is printed as zero."""
+"""Fraction of the largest entry of a column below which a number is rounding error and printed as zero."""
 
 
 def state(system: System, column: str, option: str, text: str | None) -> np.ndarray | None:
-    """Return the numbers of an option, one for each coordinate or speed, or None where it is not given."""
+    """Return the numbers of an option, one per coordinate or velocity, or None without the option."""
     if text is None:
         return None
     labels = columns(system.mechanism)[column].labels
@@ -50,7 +50,7 @@ def state(system: System, column: str, option: str, text: str | None) -> np.ndar
 
 
 def by_joint(option: str, texts: Iterable[str]) -> dict[str, Any]:
-    """Return {joint: numbers} of texts such as crank=pi/4 or rod=0.1,0.2."""
+    """Return {joint: numbers} from texts such as crank=pi/4 or rod=0.1,0.2."""
     out: dict[str, Any] = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -62,7 +62,7 @@ def by_joint(option: str, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def loops_of(system: System, text: str | None) -> Any:
-    """Return how loops stay closed, of texts such as projection, baumgarte=30, minimal or minimal=crank; or None."""
+    """Return the way to keep loops closed from a text: projection, baumgarte=30, minimal or minimal=crank; or None."""
     if text is None:
         return None
     kind, sign, value = (part.strip() for part in text.partition("="))
@@ -72,12 +72,12 @@ def loops_of(system: System, text: str | None) -> Any:
     elif sign and kind == "minimal":
         table["independent"] = [name.strip() for name in value.split(",")]
     elif sign:
-        raise InputError(f"--loops {text!a}: only baumgarte takes a rate, and minimal names of joints")
+        raise InputError(f"--loops {text!a}: only baumgarte has a value (a rate), and minimal (names of joints)")
     return loops(table, "--loops", system.mechanism)
 
 
 def parameter_values(system: System, texts: Sequence[str] | None) -> np.ndarray | None:
-    """Return the free parameters [np] with the values of texts such as l1=0.4, or None where there are none."""
+    """Return the free parameters [np] with the values of texts such as l1=0.4; None if there are no free ones."""
     free = {p.name: p.value for p in system.mechanism.free_parameters}
     for text in texts or ():
         name, sign, value = (part.strip() for part in text.partition("="))
@@ -90,14 +90,14 @@ def parameter_values(system: System, texts: Sequence[str] | None) -> np.ndarray 
 
 
 def output_times(duration: float, samples: int) -> np.ndarray:
-    """Return evenly spread times from zero."""
+    """Return evenly spaced times from zero."""
     if not 0 < duration < np.inf:
         raise InputError(f"duration is {duration}; expected a positive number of seconds")
     return np.linspace(0.0, duration, samples)
 
 
 def check_names(save: str | None, replay: str | None) -> None:
-    """Refuse names of files that cannot be written, before anything is computed."""
+    """Refuse file names of unknown formats before anything is computed."""
     if save is not None and Path(save).suffix.lower() not in FORMATS:
         raise InputError(f"--save {save!a}: use a name that ends with {', '.join(FORMATS)}")
     if replay is not None and Path(replay).suffix.lower() != ".html":
@@ -105,14 +105,14 @@ def check_names(save: str | None, replay: str | None) -> None:
 
 
 def file_stem(system: System) -> str:
-    """Return the mechanism's name as the name of a file."""
+    """Return the mechanism's name as a valid file name without suffix."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", system.mechanism.name)[:80] or "mechanism"
 
 
 def cycloid_of(system: System, q0: str | None, q1: str | None, duration: float) -> Cycloid:
     """Return the cycloid between two positions."""
     if q1 is None:
-        raise InputError("--cycloid needs --q1, where the motion ends")
+        raise InputError("--cycloid requires --q1, the position at which the motion ends")
     _require_flat(system)
     start, end = state(system, "q", "--q0", q0), state(system, "q", "--q1", q1)
     return Cycloid(system.neutral() if start is None else start, end, duration)
@@ -132,7 +132,7 @@ def along(
     parameters: np.ndarray | None = None,
     actuated: Sequence[str] | None = None,
 ) -> Trajectory:
-    """Return a motion with its torques at evenly spread times: of all joints, or of those that are driven."""
+    """Return a motion with its torques at evenly spaced times: of all joints, or of the actuated ones."""
     times = getattr(reference, "times", None)
     first, last = (0.0, reference.duration) if times is None else (times[0], times[-1])  # type: ignore[attr-defined]
     t = np.linspace(first, last, samples)
@@ -148,7 +148,7 @@ def along(
 
 
 def _closed_motion(system: System, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, parameters: np.ndarray | None):
-    """Return the nearest motion that keeps loops closed: splines and printed digits open them a little."""
+    """Return the nearest motion that keeps loops closed: splines and rounded tables open them slightly."""
     for _ in range(CLOSING_STEPS):
         q = system.integrate(q, system.closing_step(q, parameters=parameters))
     qd = system.closing_speed(q, qd, parameters=parameters)
@@ -158,14 +158,14 @@ def _closed_motion(system: System, q: np.ndarray, qd: np.ndarray, qdd: np.ndarra
 
 
 def exit_status(run: Trajectory) -> int:
-    """Return 0 of a finished run, 130 of one that Ctrl-C ended, 1 of any other that stopped early."""
+    """Return 0 for a finished run, 130 for one that Ctrl-C ended, 1 for any other that stopped early."""
     if run.finished:
         return 0
     return INTERRUPTED if run.status.startswith("stopped: interrupted") else 1
 
 
 def print_run(console: Console, run: Trajectory, seconds: float) -> None:
-    """Print how a run was made, how it ended, its energy where that should stay, and the first and last states."""
+    """Print the method and status of a run, its energy error if energy is conserved, and the range of its states."""
     heading(console, f"{clean(run.system.mechanism.name)}: {counted(len(run), 'sample', 'samples')} to {run.t[-1]:g} s")
     numbers = ", ".join(f"{key} = {run.options[key]:g}" for key in ("dt", "rtol", "atol") if key in run.options)
     console.print(f"method {run.method} ({numbers}), {run.evaluations:,} evaluations, {seconds:.2g} s in all")
@@ -179,33 +179,33 @@ def print_run(console: Console, run: Trajectory, seconds: float) -> None:
 
 
 def _print_limits(console: Console, run: Trajectory) -> None:
-    """Print the limits that a run passes, if its mechanism has any."""
+    """Print the limits that a run exceeds, if its mechanism has any."""
     if all(joint.limits == Limits() for joint in run.system.joints):
         return
     passed = limit_violations(run).violations
     for line in passed[:ROWS]:
-        console.print(f"limit passed: {clean(str(line))}", style="bold yellow", soft_wrap=True)
+        console.print(f"limit exceeded: {clean(str(line))}", style="bold yellow", soft_wrap=True)
     if len(passed) > ROWS:
         console.print(f"... and {len(passed) - ROWS} more limits", style="italic")
     if not passed:
-        console.print("all limits are kept")
+        console.print("no limit is exceeded")
 
 
 def print_torques(console: Console, run: Trajectory, actuated: Sequence[str] | None = None) -> None:
-    """Print the torques of inverse dynamics: at the ends, and the least and largest."""
+    """Print the torques of inverse dynamics at both ends, and the least and the largest."""
     heading(console, f"{clean(run.system.mechanism.name)}: torques at {len(run)} times to {run.t[-1]:g} s")
     _print_columns(console, run, ("q", "tau"))
     if forces_of(run.system.mechanism):
-        console.print("Damping, friction and springs of the mechanism are not in these torques.")
+        console.print("These torques do not include damping, friction and springs of the mechanism.")
     if run.system.closures and not actuated:
         console.print(
-            "Every joint is driven by these torques, and the loops carry nothing; --actuated names joints with drives.",
+            "These torques drive every joint, and the loops transmit no force; --actuated selects the driven joints.",
             soft_wrap=True,
         )
 
 
 def print_tracking(console: Console, run: Trajectory, error: np.ndarray | None) -> None:
-    """Print how far a run was from its reference."""
+    """Print the distance of a run from its reference."""
     if error is None:
         return
     heading(console, "Distance from the reference")
@@ -220,7 +220,7 @@ def print_tracking(console: Console, run: Trajectory, error: np.ndarray | None) 
 
 
 def print_files(console: Console, files: Sequence[Path]) -> None:
-    """Print what was written."""
+    """Print the paths of the files that were written."""
     if files:
         heading(console, "Files")
     for file in files:
@@ -240,7 +240,7 @@ def _print_columns(console: Console, run: Trajectory, names: Sequence[str]) -> N
         more += max(0, len(column.labels) - ROWS)
     print_table(console, table)
     if more:
-        console.print(f"... and {more} more: --save keeps them", style="italic")
+        console.print(f"... and {more} more: --save writes all of them", style="italic")
 
 
 def _shown(x: float, rounding: float) -> str:
@@ -248,12 +248,12 @@ def _shown(x: float, rounding: float) -> str:
 
 
 def _conserves(run: Trajectory) -> bool:
-    """Tell whether nothing but gravity did work."""
+    """Return whether only gravity did work."""
     return all(x is None or not x.any() for x in (run.torque, run.wrenches))
 
 
 def _constants(option: str, text: str) -> list[float]:
-    """Return numbers, or formulas of numbers, with commas between."""
+    """Return the values of numbers, or formulas of numbers, separated by commas."""
     try:
         return [constant(word.strip(), option) for word in text.split(",")]
     except ModelError as error:
@@ -261,7 +261,7 @@ def _constants(option: str, text: str) -> list[float]:
 
 
 def _require_closed(system: System, t: np.ndarray, q: np.ndarray, parameters: np.ndarray | None) -> None:
-    """Refuse a motion that opens loops, and say where it does most."""
+    """Refuse a motion that opens loops, and report the time and equation of the largest gap."""
     gaps = np.abs(system.closure_residual(q, parameters=parameters)) if system.closures else np.zeros((1, 1))
     k, equation = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     if gaps[k, equation] > OPEN:

@@ -1,4 +1,4 @@
-"""`kinetree reproduce`: what the papers state, and what came out."""
+"""`kinetree reproduce`: the statements of the papers, and the results found."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def print_entries(console: Console, entries: Iterable[Entry]) -> None:
-    """List what can be made again."""
+    """Print the list of what can be reproduced."""
     table = make_table(console, "name", "paper", "what")
     for entry in entries:
         table.add_row(entry.name, entry.paper, entry.what)
     print_table(console, table)
-    console.print("kinetree reproduce NAME, or a paper, or speed (of several papers), or all", style="dim")
+    console.print("kinetree reproduce NAME, or a paper, or speed (the timings of several papers), or all", style="dim")
 
 
 def print_outcome(console: Console, entry: Entry, outcome: Outcome) -> None:
@@ -39,7 +39,7 @@ def print_outcome(console: Console, entry: Entry, outcome: Outcome) -> None:
 
 
 def print_verdicts(console: Console, outcomes: Iterable[tuple[Entry, Outcome]]) -> None:
-    """Print one line for each entry."""
+    """Print one line per entry."""
     heading(console, "Verdicts")
     for entry, outcome in outcomes:
         console.print(f"{_word(outcome.passes)}  {entry.name}", style=_style(outcome.passes))

@@ -1,4 +1,4 @@
-"""The verbs of saved runs: plot and replay."""
+"""The commands for saved runs: plot and replay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 app = typer.Typer()
 
-Run = Annotated[Path, typer.Argument(help="A run that was saved: .csv, .npz, .parquet or .zarr.")]
+Run = Annotated[Path, typer.Argument(help="A saved run: .csv, .npz, .parquet or .zarr.")]
 
 
 @app.command()

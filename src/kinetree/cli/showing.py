@@ -1,4 +1,4 @@
-"""`kinetree show`: a mechanism on the screen, and all that its import had to say."""
+"""`kinetree show`: a mechanism and the report of its import."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 ROWS = 40
 ENTRIES = 12
-"""On the screen, lists are shortened to these lengths unless --all is given."""
+"""Numbers of rows of tables and of entries of lists, to which both are shortened on a screen without --all."""
 
 MEANING = {
-    "read": "understood and kept",
+    "read": "recognized and kept",
     "changed": "merged, snapped or repaired",
     "dropped": "in the file, not in the mechanism",
-    "suspect": "kept as it is, looks wrong",
+    "suspect": "kept unchanged, but probably wrong",
 }
 
 
 def print_system(console: Console, system: System, *, everything: bool) -> None:
-    """Print a mechanism and its import report; lists are shortened on a screen only, and say so."""
+    """Print a mechanism and its import report; lists are shortened on a screen only, with a remark."""
     whole = everything or not console.is_terminal
     mechanism = system.mechanism
     _print_summary(console, mechanism)
@@ -82,9 +82,9 @@ def _print_summary(console: Console, mechanism: Mechanism) -> None:
 
 
 def _tree(mechanism: Mechanism, width: int, whole: bool) -> Tree:
-    """Return the tree with a node for each module, so that a long chain needs no depth. [Saha2013] 3
+    """Return the tree with a node per module, so that a long chain is one node. [Saha2013] 3
 
-    Where nesting would leave no room for names, a module stands beside its parent and says which body it is on.
+    If nesting would leave no room for names, a module is placed beside its parent, with the name of its parent body.
     """
     from rich.text import Text
     from rich.tree import Tree
@@ -119,7 +119,7 @@ def _print_limits(console: Console, mechanism: Mechanism, whole: bool) -> None:
     if not limited:
         return
     heading(console, f"Limits (of {len(limited)} joints; - is none)")
-    table = make_table(console, "joint", "lower", "upper", "speed", "effort")
+    table = make_table(console, "joint", "lower", "upper", "velocity", "effort")
     for joint in _some(limited, whole):
         bounds = (joint.limits.lower, joint.limits.upper, joint.limits.velocity, joint.limits.effort)
         table.add_row(clean(joint.name), *map(_bound, bounds))
@@ -130,14 +130,14 @@ def _print_limits(console: Console, mechanism: Mechanism, whole: bool) -> None:
 
 def _print_bodies(console: Console, mechanism: Mechanism, whole: bool) -> None:
     heading(console, f"Bodies ({len(mechanism.bodies)})")
-    columns = ("body", "mass", "mass centre", "inertia: xx, yy, zz", "xy, yz, zx")
+    columns = ("body", "mass", "center of mass", "inertia: xx, yy, zz", "xy, yz, zx")
     table = make_table(console, *columns, numeric=("mass",))
     for body in _some(mechanism.bodies, whole):
         moments, products = (", ".join(map(_number, part)) for part in (body.inertia[:3], body.inertia[3:]))
         table.add_row(clean(body.name), _number(body.mass), _vector(body.com), moments, products)
     print_table(console, table)
     _print_rest(console, len(mechanism.bodies) - ROWS, whole)
-    console.print("[kg], [m], [kg m^2] about the mass centre; in the body's frame", style="dim")
+    console.print("[kg], [m], [kg m^2] about the center of mass; in the body's frame", style="dim")
 
 
 def _some(items: Sequence[Any], whole: bool) -> Sequence[Any]:
@@ -175,13 +175,13 @@ def _print_report(console: Console, report: Report, whole: bool) -> None:
 
 
 def _entry(report: Report, entry: Entry) -> str:
-    """Return `file:line: text`, with the whole path only where it is not that of the heading."""
+    """Return `file:line: text`, with the full path only if it differs from that in the heading."""
     file = Path(entry.file).name if entry.file == report.file else entry.file
     return clean(str(Entry(entry.sort, entry.text, file, entry.line)))
 
 
 def _print_lines(console: Console, lines: Sequence[str], whole: bool) -> None:
-    """Print each text on a line of its own, however long, so that a search finds it whole."""
+    """Print each text on a single line, however long, so that it can be searched for."""
     for line in lines if whole else lines[:ENTRIES]:
         console.print(f"  {line}", soft_wrap=True)
     _print_rest(console, len(lines) - ENTRIES, whole)
@@ -189,7 +189,7 @@ def _print_lines(console: Console, lines: Sequence[str], whole: bool) -> None:
 
 def _print_rest(console: Console, rest: int, whole: bool) -> None:
     if rest > 0 and not whole:
-        console.print(f"  ... and {rest} more: --all shows them", style="italic")
+        console.print(f"  ... and {rest} more: --all prints them", style="italic")
 
 
 def _parameter(parameter: Any) -> str:

@@ -1,8 +1,8 @@
-"""The verbs of motion: simulate, inverse and run.
+"""The commands of motion: simulate, inverse and run.
 
-Exit status: 0 where all went well, 1 where a run stopped before its end (what was computed is written all the same), 2
-where nothing ran because an option, a file or a model is wrong; those of interruptions and full disks are in `ending`.
-Files are written before anything is printed, so that a closed pipe costs no result.
+Exit status: 0 if all went well, 1 if a run stopped before its end (what was computed is still written), 2 if nothing
+ran because an option, a file or a model is wrong; those of interruptions and full disks are in `ending`. Files are
+written before anything is printed, so that a closed pipe loses no result.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .analyses import Base, Lenient, Model, Root, loaded
 
 app = typer.Typer()
 
-Out = Annotated[Path, typer.Option(help="The folder for files; names of files are relative to it.")]
-Duration = Annotated[float, typer.Option(help="How long, in seconds.")]
-Numbers = Annotated[str | None, typer.Option(help='Numbers with commas, such as "0, pi/2, 0.1". Default: neutral.')]
+Out = Annotated[Path, typer.Option(help="The folder for files; file names are relative to it.")]
+Duration = Annotated[float, typer.Option(help="The duration in seconds.")]
+Numbers = Annotated[str | None, typer.Option(help='Numbers and commas, such as "0, pi/2, 0.1". Default: neutral.')]
 Param = Annotated[list[str] | None, typer.Option(help="NAME=VALUE: the value of a free parameter; repeatable.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw the motion over time, with its energies or torques.")]
 
@@ -34,28 +34,32 @@ def simulate(
             "bdf or scipy."
         ),
     ] = "auto",
-    dt: Annotated[float | None, typer.Option(help="The step of methods with fixed steps, in seconds.")] = None,
-    rtol: Annotated[float, typer.Option(help="The relative error of a step of the other methods.")] = 1e-8,
-    max_steps: Annotated[int, typer.Option(help="The most steps of a run.", min=1)] = 1_000_000,
+    dt: Annotated[float | None, typer.Option(help="The step in seconds, for methods with fixed steps.")] = None,
+    rtol: Annotated[float, typer.Option(help="The relative error per step, for the other methods.")] = 1e-8,
+    max_steps: Annotated[int, typer.Option(help="The largest number of steps of a run.", min=1)] = 1_000_000,
     samples: Annotated[
-        int | None, typer.Option(help="Output times, evenly spread. Default: 1001.", min=2, max=10_000_000)
+        int | None, typer.Option(help="Number of output times, evenly spaced. Default: 1001.", min=2, max=10_000_000)
     ] = None,
     q0: Numbers = None,
-    qd0: Annotated[str | None, typer.Option(help="The speeds at the start. Default: at rest.")] = None,
+    qd0: Annotated[str | None, typer.Option(help="The joint velocities at the start. Default: at rest.")] = None,
     put: Annotated[
         list[str] | None,
-        typer.Option("--set", help="joint=value: start with a joint there, the others neutral or closed; repeatable."),
+        typer.Option(
+            "--set", help="joint=value: set a joint at the start; the others are neutral or follow; repeatable."
+        ),
     ] = None,
     speed: Annotated[
         list[str] | None,
-        typer.Option(help="joint=value: start with a joint at that speed; the others rest, or follow; repeatable."),
+        typer.Option(help="joint=value: set the velocity of a joint; the others rest, or follow; repeatable."),
     ] = None,
     loops: Annotated[
         str | None,
-        typer.Option(help="How loops stay closed: projection, baumgarte, baumgarte=RATE, minimal or minimal=JOINTS."),
+        typer.Option(
+            help="Method to keep loops closed: projection, baumgarte, baumgarte=RATE, minimal or minimal=JOINTS."
+        ),
     ] = None,
     passive: Annotated[
-        bool, typer.Option("--passive/--no-passive", help="Damping, friction and springs of the mechanism itself.")
+        bool, typer.Option("--passive/--no-passive", help="Damping, friction, springs of the mechanism, or not.")
     ] = True,
     base: Base = "fixed",
     root: Root = None,
@@ -66,9 +70,9 @@ def simulate(
     replay: Annotated[str | None, typer.Option(help="Write a web page that replays the run: a .html file.")] = None,
     out: Out = Path("out"),
 ) -> None:
-    """Let a mechanism move from a state, without control.
+    """Simulate a mechanism from a state, without control.
 
-    Exit status 1 where the run stops early (what was computed is written all the same), 2 where an input is wrong.
+    Exit status 1 if the run stops early (what was computed is still written), 2 if an input is wrong.
     """
     from time import perf_counter
 
@@ -115,7 +119,7 @@ def simulate(
     console, stem, files = make_console(), file_stem(system), []
     try:
         files = write_run(run, folder, outputs, f"{stem}.png", system.mechanism.name)
-    finally:  # what was computed is printed even where it cannot be written
+    finally:  # what was computed is printed even if it cannot be written
         print_run(console, run, seconds)
     print_files(console, files)
     raise typer.Exit(exit_status(run))
@@ -126,15 +130,15 @@ def inverse(
     model: Model,
     cycloid: Annotated[bool, typer.Option("--cycloid", help="Move from --q0 to --q1, at rest at both ends.")] = False,
     table: Annotated[
-        Path | None, typer.Option(help="A CSV file with a column t and one for each coordinate by name.")
+        Path | None, typer.Option(help="A CSV file with a column t and one column per coordinate, by name.")
     ] = None,
     q0: Numbers = None,
-    q1: Annotated[str | None, typer.Option(help="Where the cycloid ends.")] = None,
+    q1: Annotated[str | None, typer.Option(help="The position at the end of the cycloid.")] = None,
     duration: Duration = 10.0,
-    samples: Annotated[int, typer.Option(help="How many times, evenly spread.", min=2, max=1_000_000)] = 1001,
+    samples: Annotated[int, typer.Option(help="Number of times, evenly spaced.", min=2, max=1_000_000)] = 1001,
     actuated: Annotated[
         list[str] | None,
-        typer.Option(help="Closed mechanisms: a joint that is driven, repeatable; the loops move the others."),
+        typer.Option(help="Closed mechanisms: a driven joint, repeatable; the loops move the others."),
     ] = None,
     base: Base = "fixed",
     root: Root = None,
@@ -142,13 +146,13 @@ def inverse(
     param: Param = None,
     plot: Plot = False,
     save: Annotated[
-        str | None, typer.Option(help="The file of motion and torques. Default: MODEL_inverse.csv.")
+        str | None, typer.Option(help="The file for motion and torques. Default: MODEL_inverse.csv.")
     ] = None,
     out: Out = Path("out"),
 ) -> None:
     """Compute the torques of a motion.
 
-    A table is joined by a cubic spline. Exit status 2 where an input is wrong.
+    A table is interpolated by a cubic spline. Exit status 2 if an input is wrong.
     """
     from ..errors import InputError
     from ..experiments.experiment import Outputs, write_run
@@ -182,12 +186,12 @@ def inverse(
 
 @app.command()
 def run(
-    experiment: Annotated[Path, typer.Argument(help="A .toml file; docs/experiments.md says what it holds.")],
+    experiment: Annotated[Path, typer.Argument(help="A .toml file; docs/experiments.md describes its content.")],
     out: Out = Path("out"),
 ) -> None:
-    """Run an experiment that a file describes.
+    """Run an experiment described by a file.
 
-    Exit status 1 where the run stops early (what was computed is written all the same), 2 where an input is wrong.
+    Exit status 1 if the run stops early (what was computed is still written), 2 if an input is wrong.
     """
     from time import perf_counter
 
@@ -204,7 +208,7 @@ def run(
     console, files = make_console(), []
     try:
         files = read.write(found, folder)
-    finally:  # what was computed is printed even where it cannot be written
+    finally:  # what was computed is printed even if it cannot be written
         heading(console, clean(read.description or read.name))
         print_run(console, found, seconds)
         print_tracking(console, found, read.tracking_error(found))

@@ -1,4 +1,4 @@
-"""`kinetree verify`: the routes side by side."""
+"""`kinetree verify`: the routes to the equations of motion side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STYLES = {"agrees": "green", "DIFFERS": "bold red", "FAILED": "bold red", "not r
 
 
 def print_verification(console: Console, found: Verification) -> None:
-    """Print differences beside their bounds, what did not run and why, and the verdict."""
+    """Print differences beside their bounds, the reasons for routes that did not run, and the verdict."""
     from rich.text import Text
 
     if not found.nothing_moves:
@@ -30,7 +30,7 @@ def print_verification(console: Console, found: Verification) -> None:
             if row.reason or row.failure:
                 console.print(f"{row.name} {row.verdict}: {clean(row.reason or row.failure)}")
         condition = f"condition of the inertia matrix up to {found.condition:.2g}"
-        console.print(f"{counted(found.states, 'random state', 'random states')}, {condition}, external wrenches.")
+        console.print(f"{counted(found.states, 'random state', 'random states')}, {condition}, with external wrenches.")
     console.print(found.summary(), style="bold green" if found else "bold red")
 
 

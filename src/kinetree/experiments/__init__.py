@@ -1,4 +1,4 @@
-"""Experiments: a mechanism, its start, what acts on it and what to keep, in one TOML file."""
+"""Experiments: a mechanism, its initial state, forces, control and outputs in one TOML file."""
 
 from .experiment import Experiment, Outputs
 from .reading import read_experiment

@@ -1,4 +1,4 @@
-"""An experiment that has been read: it runs, measures how well a reference was followed, and writes its files."""
+"""Experiments read from a file: methods to simulate, to compute the tracking error and to write the files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .paths import made_folder
 
 @dataclass(frozen=True)
 class Outputs:
-    """What to keep of a run: files to save with further columns, columns to plot, a page to replay."""
+    """The outputs of a run: files to save, with additional columns, columns to plot, and a replay page."""
 
     save: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -28,9 +28,9 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A System, where it starts, what acts on it, the times and the method, and what to keep.
+    """A System with its initial state, forces, control, output times, method and outputs.
 
-    `forces` are all that act, those of the mechanism itself among them unless the file leaves them out.
+    `forces` are all that act, including those of the mechanism itself unless the file leaves them out.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Experiment:
     outputs: Outputs = Outputs()
 
     def simulate(self, *, progress: bool | None = None) -> Trajectory:
-        """Return the run."""
+        """Return the trajectory of the run."""
         return simulate(
             self.system, self.q0, self.qd0,
             times=self.times, control=self.control, forces=self.forces, passive=False, parameters=self.parameters,
@@ -54,21 +54,21 @@ class Experiment:
         )  # fmt: skip
 
     def tracking_error(self, run: Trajectory) -> Numbers | None:
-        """Return reference less coordinates at the times of a run [nt, nq], NaN where a joint is not driven.
+        """Return reference minus coordinates at the times of a run [nt, nq]; None without a reference.
 
-        None without a reference.
+        Coordinates of joints that are not driven have NaN.
         """
         wanted = followed(self.system.mechanism, self.control, run.t)
         return None if wanted is None else wanted - run.q
 
     def write(self, run: Trajectory, folder: str | Path) -> list[Path]:
-        """Write what the outputs ask for into a folder, and return the files."""
+        """Write the outputs into a folder, and return the paths of the files."""
         folder = made_folder(folder)
         return write_run(run, folder, self.outputs, f"{self.name}.png", self.description or self.name)
 
 
 def write_run(run: Trajectory, folder: Path, outputs: Outputs, figure: str, heading: str) -> list[Path]:
-    """Write a run as its outputs ask, and return the files in the order in which they were written."""
+    """Write the outputs of a run, and return the paths of the files in the order of writing."""
     files: list[Path] = []
     path = folder
     try:
@@ -83,7 +83,7 @@ def write_run(run: Trajectory, folder: Path, outputs: Outputs, figure: str, head
             path = _ready(folder / outputs.replay)
             files.append(run.replay(path))
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
     return files
 
 

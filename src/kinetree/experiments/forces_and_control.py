@@ -1,4 +1,4 @@
-"""Forces, controllers, references and ways to close loops out of tables.
+"""Forces, controllers, references and ways to close loops, made from tables of an experiment file.
 
 The keys are the arguments of the classes of the same name.
 """
@@ -29,7 +29,7 @@ from .paths import inner
 
 @dataclass(frozen=True)
 class Torque:
-    """Constant torques, one or one a degree of freedom [N m, N]."""
+    """Constant torques: one for all degrees of freedom, or one per degree of freedom [N m, N]."""
 
     tau: Any
 
@@ -64,17 +64,18 @@ REFERENCES: dict[str, type] = {
 }
 LOOPS: dict[str, type] = {"projection": Projection, "baumgarte": Baumgarte, "minimal": Minimal}
 LIMITED_BY_JOINTS = "effort"
+"""The value of `limit` that refers to the effort limits of the joints."""
 
 
 def force(table: Any, where: str, mechanism: Mechanism) -> Any:
-    """Return a force, which is known to fit the mechanism."""
+    """Return the force of a table, after a trial on the mechanism."""
     made = _built(FORCES, "force", table, where)
     _tried(lambda: made.apply(instant(mechanism)), where, table)
     return made
 
 
 def control(table: Any, where: str, mechanism: Mechanism, folder: Path, places: Places, nth: int) -> Any:
-    """Return a controller, which is known to fit the mechanism; `limit` bounds its torques."""
+    """Return the controller of a table, after a trial on the mechanism; `limit` bounds its torques."""
     readers = {"reference": lambda x, _: reference(x, f"{where}, reference", folder)}
     if isinstance(table, Mapping) and isinstance(table.get("reference"), Mapping):
         in_section = re.search(r"^[ \t]*\[{1,2}[ \t]*control[ \t]*\.[ \t]*reference[ \t]*\]", places.text, re.MULTILINE)
@@ -89,7 +90,7 @@ def control(table: Any, where: str, mechanism: Mechanism, folder: Path, places: 
 
 
 def reference(table: Any, where: str, folder: Path) -> Any:
-    """Return a reference; a table of numbers may come from a CSV file beside the experiment."""
+    """Return the reference of a table; its numbers may be in a CSV file in the folder of the experiment."""
     if isinstance(table, Mapping) and table.get("kind") == "table" and "file" in table:
         known_keys(table, ("kind", "file", "columns", "ends"), where)
         file = inner(folder, text(table["file"], f"{where}, file"), f"{where}, file")
@@ -100,7 +101,7 @@ def reference(table: Any, where: str, folder: Path) -> Any:
 
 
 def loops(given: Any, where: str, mechanism: Mechanism) -> Any:
-    """Return how loops stay closed, of a kind alone or a table; joints of `independent` are named."""
+    """Return the way to keep loops closed from a kind or a table; `independent` has names of joints."""
     if not mechanism.closures:
         raise ModelError(f"{mechanism.name!r} has no loops", where=where, remedy="leave it out")
     table = {"kind": given} if isinstance(given, str) else given
@@ -113,14 +114,14 @@ def loops(given: Any, where: str, mechanism: Mechanism) -> Any:
 
 
 def instant(mechanism: Mechanism) -> Instant:
-    """Return a mechanism on traced scalars, to try forces and controllers on."""
+    """Return an instant of a mechanism with traced scalars, for trials of forces and controllers."""
     trace, free = Trace(), len(mechanism.free_parameters)
     t, q, qd, p = ([trace.input(g, k) for k in range(n)] for g, n in enumerate((1, mechanism.nq, mechanism.nv, free)))
     return Instant(mechanism, t[0], q, qd, p if free else None)
 
 
 def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tuple[str, ...] = (), readers=None) -> Any:
-    """Return the object of a table's kind: its keys are the fields of the kind's class."""
+    """Return the object of a table: its kind selects the class, whose fields are the other keys."""
     found = known_keys(table, table if isinstance(table, Mapping) else (), where)
     kind = name(required(found, "kind", where), f"{where}, kind")
     if kind not in kinds:
@@ -136,7 +137,7 @@ def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tupl
 
 
 def _tried(make: Callable[[], Any], where: str, table: Mapping[str, Any]) -> Any:
-    """Return what is made; an error says where in the file it belongs: at the key that its message names, if any."""
+    """Return the result of `make`; an error gets a location in the file, at the key that its message names, if any."""
     try:
         return make()
     except ModelError as error:
@@ -152,7 +153,7 @@ def _named(message: str, table: Mapping[str, Any]) -> str:
 
 
 def plain_numbers(x: Any, where: str) -> Any:
-    """Return a number, or a list of numbers or of such lists; formulas in quotes may use pi."""
+    """Return a number, or nested lists of numbers; formulas in quotes may use pi."""
     if isinstance(x, list):
         return [plain_numbers(item, where) for item in x]
     return constant(x, where)
@@ -160,7 +161,7 @@ def plain_numbers(x: Any, where: str) -> Any:
 
 def _whole(x: Any, where: str) -> int:
     if isinstance(x, bool) or not isinstance(x, int):
-        raise ModelError(f"{sort(x)} where a whole number belongs", where=where, remedy="give one such as 5")
+        raise ModelError(f"{sort(x)} instead of a whole number", where=where, remedy="give a whole number such as 5")
     return x
 
 
@@ -180,4 +181,4 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
     "synchronised": truth,
     "degree": _whole,
 }
-"""Keys whose values are not numbers."""
+"""Readers of the keys whose values are not plain numbers."""

@@ -1,4 +1,4 @@
-"""Names of files in an experiment: they stay in the folder that they belong to."""
+"""File names in an experiment, confined to the folder of the experiment or of the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REMEDY = "give a name without .. and without a leading /, relative to"
 
 
 def inner(folder: Path, name: str, where: str) -> Path:
-    """Return the path of a file to read that lies in a folder, links followed, or raise ModelError."""
+    """Return the path of a file inside a folder, after following links, or raise ModelError."""
     plain(name, where, "the folder of the experiment")
     try:
         inside = (folder / name).resolve().is_relative_to(folder.resolve())
@@ -26,20 +26,24 @@ def inner(folder: Path, name: str, where: str) -> Path:
 
 
 def plain(name: str, where: str, folder: str) -> str:
-    """Return a relative name that does not climb, on any system, or raise ModelError."""
+    """Return a relative name without "..", on any operating system, or raise ModelError."""
     climbs = ".." in PureWindowsPath(name).parts
     rooted = PureWindowsPath(name).anchor or PurePosixPath(name).is_absolute()
     if not name or "\0" in name or climbs or rooted:
-        raise ModelError(f"{shown(name)} is no name of a file in {folder}", where=where, remedy=f"{REMEDY} {folder}")
+        raise ModelError(
+            f"{shown(name)} is not the name of a file in {folder}", where=where, remedy=f"{REMEDY} {folder}"
+        )
     return name
 
 
 def made_folder(folder: str | Path) -> Path:
-    """Return a folder for results, made if it is not there, or raise InputError."""
+    """Return a folder for results, created if it does not exist, or raise InputError."""
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{folder}: no folder for the results ({reason}); give another with --out") from None
+        raise InputError(
+            f"{folder}: cannot be used as the folder for results ({reason}); give another with --out"
+        ) from None
     return folder

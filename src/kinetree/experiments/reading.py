@@ -1,9 +1,9 @@
-"""EXPERIMENT.toml -> Experiment.
+"""Reader of experiment files (.toml), with the tables:
 
-`[experiment]` names the mechanism, `[start]` its state, `[parameters]` values of free parameters, `[run]` times, method
-and how loops stay closed, `[[force]]` what acts besides the mechanism's own forces, `[control]` (or several
-`[[control]]`, which add up) the torques, `[output]` what to keep. Every number may be a formula in quotes, such as
-"pi/2".
+`[experiment]`, the mechanism; `[start]`, its state; `[parameters]`, values of free parameters; `[run]`, times, method
+and the way to keep loops closed; `[[force]]`, forces in addition to the mechanism's own; `[control]` (or several
+`[[control]]`, which add up), the torques; `[output]`, the files to write. Every number may be a formula in quotes, such
+as "pi/2".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEYS = {
 }
 TABLES = ("experiment", "parameters", "start", "run", "force", "control", "output")
 SAMPLES = 1_000_000
-"""The most output times that `samples` may ask for."""
+"""Largest number of output times by `samples`, to keep the result in memory."""
 
 
 def read_experiment(path: str | Path) -> Experiment:
@@ -109,7 +109,7 @@ def _system(head: Mapping[str, Any], folder: Path) -> System:
 
 
 def _listed(data: dict[str, Any], key: str) -> list[Any]:
-    """Return the tables of [[key]]; a single [key] counts as one."""
+    """Return the list of tables [[key]]; a single [key] is a list of one."""
     found = data.get(key, [])
     if not isinstance(found, list | Mapping):
         raise ModelError("not a table", where=key, remedy=f"write [{key}] or [[{key}]], with its keys below")
@@ -117,7 +117,7 @@ def _listed(data: dict[str, Any], key: str) -> list[Any]:
 
 
 def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return q and qd; an error says which of them."""
+    """Return q and qd; an error names the faulty one."""
     given = {key: _state(table, key, system) for key in ("q", "qd")}
     key = "q"
     try:
@@ -131,7 +131,7 @@ def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) 
 
 
 def _state(table: Mapping[str, Any], key: str, system: System) -> np.ndarray | dict[str, list[float]] | None:
-    """Return all numbers of q or qd, or those of some joints by name, or None."""
+    """Return q or qd as given: all numbers, those of some joints by name, or None."""
     given, where = table.get(key), f"start, {key}"
     column = columns(system.mechanism)[key]
     if given is None:
@@ -158,17 +158,19 @@ def _numbers(x: Any, count: int, where: str, labels: list[str]) -> list[float]:
 
 def _times(table: Mapping[str, Any]) -> np.ndarray:
     if ("duration" in table) == ("times" in table):
-        raise ModelError("a run needs a duration or times", where="run", remedy="give one of them, in seconds")
+        raise ModelError("a run requires either duration or times", where="run", remedy="give one of them, in seconds")
     if "times" in table:
         if "samples" in table:
-            raise ModelError("samples belong to a duration", where="run, samples", remedy="leave them out")
+            raise ModelError(
+                "samples is for runs with a duration, not with times", where="run, samples", remedy="leave it out"
+            )
         try:
             return check_times(np.array([constant(x, "run, times") for x in sequence(table["times"], "run, times")]))
         except InputError as error:
             raise ModelError(str(error), where="run, times") from None
     samples = _count(table, "samples", OUTPUTS)
     if not 2 <= samples <= SAMPLES:
-        raise ModelError(f"{samples} samples", where="run, samples", remedy=f"give 2 to {SAMPLES}")
+        raise ModelError(f"samples is {samples}", where="run, samples", remedy=f"give 2 to {SAMPLES}")
     return np.linspace(0.0, _positive(table, "duration"), samples)
 
 
@@ -182,7 +184,7 @@ def _method(table: Mapping[str, Any]) -> dict[str, Any]:
     except ModelError as error:
         raise ModelError(error.what, where="run, method", remedy=error.remedy) from None
     if chosen.adaptive and "dt" in method:
-        raise ModelError(f"{chosen.name} chooses its steps", where="run, dt", remedy="leave dt out, or use rk4")
+        raise ModelError(f"{chosen.name} chooses its own steps", where="run, dt", remedy="leave dt out, or use rk4")
     if not chosen.adaptive and "dt" not in method:
         raise ModelError(f"{chosen.name} takes fixed steps", where="run, method", remedy="add dt = ... in seconds")
     return method | {"method": label}
@@ -204,7 +206,7 @@ def _positive(table: Mapping[str, Any], key: str) -> float:
 def _count(table: Mapping[str, Any], key: str, default: int) -> int:
     value = table.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or (key in table and value < 1):
-        raise ModelError(f"{key} is no whole number above zero", where=f"run, {key}", remedy="give one such as 1000")
+        raise ModelError(f"{key} is not a whole number above zero", where=f"run, {key}", remedy="give one such as 1000")
     return value
 
 
@@ -225,7 +227,9 @@ def _outputs(table: Mapping[str, Any], system: System) -> Outputs:
         plain(file, "output, save", "the folder of the results")
         if Path(file).suffix.lower() not in FORMATS:
             endings = ", ".join(FORMATS)
-            raise ModelError(f"{file!a} is no trajectory", where="output, save", remedy=f"use one of {endings}")
+            raise ModelError(
+                f"{file!a} is not a format of trajectories", where="output, save", remedy=f"use one of {endings}"
+            )
     for column in _texts(table, "columns"):
         if column not in known:
             raise unknown_name("column", column, known, where="output, columns")
@@ -236,11 +240,13 @@ def _outputs(table: Mapping[str, Any], system: System) -> Outputs:
             raise ModelError(error.what, where="output, plot", remedy=error.remedy) from None
     page = text(table["replay"], "output, replay") if "replay" in table else None
     if page is not None and Path(plain(page, "output, replay", "the folder of the results")).suffix != ".html":
-        raise ModelError(f"{page!a} is no web page", where="output, replay", remedy="use a name that ends with .html")
+        raise ModelError(
+            f"{page!a} is not a web page", where="output, replay", remedy="use a name that ends with .html"
+        )
     return Outputs(save, _texts(table, "columns"), _texts(table, "plot"), page)
 
 
 def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """Return a list of texts, or one text as a list of one."""
+    """Return the texts of a list, or a single text as a list of one."""
     where, given = f"output, {key}", table.get(key, [])
     return tuple(name(x, where) for x in ([given] if isinstance(given, str) else sequence(given, where)))

@@ -1,4 +1,4 @@
-"""Where a motion starts: given numbers, or those of some joints by name, whom the others follow where loops ask it."""
+"""Initial states: all numbers, or those of some joints by name, which determine the others through the loops."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..analysis.joint_entries import numbers
 from ..system import System
 
 Given = Numbers | Mapping[str, Any] | None
-"""All numbers, those of some joints by name, or none."""
+"""A state as given: all numbers, those of some joints by name, or None."""
 
 
 def position(system: System, given: Given, parameters: Numbers | None = None) -> Numbers:
-    """Return q [nq]; joints that are not named are neutral, or where the loops put them."""
+    """Return q [nq]; joints that are not named are neutral, or positioned by the loops."""
     if isinstance(given, np.ndarray):
         return given
     if system.closures:
@@ -25,7 +25,7 @@ def position(system: System, given: Given, parameters: Numbers | None = None) ->
 
 
 def speed(system: System, q: Numbers, given: Given, parameters: Numbers | None = None) -> Numbers:
-    """Return qd [nv]; joints that are not named rest, or move as the loops make them."""
+    """Return qd [nv]; joints that are not named are at rest, or moved by the loops."""
     if isinstance(given, np.ndarray):
         return given
     if system.closures and given:
