@@ -17,7 +17,7 @@ TIMES = np.linspace(0.0, 10.0, 41)
 
 @pytest.fixture(scope="module")
 def result():
-    """Return a whole run with a smaller batch."""
+    """Return a complete run with a smaller batch."""
     return demo.run(samples=20_000)
 
 
@@ -34,7 +34,7 @@ def test_every_agreement_holds(result):
 
 
 def test_histories_have_their_units(result):
-    """Find torques for turning joints, a force for the sliding one, and what holds the arms at the ends."""
+    """Find torques for revolute joints, a force for the prismatic one, and the gravity torques at the ends."""
     assert result.stanford.units == ("N m", "N m", "N", "N m", "N m", "N m")
     assert [h.tau.shape for h in (result.stanford, result.planar, result.kuka)] == [(1001, 6), (1001, 3), (1401, 7)]
     weight = 9.81 * (4 + 1 + 0.6 + 0.5)  # links 3 to 6 slide along an axis that ends at 60 deg to the vertical
@@ -42,7 +42,7 @@ def test_histories_have_their_units(result):
 
 
 def test_steps_are_said():
-    """Hear of every step as it begins."""
+    """Report every step as it begins."""
     said: list[str] = []
     demo.run(say=said.append, samples=10_000)
     assert [text.split(":")[0] for text in said] == [
@@ -58,7 +58,7 @@ def test_steps_are_said():
 
 
 def test_a_failure_is_seen(result):
-    """Break one agreement at a time and see the whole fail."""
+    """Break one agreement at a time and find that the demonstration fails."""
     wrong = demo.Check("wrong", 2e-12, 1e-12)
     assert not wrong.holds
     assert not demo.Check("not a number", float("nan"), 1e-12).holds
@@ -70,7 +70,7 @@ def test_a_failure_is_seen(result):
 
 @pytest.mark.parametrize("motion", [demo.stanford_motion, demo.planar_motion, demo.kuka_motion])
 def test_motions_are_derivatives(motion):
-    """Differentiate each motion by central differences and find its speeds and accelerations."""
+    """Differentiate each motion by central differences and find its velocities and accelerations."""
     h = 1e-4
     (q0, qd0, _), (q1, qd1, _), (_, qd, qdd) = motion(TIMES - h), motion(TIMES + h), motion(TIMES)
     assert_close((q1 - q0) / (2 * h), qd, 1e-7, "speed")
@@ -78,7 +78,7 @@ def test_motions_are_derivatives(motion):
 
 
 def test_motions_keep_the_ends_of_the_papers():
-    """Start and end where the papers do, at rest."""
+    """Start and end at the papers' positions, at rest."""
     q, qd, qdd = demo.stanford_motion(np.array([0.0, 10.0]))
     assert_close(q[0], np.radians([0, 90, 0, 0, 0, 0]), 1e-15, "Stanford start")
     assert_close(q[1], [*np.radians([60, 60]), 0.1, *np.radians([60, 60, 60])], 1e-15, "Stanford end")
@@ -100,7 +100,7 @@ def test_explicit_torques_hold_a_level_arm():
 
 
 def test_explicit_torques_agree_in_random_states():
-    """Compare the explicit expressions with the recursion in states that no trajectory passes."""
+    """Compare the explicit expressions with the recursion in states off every trajectory."""
     arm, rng = kt.load("planar_3r"), np.random.default_rng(3)
     q, qd, qdd = rng.normal(scale=3.0, size=(3, 500, 3))
     tau = arm.inverse_dynamics(q, qd, qdd)
@@ -108,7 +108,7 @@ def test_explicit_torques_agree_in_random_states():
 
 
 def test_power_check_sees_a_wrong_acceleration():
-    """Give the power balance accelerations that are not those of the motion and see it fail."""
+    """Give the power balance wrong accelerations of the motion and find that it fails."""
     arm = kt.load("stanford")
 
     def wrong(t):
@@ -120,7 +120,7 @@ def test_power_check_sees_a_wrong_acceleration():
 
 
 def test_the_fall_turns_height_into_speed(result):
-    """Let the Stanford arm fall and find what gravity gave in its kinetic energy."""
+    """Let the Stanford arm fall and find the work of gravity in its kinetic energy."""
     given = -np.diff(result.fall["potential_energy"][[0, -1]])
     assert given > 100.0
     assert_close(result.fall["kinetic_energy"][-1], given[0], 1e-8 * given[0], "kinetic energy")
@@ -130,7 +130,7 @@ def test_the_fall_turns_height_into_speed(result):
 
 
 def test_the_error_under_control_shrinks_as_it_should(result):
-    """Start beside the motion, end on it, and see the comparison fail for another rate."""
+    """Start off the motion, end on it, and find that the comparison fails for another rate."""
     errors = moving.tracking_errors(result.tracking)
     assert_close(errors[0], [moving.START] * 7, 1e-15, "at the start")
     assert_close(errors[-1], [0.0] * 7, 1e-9, "at the end")

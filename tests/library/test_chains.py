@@ -1,4 +1,4 @@
-"""Chains and ropes: geometry, inertia, stiffness, loads and loops, and what is refused."""
+"""Chains and ropes: geometry, inertia, stiffness, loads and loops, and rejected input."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROPE = {"mass_per_metre": 0.37, "radius": 0.013}
 
 @pytest.mark.parametrize("joint", KINDS)
 def test_chains_pass_all_checks(joint):
-    """Make chains of every kind of joint and find nothing to refuse."""
+    """Build chains of every kind of joint and find no error."""
     check(kt.chain(5, joint=joint, length=0.23, mass=0.7).mechanism)
 
 
 def test_a_chain_reaches_its_length():
-    """Lay a chain out and find its tip, its mass, and axes by turns."""
+    """Stretch a chain and find its tip, its mass, and alternating axes."""
     chain = kt.chain(7, length=0.23, mass=0.7, radius=0.03)
     assert_close(chain.pose(chain.neutral(), "tip")[:3, 3], (1.61, 0.0, 0.0), 1e-14, "tip")
     assert sum(b.mass for b in chain.bodies) == pytest.approx(4.9)
@@ -46,7 +46,7 @@ def test_a_link_is_a_solid_cylinder():
 @pytest.mark.parametrize("joint", ["revolute", "universal", "euler", "spherical"])
 @pytest.mark.parametrize("end", ["free", "pinned", 0.8])
 def test_ropes_pass_all_checks(joint, end):
-    """Make ropes of every kind and find nothing to refuse; closed ones are closed at their guess."""
+    """Build ropes of every kind and find no error; closed ones are closed at their guess."""
     rope = kt.rope(2.7, 9, ends=("pinned", end), joint=joint, **ROPE)
     check(rope.mechanism)
     assert sum(b.mass for b in rope.bodies) == pytest.approx(2.7 * 0.37 + (0.8 if end == 0.8 else 0.0))
@@ -75,12 +75,12 @@ def test_a_stiff_rope_bends_as_a_beam():
     k, link = EI / (length / n), length / n
     arms = np.array([length - j * link for j in range(n)])  # from each joint to the tip
     angles = force * arms / k
-    angles[0] /= 2  # the clamped joint stands for half a link's curvature
+    angles[0] /= 2  # the clamped joint represents half a link's curvature
     assert_close(np.sum(angles * arms) / (force * length**3 / (3 * EI)), 1.0, 1e-2, "deflection")
 
 
 def test_springs_act_in_a_simulation():
-    """Bend a light rope without gravity and find its energy kept by springs alone."""
+    """Bend a light rope without gravity and find its energy conserved by the springs."""
     rope = kt.rope(0.5, 4, bending=0.3, joint="revolute", gravity=(0.0, 0.0, 0.0), **ROPE)
     run = kt.simulate(rope, [0.0, 0.2, 0.1, -0.1], duration=0.05, method="rk4", dt=1e-5)
     stored = 0.3 / 0.125 / 2 * (0.2**2 + 0.1**2 + 0.1**2)
@@ -91,7 +91,7 @@ def test_springs_act_in_a_simulation():
 
 
 def test_trees_of_ropes():
-    """Hang two ropes on the end of a third and find their tips."""
+    """Attach two ropes to the end of a third and find their tips."""
     link = Link(0.25, 0.1, 0.01)
     trunk = rope_parts(link, 4, prefix="a_")
     end = kt.Placement((0.25, 0.0, 0.0))
@@ -124,14 +124,14 @@ def test_trees_of_ropes():
     ],
 )
 def test_what_is_refused(call, message):
-    """Ask for impossible chains and ropes and read what was expected."""
+    """Request impossible chains and ropes and read the expected input."""
     with pytest.raises(InputError) as error:
         call()
     assert message in str(error.value)
 
 
 def test_springs_of_joints_that_are_not_there():
-    """Describe a spring between bodies that no joint connects, or with a coefficient too many, and read so."""
+    """Describe a spring between bodies without a joint, or with a coefficient too many, and read the error."""
     made = kt.chain(3).mechanism
 
     def forces(body_a: str, name: str):
@@ -146,7 +146,7 @@ def test_springs_of_joints_that_are_not_there():
 
 
 def test_wrong_arguments_are_told_by_the_name_that_was_called():
-    """Leave an argument out, mistype one, give gravity as a number, and read what is expected."""
+    """Omit an argument, mistype one, give gravity as a number, and read the expected input."""
     with pytest.raises(
         TypeError, match=r"^rope\(\): missing a required .*'radius'; it takes length, n, mass_per_metre,"
     ):
@@ -158,6 +158,6 @@ def test_wrong_arguments_are_told_by_the_name_that_was_called():
 
 
 def test_more_links_than_memory_are_refused():
-    """Ask for a billion links and read how many there may be."""
+    """Request a billion links and read the largest number."""
     with pytest.raises(InputError, match="n is 1,000,000,000; give no more than 2,000,000 links"):
         kt.chain(10**9)

@@ -1,4 +1,4 @@
-"""The built-in closed mechanisms: they close at their guesses, move as their sources say, and have their numbers."""
+"""The built-in closed mechanisms: they close at their guesses, move as in their sources, and have their numbers."""
 
 # ruff: noqa: E741 - I is the papers' letter
 
@@ -34,19 +34,19 @@ MOBILITY = {
 
 
 def load(name):
-    """Return a built-in mechanism with its parameters put in."""
+    """Return a built-in mechanism with the values of its parameters."""
     mechanism = read_toml(library.path(name))[0]
     return resolved(mechanism, mechanism.values())
 
 
 def assembled(mechanism) -> np.ndarray:
-    """Return the coordinates of the guess; those of joints that it does not name are zero."""
+    """Return the coordinates of the guess; those of joints not named in it are zero."""
     guess = dict(mechanism.guess)
     return np.concatenate([np.array(guess.get(j.name, (0.0,))) for j in mechanism.joints])
 
 
 def gap(mechanism, q) -> np.ndarray:
-    """Return how far the loops and couplings are from closed, by the poses of the frames they join [m, 1]."""
+    """Return the gaps of the loops and couplings, from the poses of the frames they join [m, 1]."""
     T = {b.name: pose for b, pose in zip(mechanism.bodies, compute(mechanism, "poses", q), strict=True)}
     T["ground"] = np.eye(4)
     out = []
@@ -65,7 +65,7 @@ def gap(mechanism, q) -> np.ndarray:
 
 
 def jacobian(mechanism, q) -> np.ndarray:
-    """Return the rates of the gap by the speeds, by central differences."""
+    """Return the derivatives of the gap with respect to the velocities, by central differences."""
     h = 1e-6
     steps = [compute(mechanism, "integrate", q, h * e) for e in (*np.eye(mechanism.nv), *-np.eye(mechanism.nv))]
     gaps = np.array([gap(mechanism, step) for step in steps])
@@ -91,7 +91,7 @@ def test_every_closed_mechanism_is_here():
 
 @pytest.mark.parametrize("name", MOBILITY)
 def test_loops_are_closed_at_the_guess(name):
-    """Close the loops at the guess to rounding, and count the degrees of freedom that are left."""
+    """Close the loops at the guess to rounding, and count the remaining degrees of freedom."""
     mechanism = load(name)
     q = assembled(mechanism)
     assert len(q) == mechanism.nq
@@ -119,22 +119,22 @@ def test_four_bars_have_the_lengths_of_their_sources(name, lengths, masses):
     assert_close([np.linalg.norm(b - a) for a, b in ends], lengths, 1e-16, "lengths")
     assert tuple(b.mass for b in mechanism.bodies) == masses
     for body, length in zip(mechanism.bodies, lengths, strict=False):
-        assert_close(body.com, (length / 2, 0, 0), 1e-17, "mass centre")
+        assert_close(body.com, (length / 2, 0, 0), 1e-17, "center of mass")
         assert_close(body.inertia[2], body.mass * length**2 / 12, 1e-16, "inertia")
 
 
 def test_four_bar_starts_as_the_source_does():
-    """Stand near the initial state of the source, with output and coupler speeds that keep the loop closed."""
+    """Start near the initial state of the source, with output and coupler velocities that keep the loop closed."""
     mechanism = load("four_bar")
     assert_close(assembled(mechanism), (0, 0.9844, 4.3144), 5e-5, "four digits")
-    qd = np.array([4.7124, 1.4045, 0.0])  # as the source has them
+    qd = np.array([4.7124, 1.4045, 0.0])  # as in the source
     J = jacobian(mechanism, assembled(mechanism))
     assert np.abs(J @ qd).max() < 2e-4 * np.abs(J).max() * 4.7, "to the printed digits"
 
 
 @pytest.mark.parametrize(("name", "crank", "tolerance"), [("hoeken", 0.04, 0.003), ("four_bar", 0.038, 0.003)])
 def test_tracers_move_nearly_straight(name, crank, tolerance):
-    """Move the crank half a turn: the tracer goes four cranks along x, and hardly up and down."""
+    """Rotate the crank by 180 degrees: the tracer moves four cranks along x, and hardly along y."""
     mechanism = load(name)
     start = assembled(mechanism)  # the crank points away from the other pivot
     places = []
@@ -151,7 +151,7 @@ def test_tracers_move_nearly_straight(name, crank, tolerance):
 
 
 def test_slider_crank_is_stretched():
-    """Stretch crank and rod along the slide, 2 m, as the source starts; the slider follows the crank."""
+    """Stretch crank and rod along the slide, 2 m, as in the source; the slider follows the crank."""
     mechanism = load("slider_crank")
     q = assembled(mechanism)
     assert_close(q, (-math.pi / 2, 0, 2), 0, "start")
@@ -161,7 +161,7 @@ def test_slider_crank_is_stretched():
 
 
 def test_spatial_slider_crank_is_the_benchmark():
-    """Find lengths, places and first speeds of the benchmark."""
+    """Find lengths, positions and initial velocities of the benchmark."""
     mechanism = load("spatial_slider_crank")
     q = assembled(mechanism)
     crank, slider, rod = (compute(mechanism, "pose", q, frame=name) for name in ("crank", "slider", "rod"))
@@ -175,11 +175,11 @@ def test_spatial_slider_crank_is_the_benchmark():
     t = compute(mechanism, "twist", q, qd, frame="rod", axes="world")
     assert_close(t[:3], (1.92, -0.96, 0.48), 1e-8, "angular velocity of the rod")
     assert_close(t[3:], (0.24, 0, 0), 1e-9, "velocity of the slider")
-    assert_close(t[3:] + np.cross(t[:3], rod[:3, :3] @ (-0.15, 0, 0)), (0.12, -0.24, 0), 1e-8, "mass centre of the rod")
+    assert_close(t[3:] + np.cross(t[:3], rod[:3, :3] @ (-0.15, 0, 0)), (0.12, -0.24, 0), 1e-8, "rod's center of mass")
 
 
 def test_three_rrr_is_near_its_source():
-    """Stand within a hundredth of the source's initial state, on pivots and with a platform of its sizes."""
+    """Start within a hundredth of the source's initial state, with its pivots and the size of its platform."""
     mechanism = load("three_rrr")
     q = assembled(mechanism)
     assert_close(q, (1.0467, 5.4206, -2.5357, 4.1883, -2.0939, 5.7637, -0.9869), 0.01, "start")
@@ -204,7 +204,7 @@ def test_stewart_legs_are_alike():
 
 
 def test_gear_train_counts_teeth():
-    """Turn the input and find the other shafts and the rack by their teeth, meshing at the pitch circles."""
+    """Rotate the input and find the other shafts and the rack by their teeth, meshing at the pitch circles."""
     mechanism = load("gear_train")
     (stage1,), (stage2,), (rack,) = (c.terms for c in mechanism.couplings)
     assert_close((stage1[1], stage2[1], rack[1]), (-1 / 3, -1 / 3, 0.054), 1e-17, "ratios")
@@ -245,7 +245,7 @@ def test_n_four_bars_are_the_benchmark(n):
 
 
 def test_n_four_bars_take_sizes_and_refuse_none():
-    """Give other lengths, masses and gravity; refuse no four-bars at all, and halves."""
+    """Give other lengths, masses and gravity; reject zero four-bars, and halves."""
     mechanism = n_four_bars_mechanism(3, length=0.7, mass=2.5, gravity=(0.1, 0, -3.7), name="row")
     assert (mechanism.name, mechanism.gravity) == ("row", (0.1, 0.0, -3.7))
     assert_close([b.inertia[2] for b in mechanism.bodies], [2.5 * 0.49 / 12] * 7, 1e-16, "inertia")

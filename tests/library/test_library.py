@@ -49,13 +49,13 @@ X, Y, Z = np.eye(3)
 
 
 def load(name):
-    """Return a built-in mechanism with its parameters put in."""
+    """Return a built-in mechanism with the values of its parameters."""
     mechanism = read_toml(library.path(name))[0]
     return resolved(mechanism, mechanism.values())
 
 
 def test_names_are_known():
-    """List every built-in mechanism, and name the closest for one that is not there."""
+    """List every built-in mechanism, and name the closest for one that does not exist."""
     assert set(library.names()) == set(SIZES)
     assert all(re.fullmatch("[a-z][a-z0-9_]*", name) for name in library.names())
     with pytest.raises(UnknownNameError, match="no built-in mechanism 'standford'; did you mean 'stanford'"):
@@ -77,7 +77,7 @@ def test_entries_are_sound(name):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_sizes(name):
-    """Count bodies, coordinates and degrees of freedom, and weigh the whole."""
+    """Count bodies, coordinates and degrees of freedom, and sum the mass."""
     mechanism = load(name)
     bodies, nq, nv, mass = SIZES[name]
     assert (len(mechanism.bodies), mechanism.nq, mechanism.nv) == (bodies, nq, nv)
@@ -85,7 +85,7 @@ def test_sizes(name):
 
 
 def test_planar_3r():
-    """Lay the arm of [Saha1999] 6.1 along x: links of 0.3, 0.25 and 0.22 m in the plane that gravity is in."""
+    """Stretch the arm of [Saha1999] 6.1 along x: links of 0.3, 0.25 and 0.22 m in the plane of gravity."""
     mechanism = load("planar_3r")
     found = poses(mechanism, [0.0, 0.0, 0.0])
     assert [found[f"link{i}"][0, 3] for i in (1, 2, 3)] == [0.0, 0.3, 0.55]
@@ -100,7 +100,7 @@ STANFORD += [(0.6, 90, "revolute"), (0.0, -90, "revolute"), (0.0, 0, "revolute")
 
 
 def test_stanford_is_table_3():
-    """Stand the frames of the Stanford arm where table 3 of [Saha1999] puts them, for awkward coordinates."""
+    """Find the frames of the Stanford arm at the poses of table 3 of [Saha1999], for awkward coordinates."""
     mechanism = load("stanford")
     q = [0.3, 1.4, 0.25, -0.7, 0.9, 2.1]
     found, pose = poses(mechanism, q), np.eye(4)
@@ -113,7 +113,7 @@ def test_stanford_is_table_3():
 
 
 def test_stanford_mass_centres_are_on_the_links():
-    """Find the mass centres of links 1 and 4 between their joints, as the corrected signs have it."""
+    """Find the centers of mass of links 1 and 4 between their joints, with the corrected signs."""
     mechanism = load("stanford")
     assert_close(mechanism.body("link1").com, (0, 0, 0.1), 1e-16, "half way up the post of 0.2 m")
     assert_close(mechanism.body("link4").com, (0, 0, 0.5), 1e-16, "0.1 m before the wrist at 0.6 m")
@@ -122,7 +122,7 @@ def test_stanford_mass_centres_are_on_the_links():
 
 
 def test_kuka_stands_along_y():
-    """Stand the KUKA LWR 4+ upright against gravity at q = 0, and let every joint turn by its own coordinate."""
+    """Find the KUKA LWR 4+ upright against gravity at q = 0, and every joint rotated by its own coordinate."""
     mechanism = load("kuka_lwr4")
     found = poses(mechanism, np.zeros(7))
     heights = [0, 0.3105, 0.5105, 0.7105, 0.9055, 1.1005, 1.1005]
@@ -137,7 +137,7 @@ def test_kuka_stands_along_y():
 
 
 def test_spatial_pendulum_is_a_rod():
-    """Give the rod of [Gupta2013], whose inertia is about its tip, the same about the tip by Steiner's theorem."""
+    """Find the printed inertia of the rod of [Gupta2013] about its tip, by Steiner's theorem."""
     (rod,) = load("spatial_pendulum").bodies
     m, a, d = 2.512, 1.0, 0.02
     assert (rod.mass, rod.com) == (m, (0.5, 0, 0))
@@ -151,7 +151,7 @@ PUMA = [(0, 0, 0), (0, -90, 0.2435), (0.4318, 0, -0.0934), (-0.0203, 90, 0.4331)
 
 
 def test_puma560_is_modified_dh():
-    """Stand the bodies of the PUMA 560 where its modified DH table puts them, with G^2 Jm as armature."""
+    """Find the bodies of the PUMA 560 at the poses of its modified DH table, with G^2 Jm as armature."""
     mechanism = load("puma560")
     q = [0.1, -0.4, 0.7, 1.2, -0.3, 0.5]
     found, pose = poses(mechanism, q), np.eye(4)
@@ -183,7 +183,7 @@ def test_charmie_stands_on_its_base():
 
 
 def test_charmie_rotations_are_zxz():
-    """Turn the shoulders by (2) and (3), intrinsic ZXZ."""
+    """Rotate the shoulders by (2) and (3), intrinsic ZXZ."""
     mechanism = load("charmie")
     for side, (z1, x2, z3) in (("a", (90, -90, 180)), ("b", (90, 90, 0))):
         expected = about(Z, math.radians(z1)) @ about(X, math.radians(x2)) @ about(Z, math.radians(z3))
@@ -206,11 +206,11 @@ def test_charmie_corrections_were_needed(printed, corrected):
 
 
 def test_biped_trunk_is_a_box():
-    """Give the biped's trunk the inertia of a flat box of 5 kg, 0.5 m by 0.1 m, in place of an impossible one."""
+    """Find the inertia of a flat box of 5 kg, 0.5 m by 0.1 m, in the biped's trunk instead of an impossible one."""
     base = load("biped").body("base")
     expected = [5 * 0.01 / 12, 5 * 0.26 / 12, 5 * 0.25 / 12]
     assert_close(base.inertia[:3], expected, 1e-16, "inertia")
-    assert inertia_excess((0.01 / 12, *base.inertia[1:]))[0] > 0.01  # what the source has
+    assert inertia_excess((0.01 / 12, *base.inertia[1:]))[0] > 0.01  # the value of the source
 
 
 def test_trees_branch_where_their_sources_do():
@@ -226,7 +226,7 @@ def test_trees_branch_where_their_sources_do():
 
 
 def test_spatial_biped_is_modified_dh():
-    """Stand the swinging foot of the spatial biped where the product of its modified DH matrices has it."""
+    """Find the swinging foot of the spatial biped at the product of its modified DH matrices."""
     alpha = np.radians([0, 90, -90, 0, 90, 90, 180, 90, 90, 0, -90, 90])
     a = [0, 0, 0.5, 0.5, 0, 0, -0.1, 0, 0, 0.5, 0.5, 0]
     q = np.linspace(-1.0, 1.3, 12)

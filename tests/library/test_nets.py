@@ -1,4 +1,4 @@
-"""Trees of ropes and nets: how many there are, where they are, how they are tied, and what is refused."""
+"""Trees of ropes and nets: their number, positions, knots, and rejected input."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ROPE = {"mass_per_metre": 0.37, "radius": 0.004}
 
 @pytest.mark.parametrize("joint", ["revolute", "universal", "spherical"])
 def test_they_pass_all_checks(joint):
-    """Make trees and nets of several joints and find nothing to refuse."""
+    """Build trees and nets of several joints and find no error."""
     check(kt.rope_tree(0.7, 3, levels=2, branches=3, joint=joint, **ROPE).mechanism)
     check(kt.net(3, 2, mesh=0.21, n=2, joint=joint, **ROPE).mechanism)
 
 
 def test_a_tree_branches():
-    """Count the ropes of a tree and find tips of three levels where the angles lead."""
+    """Count the ropes of a tree and find the tips of three levels at their angles."""
     tree = kt.rope_tree(0.7, 3, levels=2, branches=2, angle=0.8, joint="revolute", **ROPE)
     assert len(tree.bodies) == 7 * 3
     assert sum(b.mass for b in tree.bodies) == pytest.approx(7 * 0.7 * 0.37)
@@ -37,7 +37,7 @@ def test_a_tree_branches():
 
 
 def test_a_net_is_tied():
-    """Count ropes and loops of a net, find its knots, and both ends of every loop in one place."""
+    """Count ropes and loops of a net, find its knots, and both ends of every loop at the same position."""
     net = kt.net(3, 4, mesh=0.21, n=2, **ROPE)
     assert len(net.bodies) == 2 * (3 * 4 + 3 * 3)
     assert [p.name for p in net.mechanism.loops] == [f"knot{r}_{c}" for r in (1, 2, 3) for c in (2, 3, 4)]
@@ -49,7 +49,7 @@ def test_a_net_is_tied():
 
 
 def test_the_order_of_bodies_makes_no_difference():
-    """Put a net's parts in depth order and find the same accelerations, body by body."""
+    """Sort a net's parts in depth order and find the same accelerations, body by body."""
     net = kt.net(2, 2, mesh=0.21, n=2, bending=0.01, joint="revolute", **ROPE)
     m = net.mechanism
     other = kt.System(kt.assemble("again", m.bodies, m.joints, loops=m.loops, gravity=m.gravity))
@@ -86,7 +86,7 @@ def test_only_joints_between_links_have_springs():
     ],
 )
 def test_what_is_refused(call, message):
-    """Ask for impossible trees and nets and read what was expected."""
+    """Request impossible trees and nets and read the expected input."""
     with pytest.raises(InputError) as error:
         call()
     assert message in str(error.value)

@@ -1,4 +1,4 @@
-"""The papers' motions again: each against what the paper states and an independent route to it."""
+"""Reproduced motions of the papers: each against the paper's statements and an independent computation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SLOW = ("saha1999-figure-6", "saha1999-figure-9", "gupta2013-figure-4", "gupta20
 
 
 def made(name, folder):
-    """Return what an entry found, after a look at its files."""
+    """Return the outcome of an entry, after a check of its files."""
     (entry,) = reproduce.selected([name])
     outcome = entry.run(folder)
     assert outcome.files and all(file.stat().st_size > 0 for file in outcome.files)
@@ -44,7 +44,7 @@ def made(name, folder):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Make the motions short, and steps few."""
+    """Use short motions and few steps."""
     monkeypatch.setattr(saha1999_motions, "PLANAR_FALL", 1.0)
     monkeypatch.setattr(saha1999_motions, "STANFORD_FALL", 1.0)
     monkeypatch.setattr(saha2013_motions, "FALL", 2.0)
@@ -54,7 +54,7 @@ def short(monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_paper_holds(name, tmp_path, short):
-    """Make a motion again, a short one, and find all that the paper states."""
+    """Reproduce a short motion, and find that all statements of the paper hold."""
     outcome = made(name, tmp_path)
     assert outcome.passes, [check for check in outcome.checks if not check.holds]
 
@@ -62,7 +62,7 @@ def test_the_paper_holds(name, tmp_path, short):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*SLOW, "wolinski2015-figures-6-11"])
 def test_the_paper_holds_all_the_way(name, tmp_path):
-    """Make a motion again as long as `kinetree reproduce` does."""
+    """Reproduce a motion with the full duration of `kinetree reproduce`."""
     outcome = made(name, tmp_path)
     assert outcome.passes, [check for check in outcome.checks if not check.holds]
 
@@ -75,14 +75,14 @@ def test_the_planar_arm_is_a_triple_pendulum():
 
 
 def test_torques_of_both_papers_end_alike():
-    """Find the same torques at the end, where both papers hold the same posture, and others at the start."""
+    """Find the same torques at the end, where both papers have the same pose, and different ones at the start."""
     first, second = (stanford.torques(module.START)[2] for module in (saha1999_motions, saha2013_motions))
     assert np.allclose(first[-1], second[-1], atol=1e-12)
     assert abs(first[0, 2] - second[0, 2]) > 50.0
 
 
 def test_exact_pendulum_begins_at_rest():
-    """Start from 90 degrees, and be back there after the period that quadrature gives."""
+    """Start from 90 degrees, and return there after the period given by quadrature."""
     from scipy.special import ellipk
 
     pendulum = load("spatial_pendulum")
@@ -95,7 +95,7 @@ def test_exact_pendulum_begins_at_rest():
 
 
 def test_the_controlled_arm_starts_as_the_second_route_says():
-    """Follow the KUKA arm for a twentieth of a second by both routes, and find the same state."""
+    """Simulate the KUKA arm for a twentieth of a second by both computations, and find the same state."""
     arm, times = load("kuka_lwr4"), np.linspace(0.0, 0.05, 6)
     run, other = wolinski2015.controlled(arm, times, 1e-8), wolinski2015.independent(arm, times)
     assert np.abs(run.q - other["q"]).max() <= 1e-6
@@ -103,7 +103,7 @@ def test_the_controlled_arm_starts_as_the_second_route_says():
 
 
 def test_a_wrong_route_is_told():
-    """Report another motion, and a drift of energy, as not holding."""
+    """Report a different motion, and a drift of energy, as failed."""
     arm = load("planar_3r")
     run = stanford.fall(arm, np.zeros(3), np.linspace(0.0, 0.2, 11))
     check = second_route.same_motion(run, lambda t, q, qd: np.zeros(3), 1e-6, by="rest")
@@ -120,7 +120,7 @@ def test_an_integrator_that_stops_says_so():
 
 
 def test_times_are_told_beside_the_printed(tmp_path, short):
-    """Write a row for each model and analysis of the table, with the paper's number."""
+    """Write a row per model and analysis of the table, with the paper's number."""
     outcome = made("goncalves2023-table-5", tmp_path)
     with outcome.files[0].open() as file:
         _, *rows = csv.reader(file)

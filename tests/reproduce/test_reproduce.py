@@ -1,4 +1,4 @@
-"""The papers' tables and figures: the registry, and each entry against what the paper states."""
+"""The papers' tables and figures: the registry, and each entry against the paper's statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PASSING = ("saha1999-table-1", "saha1999-section-6.1", "saha1999-figure-5", "sah
 
 @pytest.mark.parametrize("name", PASSING)
 def test_the_paper_holds(name, tmp_path, monkeypatch):
-    """Make a table or figure again, find all that the paper states, and its files."""
+    """Reproduce a table or figure, and find that all statements of the paper hold, and its files."""
     if name == "saha1999-section-6.1":
         pytest.importorskip("sympy")
     monkeypatch.setattr(saha2013, "DEGREES", (6, 12))
@@ -29,7 +29,7 @@ def test_the_paper_holds(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["saha1999-table-2", "saha2013-figure-20"])
 def test_forward_dynamics_is_counted(name, tmp_path, monkeypatch):
-    """Make the counts of forward dynamics, which grow by the same number with every body."""
+    """Count forward dynamics, and find the same increase with every body."""
     monkeypatch.setattr(saha2013, "DEGREES", (6, 12))
     (entry,) = reproduce.selected([name])
     outcome = entry.run(tmp_path)
@@ -53,7 +53,7 @@ def test_chains_have_the_degrees_of_freedom_asked_for():
 
 
 def test_entries_are_found_by_name():
-    """Select one, a paper's, and all; refuse a wrong name with those there are."""
+    """Select one, a paper's, and all; reject a wrong name with the available ones."""
     names = list(reproduce.entries())
     assert len(names) == len(set(names)) >= 7
     assert [e.name for e in reproduce.selected(["all"])] == names
@@ -73,7 +73,7 @@ def test_what_concerns_speed_is_found_together():
 
 
 def test_every_entry_names_its_paper():
-    """Find each entry under its paper's key, with something to say."""
+    """Find each entry under its paper's key, with a description."""
     for name, entry in reproduce.entries().items():
         assert name.startswith(entry.paper.lower()) and entry.what
 

@@ -1,4 +1,4 @@
-"""The four-bar of [Saha2013] again: torque over a turn, and the fall."""
+"""The reproduced four-bar of [Saha2013]: torque over one revolution, and the fall."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kinetree.reproduce import saha2013_closed
 
 @pytest.mark.parametrize("name", ["saha2013-figure-17", "saha2013-figure-18"])
 def test_the_paper_holds(name, tmp_path, monkeypatch):
-    """Make a figure again with few samples, over a part of a turn for the fall, and find all that the paper states."""
+    """Reproduce a figure with few samples, part of a revolution for the fall, and find that all statements hold."""
     monkeypatch.setattr(saha2013_closed, "SAMPLES", 21)
     if name.endswith("18"):
         monkeypatch.setattr(saha2013_closed, "TURN", 0.3)
@@ -28,7 +28,7 @@ def test_the_paper_holds(name, tmp_path, monkeypatch):
 
 
 def test_the_crank_turns_steadily():
-    """Find the angles of the driven crank, closed loops, and rates that are those of the angles."""
+    """Find the angles of the driven crank, closed loops, and velocities equal to the rates of the angles."""
     arm = kt.load("four_bar")
     t = np.linspace(0.2, 0.2001, 3)
     q, qd, qdd = saha2013_closed.driven(arm, t)

@@ -1,4 +1,4 @@
-"""What the controlled motion of [Wolinski2015] costs: its time over simulated time, by two programs."""
+"""Cost of the controlled motion of [Wolinski2015]: its time over simulated time, by two programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinetree.reproduce.wolinski2015_cost import Course, compiled, course, faste
 
 
 def test_figures_12_and_13_hold(tmp_path, monkeypatch):
-    """Time a short piece of the motion: all that can be counted holds, and each curve climbs from the start."""
+    """Time a short piece of the motion: all counted statements hold, and each curve rises from the start."""
     monkeypatch.setattr(wolinski2015_cost, "T", 1.7)
     monkeypatch.setattr(wolinski2015_cost, "SAMPLES", 35)
     (entry,) = reproduce.selected(["wolinski2015-figures-12-13"])
@@ -34,7 +34,7 @@ def test_figures_12_and_13_hold(tmp_path, monkeypatch):
 
 
 def test_both_programs_ask_for_as_much():
-    """Follow the arm for a short while by both programs, and find the same states and numbers of right-hand sides."""
+    """Simulate the arm briefly by both programs, and find the same states and numbers of right-hand sides."""
     arm, times = load("kuka_lwr4"), np.linspace(0.0, 0.05, 4)
     slow, fast = (course(program(arm), times, 1e-5) for program in (interpreted, compiled))
     assert np.abs(slow.q - fast.q).max() <= 1e-7
@@ -43,13 +43,13 @@ def test_both_programs_ask_for_as_much():
 
 
 def test_a_clock_waits_for_steps_that_are_taken_again():
-    """Read the clock where a run first came to a time, also where it went back, and beyond its end."""
+    """Read the clock where a run first reached a time, also where it went back, and beyond its end."""
     run = Course(np.array([0.0, 0.3, 0.1, 0.2, 0.7, 0.5]), np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), np.zeros((1, 7)))
     assert run.clock(np.array([0.0, 0.25, 0.31, 0.7, 0.8])).tolist() == [1.0, 2.0, 5.0, 5.0, 6.0]
 
 
 def test_the_steepest_piece_is_found():
-    """Find the piece of a tenth of the time with most right-hand sides, wherever it stands."""
+    """Find the tenth of the time with the most right-hand sides, wherever it is."""
     t = np.array([0.0, 2.0, 5.01, 5.02, 5.5, 5.9, 6.2, 10.0])
     run = Course(t, np.arange(8.0), np.zeros((1, 7)))
     assert run.steepest(0.1) == 4 / 8
@@ -57,14 +57,14 @@ def test_the_steepest_piece_is_found():
 
 
 def test_a_slow_stretch_is_told():
-    """Report a program that is not four times faster all the way."""
+    """Report a program that is not four times faster throughout."""
     assert faster({"1e-6": np.array([4.1, 90.0]), "1e-3": np.array([70.0, 80.0])}).holds
     check = faster({"1e-6": np.array([60.0, 90.0]), "1e-3": np.array([3.9, 80.0])})
     assert not check.holds and check.found == "at 1e-6 60 to 90 times; at 1e-3 4 to 80 times"
 
 
 def test_a_smooth_curve_and_another_motion_are_told():
-    """Report curves without a steep piece, too many right-hand sides, and motions apart."""
+    """Report curves without a steep piece, too many right-hand sides, and different motions."""
     t = np.linspace(0.0, 14.0, 5000)
     even = Course(t, t, np.zeros((2, 7)))
     other = Course(t, t, np.full((2, 7), 6e-4))

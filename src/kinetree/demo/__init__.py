@@ -1,4 +1,4 @@
-"""The demonstration: arms of the papers, a four-bar and a long chain, each compared with an independent route."""
+"""The demonstration: arms of the papers, a four-bar and a long chain, each compared with an independent result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAMPLES = 1_000_000
 
 @dataclass(frozen=True)
 class Timing:
-    """A batch in one call: seconds, and whether other ways to run it give the same bits."""
+    """A batch in one call: seconds, and whether other ways of running it give identical bits."""
 
     system: str
     samples: int
@@ -48,7 +48,7 @@ class History:
 
 @dataclass(frozen=True)
 class Demo:
-    """All that was computed: torques of three arms, an inertia, agreements, a timing, three runs, a long chain."""
+    """All results: torques of three arms, an inertia, agreements, a timing, three runs, a long chain."""
 
     stanford: History
     planar: History
@@ -70,7 +70,7 @@ class Demo:
 
 
 def run(*, say: Callable[[str], None] = lambda text: None, samples: int = SAMPLES) -> Demo:
-    """Compute everything, and say each step as it begins."""
+    """Compute everything, and report each step as it begins."""
     say("Stanford arm: inverse dynamics, forward dynamics, energies")
     stanford, t = load("stanford"), np.linspace(0.0, 10.0, 1001)
     motion = stanford_motion(t)
@@ -135,13 +135,13 @@ def stanford_motion(t: Numbers) -> Motion:
 
 
 def planar_motion(t: Numbers) -> Motion:
-    """Return the motion of the planar arm, each joint by half a turn in 10 s. [Saha1999] (38)"""
+    """Return the motion of the planar arm, each joint by half a revolution in 10 s. [Saha1999] (38)"""
     w, t = 2 * pi / 10.0, np.repeat(t[..., None], 3, axis=-1)
     return (w * t - np.sin(w * t)) / 2, w * (1 - np.cos(w * t)) / 2, w * w * np.sin(w * t) / 2
 
 
 def kuka_motion(t: Numbers) -> Motion:
-    """Return the motion of the KUKA arm, there and back in 14 s. [Wolinski2015] (28)-(31)"""
+    """Return the periodic motion of the KUKA arm, of 14 s. [Wolinski2015] (28)-(31)"""
     w, t = pi / 7, np.repeat(t[..., None], 7, axis=-1)
     return pi / 2 * np.cos(w * t), -pi / 2 * w * np.sin(w * t), -pi / 2 * w * w * np.cos(w * t)
 
@@ -149,8 +149,8 @@ def kuka_motion(t: Numbers) -> Motion:
 def planar_torques(arm: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:
     """Return the torques of a planar 3R arm in the x-y plane by Lagrange's explicit expressions, [..., 3].
 
-    With the angles p_i = q_1 + ... + q_i of the links to the x axis, each mass centre moves on a sum of circles, and
-    T = sum_ij 1/2 H_ij cos(p_i - p_j) p_i' p_j'. Nothing here is shared with the recursion but the arm's numbers.
+    p_i = q_1 + ... + q_i are the angles of the links from the x axis. Each center of mass moves on a sum of circles:
+    T = sum_ij 1/2 H_ij cos(p_i - p_j) p_i' p_j'. Nothing here is shared with the recursion except the arm's numbers.
     """
     m1, m2, m3 = (float(b.mass) for b in arm.bodies)  # type: ignore[arg-type]
     d1, d2, d3 = (float(b.com[0]) for b in arm.bodies)
@@ -176,7 +176,7 @@ def planar_torques(arm: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Number
     n1 += gravity * (m1 * d1 + (m2 + m3) * a1) * np.cos(p1)
     n2 += gravity * (m2 * d2 + m3 * a2) * np.cos(p2)
     n3 += gravity * m3 * d3 * np.cos(p3)
-    return np.stack([n1 + n2 + n3, n2 + n3, n3], axis=-1)  # q_i turns links i to 3
+    return np.stack([n1 + n2 + n3, n2 + n3, n3], axis=-1)  # q_i rotates links i to 3
 
 
 def _units(arm: System) -> tuple[str, ...]:
@@ -184,13 +184,13 @@ def _units(arm: System) -> tuple[str, ...]:
 
 
 def _relative(a: Numbers, b: Numbers) -> float:
-    """Return the largest difference, each column in parts of its own largest entry."""
+    """Return the largest difference, each column relative to its own largest entry."""
     return float((np.abs(a - b).max(axis=0) / np.abs(b).max(axis=0)).max())
 
 
 def _forward_check(arm: System, motion: Motion, tau: Numbers, bound: float) -> Check:
     back = arm.forward_dynamics(motion[0], motion[1], tau)
-    return Check(f"{arm.mechanism.name}: forward dynamics gives back qdd", _relative(back, motion[2]), bound)
+    return Check(f"{arm.mechanism.name}: forward dynamics recovers qdd", _relative(back, motion[2]), bound)
 
 
 def _symmetry_check(arm: System, q: Numbers) -> Check:
@@ -207,7 +207,7 @@ def _matrix_check(arm: System, motion: Motion, tau: Numbers) -> Check:
 
 
 def _power_check(arm: System, motion: Callable[[Numbers], Motion], t: Numbers) -> Check:
-    """Compare tau.qd with dE/dt by central differences of order 12: steps of 0.1 s leave some 1e-13."""
+    """Compare tau.qd with dE/dt by central differences of order 12, whose error is about 1e-13 for steps of 0.1 s."""
 
     def energy(t: Numbers) -> Numbers:
         q, qd, _ = motion(t)
@@ -226,7 +226,7 @@ def _timing(arm: System, samples: int) -> Timing:
     rng = np.random.default_rng(1)
     state = [rng.uniform(-3.0, 3.0, size=(samples, arm.nv)) for _ in range(3)]
     function, out = arm.function("inverse_dynamics"), np.empty((samples, arm.nv))
-    function(*state, out=out)  # touches the memory
+    function(*state, out=out)  # allocates the memory before timing
     seconds = []
     for _ in range(5):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""An agreement between two routes to the same numbers."""
+"""Agreement between two computations of the same numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Check:
-    """An agreement: what was compared, the largest relative difference, and what it may be."""
+    """An agreement: the compared quantity, the largest relative difference, and its bound."""
 
     what: str
     residual: float

@@ -1,4 +1,4 @@
-"""Loops and length in the demonstration: a four-bar that turns, and a rope of many links."""
+"""Loops and long chains in the demonstration: a rotating four-bar, and a chain of many links."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .agreement import Check
 from .moving import BOUND, RTOL
 
 GAP = 1e-12
-"""How far loops may be open [m, rad]."""
+"""Largest gap of closed loops [m, rad]: rounding after projection."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """Forward dynamics of one long chain: its links, seconds, and how far inverse dynamics leads back."""
+    """Forward dynamics of one long chain: its links, seconds, and the residual of inverse dynamics."""
 
     count: int
     seconds: float
@@ -27,7 +27,7 @@ class Links:
 
 
 def turning(duration: float = 2.0) -> Trajectory:
-    """Return the four-bar of [Saha2013] 4.1 without drive, its crank started at 1.5 pi rad/s."""
+    """Return the four-bar of [Saha2013] 4.1 without a drive, its crank started at 1.5 pi rad/s."""
     bars = load("four_bar")
     q = bars.assemble(hold=["crank"])
     qd = bars.consistent_speeds(q, {"crank": 1.5 * np.pi})
@@ -41,13 +41,13 @@ def gap_check(run: Trajectory) -> Check:
 
 
 def loop_energy_check(run: Trajectory) -> Check:
-    """Compare the energy of a closed mechanism with that of its start."""
+    """Compare the energy of a closed mechanism with its initial energy."""
     error = float(run.energy_error) if run.finished else np.nan
-    return Check(f"{run.system.mechanism.name}: energy stays with the loop closed", error, BOUND)
+    return Check(f"{run.system.mechanism.name}: energy is constant with the loop closed", error, BOUND)
 
 
 def long_chain(count: int = 10_000) -> Links:
-    """Return the forward dynamics of a chain in space, timed, and led back by inverse dynamics."""
+    """Return the timed forward dynamics of a spatial chain, and its residual by inverse dynamics."""
     links = chain(count)
     rng = np.random.default_rng(2)
     q, qd, tau = rng.normal(size=(3, count))
@@ -64,9 +64,9 @@ def long_chain(count: int = 10_000) -> Links:
 
 
 def links_check(links: Links) -> Check:
-    """Compare the torques of the accelerations with those that made them; bodies far out add their rounding."""
+    """Compare the torques of the accelerations with the given ones; the rounding grows with the number of bodies."""
     return Check(
-        f"chain of {links.count:,} links: inverse dynamics gives back tau",
+        f"chain of {links.count:,} links: inverse dynamics recovers tau",
         links.residual,
         links.count * float(np.finfo(float).eps),
     )

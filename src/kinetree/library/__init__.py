@@ -1,4 +1,4 @@
-"""Built-in mechanisms: one native TOML file each, with its source and what was corrected in it."""
+"""Built-in mechanisms: one native TOML file each, with its source and the corrections made to it."""
 
 from __future__ import annotations
 

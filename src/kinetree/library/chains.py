@@ -1,7 +1,7 @@
-"""Chains and ropes of any number of links, as mechanisms: 100,000 links are made in a second.
+"""Chains and ropes of any number of links, as mechanisms: 100,000 links are built in a second.
 
-Links are solid cylinders along their frame's x axis, each joint at the end of the link before. The parts are right by
-construction, so that no check is run on every one of them.
+Links are solid cylinders along their frame's x axis, each joint at the end of the link before. The parts are correct by
+construction, so that they are not checked one by one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .counts import counted
 
 ALONG, ACROSS, UP = IDENTITY
 ROPE_JOINTS = {"revolute": 1, "universal": 2, "euler": 3, "spherical": 3}
-"""The joints a rope may have, with their degrees of freedom: bending in a plane, both ways, and twist as well."""
+"""The joints a rope may have, with their degrees of freedom: bending in a plane, bending both ways, and twist too."""
 UPRIGHT: Matrix = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0))
-"""Axes whose x points down."""
+"""Rotation to axes whose x points down."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Link:
 
     @property
     def inertia(self) -> tuple[float, ...]:
-        """The inertia about the mass centre."""
+        """The inertia about the center of mass [kg m^2]."""
         across = self.mass * (3 * self.radius**2 + self.length**2) / 12
         return (self.mass * self.radius**2 / 2, across, across, 0.0, 0.0, 0.0)
 
@@ -47,7 +47,7 @@ class Link:
         return Shape("cylinder", (self.radius, self.length), place)
 
     def body(self, name: str, load: float = 0.0) -> Body:
-        """Return the body, with a load [kg] as a point at its end."""
+        """Return the body, with a load [kg] as a point mass at its end."""
         mass = self.mass + load
         middle = (self.mass / 2 + load) * self.length / mass
         xx, yy, zz, *rest = self.inertia
@@ -68,8 +68,8 @@ def chain_mechanism(
 ) -> Mechanism:
     """Return n equal links in a row along x, each a cylinder of a length [m], mass [kg] and radius [m].
 
-    Joints with an axis turn about y and z by turns, or all about y (`planar`). The radius is a tenth of the length if
-    not given. Frame "tip" is the end of the last link.
+    Joints with an axis rotate about y and z alternately, or all about y (`planar`). The radius is by default a tenth of
+    the length. Frame "tip" is the end of the last link.
     """
     count = counted(n, "n", "links")
     if joint not in joint_kinds.KINDS:
@@ -108,22 +108,22 @@ def rope_mechanism(
     gravity: Sequence[float] = (0.0, 0.0, -9.81),
     name: str = "rope",
 ) -> Mechanism:
-    """Return a rope of n links that hangs from the ground's origin; a bridge, where both ends are pinned.
+    """Return a rope of n links that hangs from the ground's origin, or a bridge where both ends are pinned.
 
     Args:
         length: of the rope [m]; a link has length / n.
         n: the number of links.
         mass_per_metre: [kg/m].
-        radius: of the rope [m]; it decides the links' inertia about their own axis.
+        radius: of the rope [m]; it determines the links' inertia about their own axis.
         bending: the bending stiffness EI [N m^2]. A joint between two links has EI / link length [N m/rad] about each
-            axis across the rope: the beam's curvature, gathered in the joints.
+            axis perpendicular to the rope: the beam's curvature, concentrated in the joints.
         torsion: the torsional stiffness GJ [N m^2], in the same way; only joint="euler" can twist and resist it.
         damping: the bending (and torsional) damping [N m^2 s]: a joint has damping / link length [N m s/rad].
         ends: the first is "pinned"; the second "free", a load [kg] as a point mass, or "pinned": then the loop "end",
             a spherical joint, holds it at the same height, and the rope spans along x.
         joint: "universal" bends both ways, "euler" also twists (yzx), "spherical" does both by quaternions, without
             springs, "revolute" bends in the x-z plane.
-        span: the distance of pinned ends [m], 0.9 of the length if not given. `guess` is an arc that sags between them.
+        span: the distance of pinned ends [m], by default 0.9 of the length. `guess` is an arc that sags between them.
         gravity: [m/s^2].
         name: of the mechanism.
     """
@@ -148,7 +148,7 @@ def rope_mechanism(
         loops = (Loop("end", "spherical", bodies[-1].name, GROUND, end, Placement((reach, 0.0, 0.0))),)
         guess = _arc(link.length, reach, joint, joints)
     elif span is not None:
-        raise InputError("a span is given, but only one end is pinned; ends=('pinned', 'pinned') has one")
+        raise InputError("a span is given, but only one end is pinned; use ends=('pinned', 'pinned') or give no span")
     return Mechanism(
         name, bodies, joints, (Frame("tip", bodies[-1].name, end),), loops, forces=springs,
         gravity=vector(gravity, "the gravity"), guess=guess,
@@ -168,7 +168,7 @@ def rope_parts(
     load: float = 0.0,
     prefix: str = "",
 ) -> tuple[tuple[Body, ...], tuple[Joint, ...], tuple[ForceElement, ...]]:
-    """Return bodies, joints and springs of a rope that begins at a place on a parent: trees of ropes are made of these.
+    """Return bodies, joints and springs of a rope that begins at a placement on a parent, to build trees of ropes.
 
     The stiffnesses and the damping are those of the rope; names begin with `prefix`. The first joint has no spring.
     """
@@ -216,7 +216,7 @@ def _arc(link: float, span: float, joint: str, joints: Sequence[Joint]) -> tuple
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if chord(middle) > span else (low, middle)
-    angles = [(n - 1) * low / 2] + [-low] * (n - 1)  # turning about y leads x down
+    angles = [(n - 1) * low / 2] + [-low] * (n - 1)  # a positive rotation about y turns x down
 
     def coordinates(angle: float) -> tuple[float, ...]:
         if joint == "spherical":

@@ -1,4 +1,4 @@
-"""Closed mechanisms of any size, as mechanisms: families that a file could not hold."""
+"""Closed mechanisms of any size, as mechanisms: families that a single file could not describe."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def n_four_bars_mechanism(
 ) -> Mechanism:
     """Return n four-bars in a row in the x-y plane: n + 1 upright rockers on the ground, and n couplers.
 
-    The bars are slender rods of one length [m] and mass [kg]. Rocker k stands at x = k length; coupler k hangs on it
-    and is cut from rocker k + 1, where the loop "pin{k + 1}" closes. Frame "B{k}" is the top of rocker k. At q = 0 the
-    rockers are upright and all loops are closed. One degree of freedom; rocker 0 leads. Where the mechanism lies flat
-    it gains n more.
+    The bars are slender rods of one length [m] and mass [kg]. Rocker k is at x = k length and carries coupler k. The
+    coupler is cut from rocker k + 1, where the loop "pin{k + 1}" closes. Frame "B{k}" is the top of rocker k. At q = 0
+    the rockers are upright and all loops are closed. One degree of freedom; rocker 0 is the independent one. In the
+    flat position the mechanism gains n more.
     """
     count = counted(n, "n", "four-bars")
     for label, value in (("length", length), ("mass", mass)):
@@ -57,7 +57,7 @@ def n_four_bars_mechanism(
         gravity=gravity,  # type: ignore[arg-type]
         source=SOURCE,
         description=(
-            "The benchmark starts with the rockers upright and B0 moving at 1 m/s along x: q = 0, with speeds -1 rad/s "
-            "of the rockers and 1 rad/s of the couplers."
+            "The benchmark starts with the rockers upright and B0 moving at 1 m/s along x: q = 0, with velocities "
+            "-1 rad/s of the rockers and 1 rad/s of the couplers."
         ),
     )

@@ -1,4 +1,4 @@
-"""Trees of ropes, and nets: ropes that branch, and that are tied to each other by loops."""
+"""Trees of ropes, and nets: ropes that branch, and ropes tied to each other by loops."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .chains import UPRIGHT, Link, rope_parts
 from .counts import counted
 
 SIDEWAYS: Matrix = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
-"""Axes in those of a rope that hangs, whose x is the ground's."""
+"""Rotation from the axes of a hanging rope to axes whose x is the ground's."""
 
 
 class _Ropes:
-    """Bodies, joints and springs of ropes, as they are added."""
+    """Bodies, joints and springs of ropes, collected one rope at a time."""
 
     def __init__(self, link: Link, joint: str, bending: float, damping: float) -> None:
         self.link, self._same = link, {"joint": joint, "bending": bending, "damping": damping}
@@ -26,18 +26,18 @@ class _Ropes:
 
     @property
     def end(self) -> Placement:
-        """Where a link ends."""
+        """The end of a link."""
         return Placement((self.link.length, 0.0, 0.0))
 
     def add(self, n: int, prefix: str, parent: str, start: Placement) -> None:
-        """Add a rope of n links that begins at a place on a parent."""
+        """Add a rope of n links that begins at a placement on a parent."""
         bodies, joints, springs = rope_parts(self.link, n, parent=parent, start=start, prefix=prefix, **self._same)
         self.bodies += bodies
         self.joints += joints
         self.springs += springs
 
     def mechanism(self, name: str, frames: list[Frame], loops: Sequence[Loop], gravity: Sequence[float]) -> Mechanism:
-        """Return all of it."""
+        """Return the mechanism of all ropes."""
         return Mechanism(
             name, tuple(self.bodies), tuple(self.joints), tuple(frames), tuple(loops), forces=tuple(self.springs),
             gravity=vector(gravity, "the gravity"),
@@ -59,19 +59,20 @@ def rope_tree_mechanism(
     gravity: Sequence[float] = (0.0, 0.0, -9.81),
     name: str = "rope_tree",
 ) -> Mechanism:
-    """Return a rope that hangs from the ground's origin, with ropes at its end, with ropes at their ends, and so on.
+    """Return a rope that hangs from the ground's origin, with ropes at its end, ropes at their ends, and so on.
 
     Args:
         length: of each rope [m].
         n: the links of each rope.
-        levels: how often ropes branch; 0 is one rope alone. There are sum of branches^k, k = 0 to levels, ropes.
+        levels: how often ropes branch; 0 is a single rope. There are as many ropes as the sum of
+            branches^k, k = 0 to levels.
         branches: ropes at the end of each.
-        angle: between neighbours at q = 0, in the x-z plane [rad].
+        angle: between neighbors at q = 0, in the x-z plane [rad].
         mass_per_metre: [kg/m].
         radius: [m].
         bending: the bending stiffness EI [N m^2]; ropes are hinged where they branch.
-        damping: [N m^2 s], as that of a rope.
-        joint: as that of a rope.
+        damping: [N m^2 s], as for a rope.
+        joint: as for a rope.
         gravity: [m/s^2].
         name: of the mechanism.
 
@@ -114,23 +115,23 @@ def net_mechanism(
     gravity: Sequence[float] = (0.0, 0.0, -9.81),
     name: str = "net",
 ) -> Mechanism:
-    """Return a net that hangs in the x-z plane: ropes straight down from the ground, tied by ropes across.
+    """Return a net that hangs in the x-z plane: vertical ropes from the ground, tied by horizontal ropes.
 
     Args:
-        rows: of knots, the first a mesh below the ground.
+        rows: of knots, the first one mesh below the ground.
         columns: of knots: ropes that hang at x = 0, mesh, 2 mesh, ...
         mesh: the side of a mesh [m].
         n: the links of a side.
         mass_per_metre: [kg/m].
         radius: [m].
-        bending: the bending stiffness EI [N m^2]; the ropes across are hinged at the knots.
-        damping: [N m^2 s], as that of a rope.
-        joint: as that of a rope.
+        bending: the bending stiffness EI [N m^2]; the horizontal ropes are hinged at the knots.
+        damping: [N m^2 s], as for a rope.
+        joint: as for a rope.
         gravity: [m/s^2].
         name: of the mechanism.
 
-    Bodies are "down{c}_link1", ... and "across{r}_{c}_link1", ...; the rope across begins at column c, and the loop
-    "knot{r}_{c + 1}" ties its end to the next one. Frame "knot{r}_{c}" is a knot. All are closed at q = 0.
+    Bodies are "down{c}_link1", ... and "across{r}_{c}_link1", ...; the horizontal rope begins at column c, and the loop
+    "knot{r}_{c + 1}" ties its end to the next one. Frame "knot{r}_{c}" is a knot. All loops are closed at q = 0.
     """
     high, wide = counted(rows, "rows", "rows"), counted(columns, "columns", "columns")
     count = counted(n, "n", "links")

@@ -1,7 +1,7 @@
-"""The papers' tables and figures again, each with what the paper states and whether it holds here.
+"""Reproduction of the papers' tables and figures, each with the paper's statements and whether they hold here.
 
-Each module of a paper has ENTRIES. A new table or figure is a function of a folder that returns an Outcome, and a line
-in its module's list.
+Each module of a paper has ENTRIES. A new table or figure is a function that takes a folder and returns an Outcome, and
+a line in its module's list.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOPICS = {
         "goncalves2023-table-5",
     ),
 }
-"""Entries of several papers about one thing."""
+"""Entries of several papers about one topic."""
 
 
 def entries() -> dict[str, Entry]:
@@ -47,7 +47,7 @@ def entries() -> dict[str, Entry]:
 
 
 def selected(names: Iterable[str]) -> list[Entry]:
-    """Return entries by name; "all" stands for every one, a paper's or a topic's name for all of its own."""
+    """Return entries by name; "all" selects every entry, the name of a paper or a topic all of its own."""
     known = entries()
     out: dict[str, Entry] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""An entry: one table or figure of a paper, how to make it again, and what came out."""
+"""Entries: one table or figure of a paper each, the function that reproduces it, and its outcome."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Check:
-    """Something that a paper states, and what was found here."""
+    """A statement of a paper, and the result found here."""
 
     states: str
     found: str
@@ -19,7 +19,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an entry found: checks, tables to print (a row of headings, then rows of texts), and the files it wrote."""
+    """Results of an entry: checks, tables to print (a row of headings, then rows of texts), and the files written."""
 
     checks: tuple[Check, ...]
     tables: tuple[tuple[str, tuple[Sequence[str], ...]], ...] = ()
@@ -28,13 +28,13 @@ class Outcome:
 
     @property
     def passes(self) -> bool:
-        """Whether all that the paper states holds."""
+        """Whether all statements of the paper hold."""
         return bool(self.checks) and all(check.holds for check in self.checks)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A table or figure by name, its paper's key, what it shows, and a function of the folder for files."""
+    """A table or figure by name: its paper's key, its content, and a function that takes the folder for files."""
 
     name: str
     paper: str

@@ -22,11 +22,11 @@ PRINTED = {
     "6-DOF arm": (0.325, 0.947),
     "CHARMIE": (2.409, 7.856),
 }
-"""Seconds of kinematics and of both, without graphics, as printed."""
+"""Seconds for kinematics and for kinematics with dynamics, without graphics, as printed."""
 
 
 def table_5(folder: Path) -> Outcome:
-    """Time 1000 steps, each a call from Python for one state, and compare their torques with another route."""
+    """Time 1000 steps, each a call from Python for one state, and compare their torques with another formulation."""
     headings = ("model", "analysis", "printed [s]", "start [s]", "1000 steps [s]", "factor", "one call for all [s]")
     rows, gaps = [], []
     for name, printed in PRINTED.items():
@@ -49,12 +49,12 @@ def table_5(folder: Path) -> Outcome:
         _linear("inverse_dynamics", "dynamics"),
     )
     notes = (
-        "The printed times are of the authors' Python on a Ryzen 5 5600X, with the start of their program; ours are of "
-        "this machine, the steps alone, and the start (functions compiled, or read from the cache) beside them. They "
-        "are told, not judged. factor = printed / 1000 steps.",
-        "A step is a call each for poses, twists and accelerations of all bodies, and one for the torques. The arms' "
-        "numbers are not printed: generic arms of revolute joints stand in. CHARMIE is its main tree without the "
-        "closed loops, which the paper's has: that row compares less work with more.",
+        "The printed times are of the authors' Python on a Ryzen 5 5600X, including the start of their program. Those "
+        "here are of this machine: the steps alone, and separately the start (functions compiled, or read from the "
+        "cache). They are reported, not checked. factor = printed / 1000 steps.",
+        "A step is one call each for poses, twists and accelerations of all bodies, and one for the torques. The arms' "
+        "numbers are not printed: generic arms of revolute joints are used instead. CHARMIE is its main tree without "
+        "the closed loops that the paper includes: that row compares less work with more.",
     )
     file = write_csv(folder / "goncalves2023_table_5.csv", headings, rows)
     return Outcome(checks, (("Table 5: seconds for 1000 steps", (headings, *rows)),), (file,), notes)
@@ -77,7 +77,7 @@ def _step(system: System, q, qd, qdd) -> None:
 
 
 def _steps(system: System, states, step: Callable) -> float:
-    """Return the seconds of all states one after the other."""
+    """Return the seconds for all states, one after the other."""
 
     def run() -> None:
         for state in zip(*states, strict=True):
@@ -97,7 +97,7 @@ def _seconds(run: Callable[[], None]) -> float:
 
 
 def _difference(system: System, states) -> float:
-    """Return how far the torques of some steps are from those of the explicit matrices, in parts of the largest."""
+    """Return the difference of some steps' torques from those of the explicit matrices, relative to the largest."""
     worst = 0.0
     for q, qd, qdd in zip(*(x[:: STEPS // 5] for x in states), strict=True):
         dense = denoc.equations(system.mechanism, q, qd).torque(qdd)
@@ -106,7 +106,7 @@ def _difference(system: System, states) -> float:
 
 
 def _linear(function: str, word: str) -> Check:
-    """Check that each body more costs the same number of operations."""
+    """Check that each additional body costs the same number of operations."""
     counts = [cost(generic_robot(n), function) for n in (2, 4, 6)]
     steps = {(b.M - a.M, b.A - a.A) for a, b in pairwise(counts)}
     found = "; ".join(f"{n}: {c}" for n, c in zip((2, 4, 6), counts, strict=True))

@@ -12,11 +12,11 @@ from ..model.mechanism import resolved
 from .entry import Check, Entry, Outcome, write_csv
 
 PRINTED = (0.628, -0.543, 1.171, 0.0, 1.171, -0.543, 0.628)
-"""kg, as printed: cut to three decimals, not rounded."""
+"""Masses [kg] as printed: truncated to three decimals, not rounded."""
 
 
 def seven_masses(folder: Path) -> Outcome:
-    """Compute the seven masses and places of the rod about its tip, and the rod back from them."""
+    """Compute the seven masses and positions of the rod about its tip, and the rod from them."""
     arm = load("spatial_pendulum")
     rod = resolved(arm.mechanism.bodies[0], arm.mechanism.values())
     tip = np.array([2 * rod.com[0], 0.0, 0.0])  # the origin O_2 of the paper's body frame
@@ -38,10 +38,10 @@ def seven_masses(folder: Path) -> Outcome:
     checks = (
         Check(
             "masses " + ", ".join(f"{x:g}" for x in PRINTED) + " kg",
-            "cut to three decimals: " + ", ".join(f"{x + 0.0:g}" for x in cut) + " kg",
+            "truncated to three decimals: " + ", ".join(f"{x + 0.0:g}" for x in cut) + " kg",
             bool((cut == PRINTED).all()),
         ),
-        Check("the points have the rod's mass, mass centre and inertia (1)-(10)", f"to {back:.1e}", back <= 1e-12),
+        Check("the points have the rod's mass, center of mass and inertia (1)-(10)", f"to {back:.1e}", back <= 1e-12),
     )
     return Outcome(checks, (("Seven points about O_2", (headings, *rows)),), (file,))
 

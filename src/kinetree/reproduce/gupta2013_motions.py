@@ -17,7 +17,7 @@ from .entry import Check, Entry, Outcome, write_csv
 from .second_route import falling, keeps_energy, same_motion
 
 FALL = 4.0
-"""[s]; the paper does not print how long."""
+"""Duration [s]; the paper does not print it."""
 NAMES = ("phi", "theta", "psi")
 BY = "the equations of the seven points and SciPy's DOP853"
 
@@ -31,7 +31,7 @@ def figure_4(folder: Path) -> Outcome:
     checks = (
         Check(
             "the motion is that of a planar solid pendulum",
-            f"phi and theta stay at 90 deg to {still:.1e} rad; psi is the pendulum's by elliptic functions to "
+            f"phi and theta stay at 90 deg to {still:.1e} rad; psi agrees with elliptic functions to "
             f"{gap:.1e} rad, its rate to {speed:.1e} rad/s",
             still <= 1e-12 and gap <= 1e-9 and speed <= 1e-9,
         ),
@@ -49,23 +49,27 @@ def figure_5(folder: Path) -> Outcome:
     drift = float(np.ptp(L) / np.abs(L).max())
     checks = (
         Check(
-            "clearly spatial behaviour",
+            "clearly spatial behavior",
             "the angles range over " + ", ".join(f"{x:.0f}" for x in spans) + " deg",
             bool((spans > 10.0).all()),
         ),
         _by_points(run),
         keeps_energy(run),
-        Check("gravity has no moment about the vertical", f"the momentum about it stays to {drift:.1e}", drift <= 1e-9),
+        Check(
+            "gravity has no moment about the vertical",
+            f"the momentum about it is constant to {drift:.1e}",
+            drift <= 1e-9,
+        ),
     )
     notes = (
-        "Differs from the paper: it says that the rates are zeros, and prints them as 1 m/s; 1 rad/s is used.",
+        "Differs from the paper: it states that the rates are zero, and prints them as 1 m/s; 1 rad/s is used.",
         f"The angles are singular where theta is 0; sin theta stays above {np.sin(run.q[:, 1]).min():.2f}.",
     )
     return Outcome(checks, (), _files(folder, 5, "spatial", run), notes)
 
 
 def exact_pendulum(run: Trajectory) -> tuple[NDArray, NDArray]:
-    """Return angle and rate of the rod as a plane pendulum let go from the horizontal, by Jacobi's functions."""
+    """Return angle and rate of the rod as a planar pendulum released from the horizontal, by Jacobi's functions."""
     from scipy.special import ellipj, ellipk
 
     mechanism = run.system.mechanism

@@ -34,7 +34,7 @@ TABLE_2: dict[str, tuple[Formula, Formula]] = {
         (-46, Fraction(233, 6), 7, Fraction(1, 6)),
     ),
 }
-"""The same of forward dynamics."""
+"""Multiplications and additions of forward dynamics, as printed."""
 
 PRINTED = {
     ("Hollerbach (1980)", 6): (2195, 1719),
@@ -51,15 +51,15 @@ PRINTED = {
     ("Walker and Orin (1982)", 6, 2): (633, 475),
     ("Walker and Orin (1982)", 12, 2): (2357, 1716),
 }
-"""The paper's own values of the formulas; a number 1 or 2 tells the table where both have a row."""
+"""The paper's own values of the formulas; a number 1 or 2 identifies the table where both have a row."""
 
 SLIPS = {2: ("Differs from the paper: it prints 480A for Walker and Orin at n = 6, where its formula gives 475A.",)}
 
 
 def table(number: int, function: str, rows: dict[str, tuple[Formula, Formula]], folder: Path, best: str) -> Outcome:
-    """Return a cost table with our row last: counts of the Programs that run, never numbers from memory.
+    """Return a cost table with the row of Kinetree last: counts of the compiled Programs, never stored numbers.
 
-    Ours must not exceed the row `best` of the paper, both in M and in A, at n = 6 and 12.
+    Its counts must not exceed the row `best` of the paper, both in M and in A, at n = 6 and 12.
     """
     ours = {n: cost(generic_robot(n), function) for n in (6, 9, 12)}
     lines = [
@@ -74,7 +74,7 @@ def table(number: int, function: str, rows: dict[str, tuple[Formula, Formula]], 
         checks.append(Check(states, f"Kinetree: {ours[n]}", ours[n].M <= m and ours[n].A <= a))
     file = write_csv(folder / f"saha1999_table_{number}.csv", headings, [*lines, mine])
     notes = (
-        "Of a generic all-revolute robot by modified DH: all numbers general, the ground's frame that of the first "
+        "For a generic all-revolute robot by modified DH: all numbers general, the ground's frame that of the first "
         "joint, gravity general. Divisions count as M; products with constants count, signs and sines do not.",
         *SLIPS.get(number, ()),
     )
@@ -82,12 +82,12 @@ def table(number: int, function: str, rows: dict[str, tuple[Formula, Formula]], 
 
 
 def table_1(folder: Path) -> Outcome:
-    """Count inverse dynamics."""
+    """Count the operations of inverse dynamics."""
     return table(1, "inverse_dynamics", TABLE_1, folder, best="Balafoutis et al. (1988)")
 
 
 def table_2(folder: Path) -> Outcome:
-    """Count forward dynamics."""
+    """Count the operations of forward dynamics."""
     return table(2, "forward_dynamics", TABLE_2, folder, best="[Saha1999]")
 
 
@@ -119,12 +119,12 @@ def figure_5(folder: Path) -> Outcome:
     checks = (
         Check(
             "the torques of the recursion are those of the explicit expressions",
-            f"largest difference {difference:.1e} of the largest torque",
+            f"largest difference {difference:.1e} relative to the largest torque",
             difference <= 1e-13,
         ),
-        Check("(38) starts and ends at rest", f"torques there are gravity's to {rest:.1e} N m", rest <= 1e-13),
+        Check("(38) starts and ends at rest", f"torques there equal those of gravity to {rest:.1e} N m", rest <= 1e-13),
     )
-    return Outcome(checks, (), files, ("The paper prints no masses and lengths: those of the library's arm are used.",))
+    return Outcome(checks, (), files, ("The paper prints no masses or lengths: those of the library's arm are used.",))
 
 
 def closed_forms(folder: Path) -> Outcome:
@@ -132,7 +132,7 @@ def closed_forms(folder: Path) -> Outcome:
     arm = load("planar_3r")
     made = arm.equations("inverse_dynamics", symbols="all")
     scope: dict = {}
-    exec(compile(made.python(), "planar_3r", "exec"), scope)  # our own text, made above
+    exec(compile(made.python(), "planar_3r", "exec"), scope)  # text generated above
     rng = np.random.default_rng(1)
     q, qd, qdd = rng.normal(size=(3, 50, 3))
     symbolic = np.array([scope["inverse_dynamics"](*state) for state in zip(q, qd, qdd, strict=True)])
@@ -143,7 +143,7 @@ def closed_forms(folder: Path) -> Outcome:
     rows = tuple((f"tau_{k}", str(entry)) for k, entry in enumerate(made.entries, 1))
     check = Check(
         "the expressions match those of Angeles (1997)",
-        f"difference to Lagrange's by hand at 50 states: {difference:.1e} of the largest torque",
+        f"difference from Lagrange's by hand at 50 states: {difference:.1e} relative to the largest torque",
         difference <= 1e-14,
     )
     return Outcome((check,), (("Torques in symbols", (("", "expression"), *rows)),), (file,))
@@ -169,7 +169,7 @@ def _at(formula: Formula, n: int) -> int:
 
 
 def _text(formula: Formula) -> str:
-    """Return a formula as the paper prints it, highest power first."""
+    """Return a formula in the form printed by the paper, highest power first."""
     out = ""
     for k in reversed(range(len(formula))):
         c = formula[k]
@@ -182,7 +182,7 @@ def _text(formula: Formula) -> str:
 
 
 def _line(counts: dict[int, Cost], letter: str) -> str:
-    """Return the formula of counts that grow by the same number from n = 6 to 9 and on to 12."""
+    """Return the formula of counts that increase by the same number from n = 6 to 9 and from 9 to 12."""
     a, b, c = (getattr(counts[n], letter) for n in (6, 9, 12))
     if b - a != c - b or (b - a) % 3:
         return "not linear"

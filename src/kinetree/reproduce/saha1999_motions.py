@@ -20,7 +20,7 @@ from .second_route import keeps_energy, same_motion
 START = (0.0, pi / 2, 0.0, 0.0, 0.0, 0.0)
 """theta_2(0) = 90 deg: the arm is horizontal."""
 PLANAR_FALL = 5.0
-"""[s]; the paper does not print how long. After some 8 s the motion depends on the last digits of the arithmetic."""
+"""Duration [s]; the paper does not print it. After some 8 s the motion depends on the last digits of the arithmetic."""
 STANFORD_FALL = 3.0
 
 
@@ -43,12 +43,12 @@ def figure_6(folder: Path) -> Outcome:
         ),
     )
     turned = float(run.q[:, 0].min())
-    first = run.qd[:, 0] < 0  # until theta_1 first turns back
+    first = run.qd[:, 0] < 0  # until theta_1 first reverses
     until = float(run.t[1 + int(np.argmin(first[1:]))])
     checks = (
         Check(
             "theta_1 increases initially in the negative direction",
-            f"it falls without a stop for {until:.2f} s, and to {turned:.2f} rad in all",
+            f"it decreases steadily for {until:.2f} s, and to {turned:.2f} rad in total",
             bool(first[1:20].all()),
         ),
         same_motion(
@@ -58,8 +58,8 @@ def figure_6(folder: Path) -> Outcome:
         keeps_energy(run),
     )  # fmt: skip
     notes = (
-        "The paper prints neither masses, lengths nor how long the arm falls: those of the library's arm are used, and "
-        f"{PLANAR_FALL:g} s, in which neighbouring motions stay together.",
+        "The paper prints neither masses nor lengths nor the duration: those of the library's arm are used, and "
+        f"{PLANAR_FALL:g} s, over which neighboring motions stay close.",
     )
     return Outcome(checks, (), files, notes)
 
@@ -70,21 +70,21 @@ def figure_8(folder: Path) -> Outcome:
     held = float(tau[0, 2])
     level = Check(
         "(a)-(f) with theta_2(0) = 90 deg, where the arm is horizontal",
-        f"joint 3 needs a force of {abs(held):.1e} N there, since gravity has no part along it",
+        f"joint 3 requires a force of {abs(held):.1e} N there, since gravity has no component along it",
         abs(held) <= 1e-12,
     )
     heading = "[Saha1999] figure 8: torques and force of the Stanford arm"
     files = stanford.torque_files(folder, "saha1999_figure_8", heading, t, tau)
     notes = (
         "Differs from the paper: (39) repeats (38), which ends at pi; with theta_i(T) = 60 deg and b_3(T) = 0.1 m, as "
-        "the text has it, the motion is [Saha2013] (34) and (35), used here.",
-        "Cyril (1988), whose curves the paper matches, gives no numbers here to compare with.",
+        "in the text, the motion is [Saha2013] (34) and (35), used here.",
+        "Cyril (1988), whose curves the paper matches, has no numbers available here for comparison.",
     )
     return Outcome((*checks, level), (), files, notes)
 
 
 def figure_9(folder: Path) -> Outcome:
-    """Let the Stanford arm fall from the horizontal, and look at joint 3 as joint 2 turns."""
+    """Let the Stanford arm fall from the horizontal, and follow joint 3 as joint 2 rotates."""
     arm, times = load("stanford"), np.linspace(0.0, STANFORD_FALL, 1001)
     run = stanford.fall(arm, START, times)
     upward = System(replace(arm.mechanism, gravity=tuple(-x for x in arm.mechanism.gravity)))
@@ -93,24 +93,24 @@ def figure_9(folder: Path) -> Outcome:
     heading = "[Saha1999] figure 9: free fall of the Stanford arm"
     files = stanford.fall_files(folder, "saha1999_figure_9", heading, run)
     notes = (
-        "Gravity is along -Z_1, as [Saha2013] has it; this paper does not say. theta_2 then falls from 90 deg to about "
-        "0, where the arm hangs. With gravity along +Z_1 it rises above 90 deg: the paper's words fit that sign.",
-        "Read as a turn by 90 deg, the statement would not hold: joint 3 takes its speed on the way there, and from "
-        "then on slides with g alone.",
-        f"The paper does not print how long the arm falls; here {STANFORD_FALL:g} s.",
+        "Gravity is along -Z_1, as in [Saha2013]; this paper does not state it. theta_2 then falls from 90 deg to "
+        "about 0, where the arm hangs. With gravity along +Z_1 it rises above 90 deg, as the paper's wording implies.",
+        "Read as a rotation by 90 deg, the statement would not hold: joint 3 gains its velocity before that angle, "
+        "and from then on accelerates with g alone.",
+        f"The paper does not print the duration; here {STANFORD_FALL:g} s.",
     )
-    return Outcome(checks, (("Joint 3 by the turn of joint 2", _turns(run)),), files, notes)
+    return Outcome(checks, (("Joint 3 by the rotation of joint 2", _turns(run)),), files, notes)
 
 
 def _slides(run) -> Check:
-    """Check that joint 3 rests while the arm is level and then goes out ever faster."""
+    """Check that joint 3 rests while the arm is level and then extends with increasing velocity."""
     rate, g = run["qdd"][:, 2], 9.81
     reached = int(np.argmax(rate >= g))
     turn = abs(np.degrees(run.q[reached, 1]) - 90.0)
     return Check(
         "joint 3 sharply increases once joint 2 turns past 90 deg",
         f"b_3'' is {abs(rate[0]):.1e} m/s^2 at 90 deg, and above g = {g} m/s^2 from {turn:.0f} deg past it, "
-        f"{run.t[reached]:.2f} s later; b_3 only grows",
+        f"{run.t[reached]:.2f} s later; b_3 increases throughout",
         bool(abs(rate[0]) <= 1e-12 and rate[reached] >= g and (run.qd[1:, 2] > 0).all() and reached < len(run.t) / 2),
     )
 
@@ -127,7 +127,7 @@ def _mirrored(run, upward) -> Check:
 
 
 def _turns(run) -> tuple[tuple[str, ...], ...]:
-    """Return the motion of joint 3 at some turns of joint 2 away from 90 deg."""
+    """Return the motion of joint 3 at some rotations of joint 2 away from 90 deg."""
     turn = np.abs(np.degrees(run.q[:, 1]) - 90.0)
     rows = []
     for degrees in (0, 15, 30, 45, 60, 75, 85, 90):
@@ -136,11 +136,11 @@ def _turns(run) -> tuple[tuple[str, ...], ...]:
         k = int(np.argmax(turn >= degrees))
         rate = run["qdd"][k, 2]
         rows.append((f"{degrees}", f"{run.t[k]:.2f}", f"{run.q[k, 2]:.3f}", f"{run.qd[k, 2]:.3f}", f"{rate:.3f}"))
-    return (("turn [deg]", "t [s]", "b_3 [m]", "b_3' [m/s]", "b_3'' [m/s^2]"), *rows)
+    return (("rotation [deg]", "t [s]", "b_3 [m]", "b_3' [m/s]", "b_3'' [m/s^2]"), *rows)
 
 
 def _lagrange(arm: System, q: NDArray, qd: NDArray) -> NDArray:
-    """Return the accelerations of the free fall by the explicit expressions of the torques, linear in them."""
+    """Return the accelerations in free fall from the explicit expressions of the torques, which are linear in them."""
     speeds, rates = np.zeros((5, 3)), np.zeros((5, 3))
     speeds[0], rates[1:4] = qd, np.eye(3)
     bias, *columns, gravity = planar_torques(arm, np.broadcast_to(q, (5, 3)), speeds, rates)

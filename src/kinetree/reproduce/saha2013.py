@@ -15,18 +15,18 @@ CASES = {
     "(c) 3, quaternion": ("spherical",),
     "(d) 1, 2 and 3": ("revolute", "universal", "euler"),
 }
-"""Degrees of freedom of the joints in the panels of the figures; a joint of three may also have a quaternion."""
+"""Kinds of joints in the panels of the figures, by degrees of freedom; those of three may also use a quaternion."""
 DEGREES = (6, 12, 18, 24, 30)
 PER_JOINT = {"revolute": 1, "universal": 2, "euler": 3, "spherical": 3}
 
 
 def chain(kinds: tuple[str, ...], degrees: int) -> Mechanism:
-    """Return the generic chain of joints of these kinds in turn, with so many degrees of freedom."""
+    """Return the generic chain of joints of these kinds in turn, with the given number of degrees of freedom."""
     return generic_robot(degrees * len(kinds) // sum(PER_JOINT[kind] for kind in kinds), kinds)
 
 
 def figure(number: int, function: str, folder: Path) -> Outcome:
-    """Return the counts by degrees of freedom, and what the paper says of them: joints of more cost less each."""
+    """Return the counts by degrees of freedom, and check the paper's statement: larger joints cost less per freedom."""
     from ..view.counts import counts as draw
 
     robots = {label: [chain(kinds, n) for n in DEGREES] for label, kinds in CASES.items()}
@@ -41,8 +41,8 @@ def figure(number: int, function: str, folder: Path) -> Outcome:
     single = next(iter(costs.values()))
     checks = tuple(
         Check(
-            f"joints of {label[4:]} degrees of freedom cost less than revolute ones of as many",
-            f"{_total(values[-1])} operations, {_total(single[-1])} of revolute joints, at n = {DEGREES[-1]}",
+            f"joints of {label[4:]} degrees of freedom cost less than as many revolute ones",
+            f"{_total(values[-1])} operations, {_total(single[-1])} for revolute joints, at n = {DEGREES[-1]}",
             all(_total(a) < _total(b) for a, b in zip(values, single, strict=True)),
         )
         for label, values in costs.items()
@@ -64,7 +64,7 @@ def figure(number: int, function: str, folder: Path) -> Outcome:
         ),
     )
     notes = (
-        "The paper's curves are pictures without numbers: what is checked is its statement about them.",
+        "The paper's curves are pictures without numbers: only its statement about them is checked.",
         '"apart" is the same chain with each such joint written as revolute joints on massless bodies.',
     )
     return Outcome(checks, ((f"Figure {number}: {function}", (headings, *rows)),), files, notes)

@@ -18,11 +18,11 @@ from .entry import Check, Entry, Outcome, write_csv
 from .second_route import keeps_energy, same_motion
 
 SPEED = 1.5 * pi
-"""Of the crank [rad/s], as in the initial state of the program that the paper used; one turn takes 4/3 s."""
+"""Velocity of the crank [rad/s], as in the initial state of the paper's program; one revolution takes 4/3 s."""
 TURN = 2 * pi / SPEED
 SAMPLES = 201
 LENGTHS, MASSES = (0.038, 0.1152, 0.1152, 0.0895), (1.5, 3.0, 5.0)
-"""Of crank, output link, coupler and base, as printed."""
+"""Lengths [m] of crank, output link, coupler and base, and masses [kg] of the first three, as printed."""
 STATE = (
     "The crank's motion and the inertias are not printed: 1.5 pi rad/s and slender bars are used, as in the example of "
     "the same four-bar that comes with the paper's program, ReDySim."
@@ -30,7 +30,7 @@ STATE = (
 
 
 def driven(arm: System, times: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Return q, qd and qdd, each [nt, 3], with the crank turning steadily."""
+    """Return q, qd and qdd, each [nt, 3], with the crank rotating at constant velocity."""
     q, out = arm.assemble(), []
     for t in times:
         q = arm.assemble(np.array([SPEED * t, *q[1:]]), ["crank"])
@@ -40,7 +40,7 @@ def driven(arm: System, times: Numbers) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def figure_17(folder: Path) -> Outcome:
-    """Draw the angle and the torque of the crank over a turn."""
+    """Draw the angle and the torque of the crank over one revolution."""
     from ..view import plots
 
     arm, t = load("four_bar"), np.linspace(0.0, TURN, SAMPLES)
@@ -56,11 +56,15 @@ def figure_17(folder: Path) -> Outcome:
         _as_printed(arm),
         Check(
             "the torque follows subsystem by subsystem, the determinate one first",
-            f"in steps: {'; '.join(map(str, parts[0].steps))}; {apart:.1e} N m from the system's",
+            f"in steps: {'; '.join(map(str, parts[0].steps))}; {apart:.1e} N m from that of the whole system",
             apart <= 1e-10 and len(parts[0].steps) == 2,
         ),
-        Check("multipliers do no work", f"the power of the crank is that of all bodies to {work:.1e} W", work <= 1e-10),
-        Check("the crank turns fully", f"after a turn its torque is the same to {closed:.1e} N m", closed <= 1e-9),
+        Check("multipliers do no work", f"crank power equals that of all bodies to {work:.1e} W", work <= 1e-10),
+        Check(
+            "the crank rotates fully",
+            f"its torque is the same after one revolution to {closed:.1e} N m",
+            closed <= 1e-9,
+        ),
     )
     columns = np.column_stack([np.degrees(q[:, 0]), tau])
     files = (
@@ -94,7 +98,7 @@ def figure_18(folder: Path) -> Outcome:
         run,
         lambda t, q, qd: closed_equations(mechanism, q, qd).acceleration(none),
         1e-7,
-        by="explicit matrices of both ends of the loop and SciPy's DOP853",
+        by="explicit matrices at both ends of the loop and SciPy's DOP853",
     )
     checks = (
         _as_printed(arm),
@@ -120,11 +124,11 @@ def figure_18(folder: Path) -> Outcome:
         ),
         write_csv(folder / "saha2013_figure_18.csv", names, np.column_stack([run.t, run.q, run.qd]).tolist()),
     )
-    return Outcome(checks, (), files, (STATE, "Joints are those of the tree: crank, output link, coupler on it."))
+    return Outcome(checks, (), files, (STATE, "Joints are those of the tree: crank, output link, coupler."))
 
 
 def _as_printed(arm: System) -> Check:
-    """Find the printed numbers in the library's mechanism."""
+    """Compare the printed numbers with those of the library's mechanism."""
     plain = resolved(arm.mechanism, arm.mechanism.values())
     loop, base = plain.loops[0], plain.joints[1].placement.translation
     on_output = plain.joints[2].placement.translation

@@ -22,7 +22,8 @@ def figure_5(folder: Path) -> Outcome:
     off = float(abs(tau[0, 2] - weight))
     hangs = Check(
         "gravity acts along -Z_1, all joint variables are 0 at the start",
-        f"the arm hangs there: f_3 = {tau[0, 2]:.3f} N, the weight of links 3 to 6 to {off:.1e} N, the others 0",
+        f"the arm hangs down there: f_3 = {tau[0, 2]:.3f} N, "
+        f"equal to the weight of links 3 to 6 to {off:.1e} N, and the others are 0",
         off <= 1e-12 and float(np.abs(np.delete(tau[0], 2)).max()) <= 1e-12,
     )
     heading = "[Saha2013] figure 5: torques and force of the Stanford arm"
@@ -41,14 +42,14 @@ def figure_6(folder: Path) -> Outcome:
     still = float(np.abs(np.delete(run.q, 2, axis=1)).max())
     falls = Check(
         "the arm falls freely from the start of the inverse dynamics, q = 0",
-        f"joint 3 alone moves: b_3 = g t^2 / 2 to {off:.1e} of its {run.q[-1, 2]:.1f} m, the others by {still:.1e} rad",
+        f"only joint 3 moves: b_3 = g t^2 / 2 to {off:.1e} of its {run.q[-1, 2]:.1f} m, the others by {still:.1e} rad",
         off <= 1e-12 and still <= 1e-12,
     )
     heading = "[Saha2013] figure 6: free fall of the Stanford arm"
     files = stanford.fall_files(folder, "saha2013_figure_6", heading, run)
     notes = (
         "From the printed start the arm points down and no other joint is driven. A fall in which all joints move, as "
-        "the paper's figure is said to show, needs theta_2(0) = 90 deg of [Saha1999]: see saha1999-figure-9.",
+        "described for the paper's figure, requires theta_2(0) = 90 deg of [Saha1999]: see saha1999-figure-9.",
     )
     return Outcome((*stanford.fall_checks(run), falls), (), files, notes)
 

@@ -1,4 +1,4 @@
-"""A second, independent route to a motion: another form of the equations, solved densely, and SciPy's integrators."""
+"""Independent computation of a motion: another form of the equations, solved densely, and SciPy's integrators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Acceleration = Callable[[float, Numbers, Numbers], Numbers]
 
 
 def falling(mechanism: Mechanism, equations: Callable) -> Acceleration:
-    """Return the acceleration without torques by the `equations` of one of the formulations."""
+    """Return the acceleration without joint torques by the `equations` of one of the formulations."""
     zero = np.zeros(mechanism.nv)
     return lambda t, q, qd: equations(mechanism, q, qd).acceleration(zero)
 
@@ -30,7 +30,7 @@ def follow(
     rtol: float = 1e-11,
     atol: float = 1e-12,
 ) -> tuple[Numbers, Numbers]:
-    """Return q and qd, each [nt, n], of joints whose coordinates' rates are their speeds."""
+    """Return q and qd, each [nt, n], for joints whose velocities are the rates of their coordinates."""
     from scipy.integrate import solve_ivp
 
     n = len(start[0])
@@ -47,15 +47,15 @@ def follow(
 
 
 def same_motion(run: Trajectory, acceleration: Acceleration, bound: float, *, by: str, **options) -> Check:
-    """Compare the coordinates and speeds of a run with those of the second route, from the run's first state."""
+    """Compare coordinates and velocities of a run with those of `acceleration`, from the run's first state."""
     q, qd = follow(acceleration, (run.q[0], run.qd[0]), run.t, **options)
     gap, speed = float(np.abs(run.q - q).max()), float(np.abs(run.qd - qd).max())
-    found = f"{gap:.1e} rad or m, {speed:.1e} rad/s or m/s apart over {run.t[-1]:g} s"
+    found = f"{gap:.1e} rad or m, {speed:.1e} rad/s or m/s difference over {run.t[-1]:g} s"
     return Check(f"the same motion by {by}", found, gap <= bound and speed <= 100 * bound)
 
 
 def keeps_energy(run: Trajectory, bound: float = 1e-10) -> Check:
-    """Compare the energies of a motion without torques, in parts of the largest kinetic energy."""
+    """Compare the energies of a motion without joint torques, relative to the largest kinetic energy."""
     energy = run["energy"]
     drift = float(np.ptp(energy) / run["kinetic_energy"].max())
-    return Check("free fall keeps the energy", f"to {drift:.1e} of the largest kinetic energy", drift <= bound)
+    return Check("free fall conserves the energy", f"to {drift:.1e} of the largest kinetic energy", drift <= bound)

@@ -1,4 +1,4 @@
-"""The Stanford arm of [Saha1999] 6.2 and [Saha2013] 2.8: what both papers compute of it."""
+"""The Stanford arm of [Saha1999] 6.2 and [Saha2013] 2.8: computations common to both papers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .second_route import falling, keeps_energy, same_motion
 UNITS = ("rad", "rad", "m", "rad", "rad", "rad")
 T = 10.0
 END = (pi / 3, pi / 3, 0.1, pi / 3, pi / 3, pi / 3)
-"""theta_i(T) = 60 deg and b_3(T) = 0.1 m, [Saha1999] after (39)."""
+"""Final coordinates, theta_i(T) = 60 deg and b_3(T) = 0.1 m, [Saha1999] after (39)."""
 HELD = 4.0 + 1.0 + 0.6 + 0.5
-"""Links 3 to 6, which hang on joint 3 [kg]."""
+"""Mass of links 3 to 6, which joint 3 carries [kg]."""
 
 
 def torques(start: Sequence[float]) -> tuple[Numbers, tuple[Numbers, ...], Numbers, tuple[Check, ...]]:
-    """Return times, the cycloid to END, its torques by the recursion, and how they agree with other routes."""
+    """Return times, the cycloid to END, its torques by the recursion, and their agreement with other formulations."""
     arm, t = load("stanford"), np.linspace(0.0, T, 1001)
     motion = tuple(np.asarray(x) for x in sampled(Cycloid(start, END, T), t))
     tau = arm.inverse_dynamics(*motion)
@@ -41,18 +41,22 @@ def torques(start: Sequence[float]) -> tuple[Numbers, tuple[Numbers, ...], Numbe
             f"largest difference {difference:.1e} N m or N at {len(some)} times",
             difference <= 1e-12,
         ),
-        Check("the motion starts and ends at rest", f"torques there are gravity's to {rest:.1e} N m", rest <= 1e-12),
+        Check(
+            "the motion starts and ends at rest",
+            f"torques there equal gravity's to {rest:.1e} N m",
+            rest <= 1e-12,
+        ),
     )
     return t, motion, tau, checks
 
 
 def fall(system: System, start: Sequence[float], times: Numbers) -> Trajectory:
-    """Return the fall from rest, to tight tolerances."""
+    """Return the fall from rest, with tight tolerances."""
     return simulate(system, start, times=times, rtol=1e-12, atol=1e-13, progress=False)
 
 
 def fall_checks(run: Trajectory, bound: float = 1e-9) -> tuple[Check, ...]:
-    """Compare a fall with the spatial operators' equations in another integrator, and its energies."""
+    """Compare a fall with the equations of spatial operators in another integrator, and check its energy."""
     other = falling(run.system.mechanism, spatial_operators.equations)
     by = "spatial operators and SciPy's DOP853"
     return keeps_energy(run), same_motion(run, other, bound, by=by)
@@ -92,6 +96,6 @@ def _names(turning: str, sliding: str) -> list[str]:
 
 
 def _by_matrices(arm: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:
-    """Return I qdd + C qd + g by N = N_l N_d, about mass centres."""
+    """Return I qdd + C qd + g by N = N_l N_d, about centers of mass."""
     d = arm.denoc(q, qd, about="centre")
     return d.I @ qdd + d.C @ qd + d.g

@@ -23,7 +23,8 @@ T = 14.0
 K = (10.0, 1000.0, 200.0, 100.0, 10.0, 10.0, 10.0)
 C = (1000.0, 10000.0, 1000.0, 1000.0, 10.0, 10.0, 10.0)
 """Stiffness (33) and damping (34) of the drives [N m/rad, N m s/rad]."""
-WORDS = {"q": "positions", "qd": "speeds", "qdd": "accelerations"}
+NOUNS = ("position", "velocity", "acceleration")
+WORDS = {"q": "positions", "qd": "velocities", "qdd": "accelerations"}
 BOUNDS = {"q": 5e-4, "qd": 5e-4, "qdd": 0.014}
 UNITS = {"q": "rad", "qd": "rad/s", "qdd": r"rad/s$^2$"}
 TABLE_1 = {
@@ -53,7 +54,7 @@ def figure_5(folder: Path) -> Outcome:
         Check("the torques are symmetric", f"tau(t) = tau({T:g} s - t) in every joint to {off:.1e}", off <= 1e-12),
         Check(
             "the torque of joint 1 is smooth",
-            f"nothing of it above 100 periods in {T:g} s but {high:.1e} of the largest part",
+            f"Fourier terms above 100 periods in {T:g} s are at most {high:.1e} of the largest",
             high <= 1e-12,
         ),
     )
@@ -70,7 +71,7 @@ def figure_5(folder: Path) -> Outcome:
 
 
 def figures_6_to_11(folder: Path) -> Outcome:
-    """Move the arm by PD control (32), and compare it with a second, independent computation."""
+    """Move the arm by PD control (32), and compare it with an independent computation."""
     from ..view import plots
 
     arm, times = load("kuka_lwr4"), np.linspace(0.0, T, 1401)
@@ -81,7 +82,7 @@ def figures_6_to_11(folder: Path) -> Outcome:
     few = fine.evaluations <= TABLE_1["Scilab BDF"][0]
     checks = (
         _within("q", "positions", gaps["q"], "at a tolerance of 1e-6"),
-        _within("qd", "speeds", gaps["qd"], "at a tolerance of 1e-6"),
+        _within("qd", "velocities", gaps["qd"], "at a tolerance of 1e-6"),
         *(_within(name, word, small[name], "at 1e-8") for name, word in WORDS.items()),
         Check("1924 right-hand sides at 1e-6", f"{fine.evaluations} at 1e-8", few),
     )
@@ -91,7 +92,7 @@ def figures_6_to_11(folder: Path) -> Outcome:
     files = (
         plots.panels(
             path.with_suffix(".png"), times, values,
-            titles=[text for word in WORDS.values() for text in (f"{word[:-1]} of joint 1", "difference of the two")],
+            titles=[text for word in NOUNS for text in (f"{word} of joint 1", "difference of the two")],
             symbols=[text for x in letters for text in (f"${x}$", rf"$\delta_{{{x}}}$")],
             units=[unit for unit in UNITS.values() for _ in range(2)],
             heading="[Wolinski2015] figures 6 to 11: joint 1 under PD control, tolerance 1e-8",
@@ -107,17 +108,17 @@ def figures_6_to_11(folder: Path) -> Outcome:
     headings = ("joint", "1e-6: q", "qd", "qdd", "slope of qd", "1e-8: q", "qd", "qdd")
     ratio = float((gaps["qdd"].max(axis=0) / gaps["qd"].max(axis=0)).min())
     notes = (
-        "The second computation stands in for the paper's ADAMS: spatial operators in SciPy's BDF at 1e-8.",
-        "The paper prints no tolerance for these figures; they are drawn at 1e-8, for at 1e-6, that of table 1, the "
+        "The second computation replaces the paper's ADAMS: spatial operators in SciPy's BDF at 1e-8.",
+        "The paper prints no tolerance for these figures; they are drawn at 1e-8. At 1e-6, that of table 1, the "
         f"accelerations (35) do not hold: qdd(t, q, qd) differs by {gaps['qdd'].max():.2f} rad/s^2, not 0.014. The "
-        f"strong dampers make {ratio:.0f} rad/s^2 and more of each rad/s by which a speed is off its course. Slopes of "
-        f"the speeds over samples of 0.01 s differ by {slopes.max():.1e} rad/s^2 there: the paper's may be such.",
+        f"strong dampers produce {ratio:.0f} rad/s^2 and more per rad/s of velocity error. Slopes of the velocities "
+        f"over samples of 0.01 s differ by {slopes.max():.1e} rad/s^2 there: the paper's values may be of this kind.",
     )
     return Outcome(checks, (("Largest differences [rad, rad/s, rad/s^2]", (headings, *rows)),), files, notes)
 
 
 def controlled(arm: System, times: NDArray, tolerance: float) -> Trajectory:
-    """Return the motion under the controller by backward differences, from (30) and (31)."""
+    """Return the motion under the controller by backward differentiation, from (30) and (31)."""
     control = PD(K, C, Cosine([pi / 2] * 7, pi / 7))
     start = np.full(7, pi / 2)
     return simulate(arm, start, times=times, control=control, method="bdf", rtol=tolerance, atol=tolerance)
@@ -136,7 +137,7 @@ def independent(arm: System, times: NDArray) -> dict[str, NDArray]:
 
 
 def drive_torque(t: float, q: NDArray, qd: NDArray) -> NDArray:
-    """Return the torques of (32), written apart from the compiled controller."""
+    """Return the torques of (32), written independently of the compiled controller."""
     wanted, rate, _ = kuka_motion(np.array(t))
     return np.asarray(K) * (wanted - q) + np.asarray(C) * (rate - qd)
 

@@ -1,4 +1,4 @@
-"""[Wolinski2015]: what the controlled motion costs, in right-hand sides (table 1) and in time (figures 12 and 13)."""
+"""[Wolinski2015]: cost of the controlled motion, in right-hand sides (table 1) and in time (figures 12 and 13)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SAMPLES = 1401
 TOLERANCES = {"1e-6": 1e-6, "1e-3": 1e-3}
 INTERPRETED, COMPILED = "interpreted", "compiled"
 REPEATS = 3
-"""Of the compiled program: its time is the least, for it is so short that others on the machine disturb it."""
+"""Runs of the compiled program; the shortest counts, because other processes disturb such a short run."""
 PART = 0.01
-"""Of the simulated time: where a curve's steepest piece of this length has five times its share, it is steep."""
+"""Fraction of the simulated time. A curve is steep if one piece of this length has five times its share."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """The right-hand sides of a run in the order in which they were asked for: their times, and seconds on the clock.
+    """The right-hand sides of a run in the order of evaluation: their times, and seconds on the clock.
 
     `q` [nt, 7] is the motion at the output times.
     """
@@ -41,12 +41,12 @@ class Course:
     q: NDArray
 
     def clock(self, times: NDArray) -> NDArray:
-        """Return the seconds on the clock when the run first came to each of the times."""
+        """Return the seconds on the clock when the run first reached each of the times."""
         reached = np.maximum.accumulate(self.t)
         return self.seconds[np.minimum(np.searchsorted(reached, times), len(reached) - 1)]
 
     def steepest(self, part: float) -> float:
-        """Return the largest share of the right-hand sides that a part of the simulated time takes."""
+        """Return the largest share of the right-hand sides within a fraction of the simulated time."""
         t = np.sort(self.t)
         inside = np.searchsorted(t, t + part * (t[-1] - t[0]), side="right") - np.arange(len(t))
         return float(inside.max() / len(t))
@@ -70,14 +70,14 @@ def table_1(folder: Path) -> Outcome:
     )
     notes = (
         "CVODES has the exact Jacobian, whose evaluations are not right-hand sides. LSODA, a relative of Scilab's "
-        "integrator, takes it by differences, which count: by that measure the paper's counts are the lower ones.",
+        "integrator, computes it by differences, which count: by that measure the paper's counts are lower.",
     )
     file = write_csv(folder / "wolinski2015_table_1.csv", headings, rows)
     return Outcome(checks, (("Table 1: right-hand sides", (headings, *rows)),), (file,), notes)
 
 
 def figures_12_and_13(folder: Path) -> Outcome:
-    """Time the controlled motion by equations that Python interprets, and by the same in native code."""
+    """Time the controlled motion with equations interpreted by Python, and with the same in native code."""
     arm, times = load("kuka_lwr4"), np.linspace(0.0, T, SAMPLES)
     slow = {word: course(interpreted(arm), times, tol) for word, tol in TOLERANCES.items()}
     again = {word: [course(compiled(arm), times, tol) for _ in range(REPEATS)] for word, tol in TOLERANCES.items()}
@@ -90,7 +90,7 @@ def figures_12_and_13(folder: Path) -> Outcome:
         _fewer(slow, fast),
         _alike(slow, fast),
     )
-    headings = ("program", "tolerance", "right-hand sides", "seconds", "seconds a simulated second")
+    headings = ("program", "tolerance", "right-hand sides", "seconds", "seconds per simulated second")
     runs = {INTERPRETED: slow, COMPILED: fast}
     rows = [
         (name, word, str(len(runs[name][word].t)), f"{clock[-1]:.3g}", f"{clock[-1] / T:.2g}")
@@ -100,14 +100,15 @@ def figures_12_and_13(folder: Path) -> Outcome:
         begin = time.perf_counter()
         count = controlled(arm, times, tol).evaluations
         seconds = time.perf_counter() - begin
-        rows.append(("simulate, CVODES, with its set-up", word, str(count), f"{seconds:.3g}", f"{seconds / T:.2g}"))
+        rows.append(("simulate, CVODES, with its setup", word, str(count), f"{seconds:.3g}", f"{seconds / T:.2g}"))
     notes = (
-        "The paper's machine, Scilab and ADAMS are not here, and its curves are pictures without numbers: times are of "
-        "this machine, and none is held against the paper's. Figure 12 is drawn by the paper's own steps (section 3), "
-        "in NumPy, by LSODA, a relative of Scilab's integrator.",
+        "The paper's machine, Scilab and ADAMS are not available here, and its curves are pictures without numbers: "
+        "times are of this machine, and none is compared with the paper's. Figure 12 is computed by the paper's own "
+        "steps (section 3), in NumPy, by LSODA, a relative of Scilab's integrator.",
         "Figure 13 is of a program that is compiled, as ADAMS is, but not of ADAMS, which solves differential and "
-        "algebraic equations by GSTIFF: Kinetree's recursion, called from Python by the same LSODA. So the paper's "
-        "guess is tried that a recursion as an executable program would be fast; whether it beats ADAMS is not seen.",
+        "algebraic equations by GSTIFF: Kinetree's recursion, called from Python by the same LSODA. This tests the "
+        "paper's conjecture that a recursion as an executable program would be fast; it does not show whether it is "
+        "faster than ADAMS.",
     )
     table = ("Figures 12 and 13: time of the controlled motion", (headings, *rows))
     return Outcome(checks, (table,), _files(folder, times, clocks), notes)
@@ -119,13 +120,13 @@ def interpreted(arm: System) -> Callable[[NDArray, NDArray, NDArray], NDArray]:
 
 
 def compiled(arm: System) -> Callable[[NDArray, NDArray, NDArray], NDArray]:
-    """Return q, qd, tau -> qdd by the recursion in native code, ready to run."""
+    """Return q, qd, tau -> qdd by the recursion in native code, compiled in advance."""
     arm.forward_dynamics(*np.zeros((3, arm.nv)))
     return arm.forward_dynamics
 
 
 def course(accelerate: Callable[[NDArray, NDArray, NDArray], NDArray], times: NDArray, tolerance: float) -> Course:
-    """Follow the controlled motion by LSODA, and note every right-hand side; Jacobians by differences ask for many."""
+    """Simulate the controlled motion by LSODA and record every right-hand side, including those of Jacobians."""
     asked: list[tuple[float, float]] = []
 
     def acceleration(t: float, q: NDArray, qd: NDArray) -> NDArray:
@@ -141,7 +142,7 @@ def course(accelerate: Callable[[NDArray, NDArray, NDArray], NDArray], times: ND
 
 
 def faster(ratios: dict[str, NDArray]) -> Check:
-    """Compare clocks of both programs all along the motion."""
+    """Compare the clocks of both programs throughout the motion."""
     found = "; ".join(f"at {word} {x.min():.0f} to {x.max():.0f} times" for word, x in ratios.items())
     return Check(
         "a compiled program is always more than four times faster than one that is interpreted, at both tolerances",
@@ -165,8 +166,8 @@ def _fewer(slow: dict[str, Course], fast: dict[str, Course]) -> Check:
     most = [max(len(slow[word].t), len(fast[word].t)) for word in TOLERANCES]
     printed = TABLE_1[rival]
     return Check(
-        f"the recursion asks for fewer right-hand sides than {rival}: {printed[0]} at 1e-6, {printed[1]} at 1e-3",
-        f"{most[0]} and {most[1]}, the more of both programs",
+        f"the recursion requires fewer right-hand sides than {rival}: {printed[0]} at 1e-6, {printed[1]} at 1e-3",
+        f"{most[0]} and {most[1]}, the larger of both programs",
         all(found < count for found, count in zip(most, printed, strict=True)),
     )
 
@@ -174,14 +175,14 @@ def _fewer(slow: dict[str, Course], fast: dict[str, Course]) -> Check:
 def _alike(slow: dict[str, Course], fast: dict[str, Course]) -> Check:
     gap = max(float(np.abs(slow[word].q - fast[word].q).max()) for word in TOLERANCES)
     return Check(
-        f"both programs make the same motion, to {BOUNDS['q']:g} rad in every joint",
+        f"both programs compute the same motion, to {BOUNDS['q']:g} rad in every joint",
         f"{gap:.1e} rad",
         gap <= BOUNDS["q"],
     )
 
 
 def _files(folder: Path, times: NDArray, clocks: dict[tuple[str, str], NDArray]) -> tuple[Path, ...]:
-    """Draw a figure for each program, and write all curves as a table."""
+    """Draw one figure per program, and write all curves as a table."""
     from ..view import plots
 
     figures = tuple(
