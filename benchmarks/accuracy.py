@@ -1,4 +1,4 @@
-"""Accuracy against work: the error of one motion over right-hand sides and over seconds, for integrators of all."""
+"""Accuracy against work: the error of one motion over right-hand sides and over seconds, for several integrators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASKED = 1e-6
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run to the end: a function that returns where it ends and how many right-hand sides it took."""
+    """One run: a function that returns the final position and the number of right-hand sides."""
 
     label: str
     setting: str
@@ -39,7 +39,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an attempt cost and how far it was off."""
+    """The cost of an attempt and its error."""
 
     label: str
     setting: str
@@ -121,7 +121,7 @@ def _ours(arm: kt.System, q0: np.ndarray) -> list[Attempt]:
     for name, stages in (("rk4", 4), ("gauss", 2)):
         step = stepper(arm.mechanism, METHODS[name]).gufunc
         for dt in STEPS:
-            # An implicit step evaluates until its stages settle: it does not count them, so they are not told.
+            # The evaluations of an implicit step depend on the convergence of its stages and are not counted.
             count = stages * round(SPAN / dt) if name == "rk4" else 0
             run = lambda step=step, dt=dt, count=count: (  # noqa: E731
                 step(q0, np.zeros(arm.nv), np.array([0.0, SPAN]), dt)[0][-1],

@@ -1,4 +1,4 @@
-"""The page of all benchmarks: a section a case, each with its own date and commit; those not measured stay."""
+"""The page of all benchmarks: one section per case, with its date and commit; sections not measured are kept."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ INTRO = """\
 # Benchmarks
 
 Written by `./dev bench`, which measures every library side by side in one run; `./dev bench --only CASE` measures a
-part and keeps the rest of this page. Each case checks that all contenders give the same answers before it times them.
+part and keeps the rest of this page. Each case checks that all contenders give the same results before it times them.
 Contenders run in turn, round by round, after a warm-up. Figures are medians with quartiles in parentheses; a ratio is
 the median of the rounds' ratios. A peer that is called from Python pays for the call: where that matters, a second
-ratio has the cost of a call on a model with next to nothing in it subtracted, measured in the same run.
+ratio has the cost of a call on a nearly empty model subtracted, measured in the same run.
 """
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing in the page's folder of pictures, with what it shows in words."""
+    """A drawing in the page's folder of pictures, with a caption."""
 
     file: str
     words: str
@@ -30,7 +30,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """What one case found: a headline, tables and pictures; `failure` is a promise that did not hold."""
+    """The results of one case: a headline, tables and pictures; `failure` names a requirement that was not met."""
 
     title: str
     headline: str
@@ -39,7 +39,7 @@ class Section:
     failure: str = ""
 
     def markdown(self, case: str, measured: str, folder: str) -> str:
-        """Return the section as part of the page; `folder` holds the pictures, as seen from the page."""
+        """Return the section as part of the page; `folder` is that of the pictures, relative to the page."""
         shown = "\n\n".join(f"![{p.words}]({folder}/{p.file})" for p in self.pictures)
         parts = [
             f"## {self.title}\n<!-- case: {case} -->",
@@ -52,7 +52,7 @@ class Section:
 
 
 def read_sections(page: Path) -> dict[str, str]:
-    """Return the sections of a page by case, as they stand; {} where there is none."""
+    """Return the sections of a page by case, unchanged; {} if there is no page."""
     text = page.read_text() if page.exists() else ""
     found = list(HEADING.finditer(text))
     ends = [*(m.start() for m in found[1:]), len(text)][: len(found)]
@@ -70,7 +70,7 @@ def headlines(sections: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def page(facts: dict[str, str], sections: dict[str, str], order: list[str]) -> str:
-    """Return the whole page: what was measured on, the headlines, then the sections in order."""
+    """Return the whole page: the machine and versions, the headlines, then the sections in order."""
     names = [*(n for n in order if n in sections), *(n for n in sections if n not in order)]
     chosen = {n: sections[n] for n in names}
     head = "\n".join(row(pair) for pair in (("the last run", ""), ("---", "---"), *facts.items()))

@@ -1,4 +1,4 @@
-"""Long chains in the book: what long_chains.py measures, drawn from 10 to 100,000 links."""
+"""Long chains on the page: the measurements of long_chains.py, drawn from 10 to 100,000 links."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pictures import Curve, Panel, draw
 from report import Table
 
 SHORT = (10, 30)
-"""Chains of fewer links than the table has, for the picture."""
+"""Numbers of links below those of the table, for the picture."""
 
 
 def section(quick: bool, folder: Path) -> Section:
-    """Return the tables of long chains, and nanoseconds a link over the number of links."""
+    """Return the tables of long chains, and nanoseconds per link over the number of links."""
     short = [long_chains.measure_length(n, 3 if quick else 11) for n in SHORT]
     tables = long_chains.tables(quick)
     panels, worst = [], []
@@ -34,13 +34,13 @@ def section(quick: bool, folder: Path) -> Section:
                 points[PEER].append((links, one * ratio))
         worst.append(f"{points['ours, one sample'][-1][1]:.0f} ns ({title})")
         curves = [Curve(k, *zip(*p, strict=True), dashed=k == PEER) for k, p in points.items()]
-        panels.append(Panel(f"{title} dynamics", "links", "ns a link", curves))
+        panels.append(Panel(f"{title} dynamics", "links", "ns per link", curves))
     draw(folder / "chains.svg", panels)
     return Section(
         "Long chains",
-        f"At 100,000 links one sample takes {' and '.join(worst)} a link, in one thread.",
+        f"At 100,000 links one sample takes {' and '.join(worst)} per link, in one thread.",
         tuple(tables),
-        (Picture("chains.svg", "Nanoseconds a link over the number of links"),),
+        (Picture("chains.svg", "Nanoseconds per link over the number of links"),),
     )
 
 
@@ -48,7 +48,7 @@ PEER = "Pinocchio, one sample"
 
 
 def _rows(table: Table, function: str) -> list[tuple[float, float, float, float | None]]:
-    """Return links, ns a link of one sample and in a batch, and the peer's ratio to one, as the table has them."""
+    """Return links, ns per link of one sample and in a batch, and the peer's ratio to one sample, from the table."""
     at = [table.columns.index(c) for c in ("links", "one sample [ns]", "in a batch [ns]", "Pinocchio / one")]
     out = []
     for row in table.rows:
@@ -60,5 +60,5 @@ def _rows(table: Table, function: str) -> list[tuple[float, float, float, float 
 
 
 def _number(cell: str) -> float | None:
-    """Return the median of a cell; None where it has none."""
+    """Return the median in a cell, or None if it has none."""
     return None if cell == "-" else float(cell.split()[0].replace(",", ""))

@@ -20,15 +20,15 @@ from robots import near_empty
 NAMES = ("four_bar", "three_rrr", "stewart")
 BATCH, ROWS, AGREE = 4096, 500, 1e-8
 PLANAR = {**POINTS, "revolute": ((0.0, 0.0, 0.0),)}
-"""In a plane one point of a pin is enough; a second would be redundant work for the peer."""
+"""Constraint points for planar mechanisms: one per pin is enough, and a second would slow the peer down."""
 SETTINGS = ((1e-12, 1e-8, 10), (1e-12, 1e-12, 1))
-"""Proximal settings that may pass: accuracy, mu and most iterations; the fastest that agrees is taken."""
+"""Candidate proximal settings (accuracy, mu, largest number of iterations); the fastest that agrees is taken."""
 ALIGNED = {
     ("revolute", (1.0, 0.0, 0.0)): pin.JointModelRX, ("revolute", (0.0, 1.0, 0.0)): pin.JointModelRY,
     ("revolute", (0.0, 0.0, 1.0)): pin.JointModelRZ, ("prismatic", (1.0, 0.0, 0.0)): pin.JointModelPX,
     ("prismatic", (0.0, 1.0, 0.0)): pin.JointModelPY, ("prismatic", (0.0, 0.0, 1.0)): pin.JointModelPZ,
 }  # fmt: skip
-"""Joints that Pinocchio has quicker code for."""
+"""Joints with faster special code in Pinocchio."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Constrained:
 
     @classmethod
     def of(cls, model: Any, constraints: list[Any], settings: tuple[float, float, int]) -> Constrained:
-        """Prepare all that a call needs."""
+        """Prepare the data of a call."""
         models, states = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
         models.extend(constraints)
         states.extend([c.createData() for c in models])
@@ -58,7 +58,7 @@ class Constrained:
         )  # fmt: skip
 
     def loop(self, rows: list) -> Contender:
-        """Return calls on rows made beforehand, with nothing else in the loop."""
+        """Return a loop of calls on rows that are prepared beforehand."""
         call, model, data, models, states, settings = pin.constraintDynamics, *self._parts()
 
         def calls() -> None:
@@ -76,7 +76,7 @@ def section(quick: bool) -> Section:
     found = [compare(name, 5 if quick else 25) for name in NAMES]
     note = (
         "`forward_dynamics` at closed states, float64: ours in one call of the gufunc with `out=`, and as single "
-        "checked calls; Pinocchio's `constraintDynamics` in a Python loop over rows made beforehand. It has one 3D "
+        "checked calls; Pinocchio's `constraintDynamics` in a Python loop over rows prepared beforehand. It has one 3D "
         "point for each cut pin or ball, its special joints where axes allow, and the fastest of the proximal settings "
         f"{' and '.join(map(str, SETTINGS))} that agrees with ours to {AGREE:g} relative: the one in the table. `less "
         "the call` subtracts a call on a model of one joint without constraints."
@@ -96,7 +96,7 @@ def section(quick: bool) -> Section:
 
 
 def compare(name: str, rounds: int) -> tuple[tuple[str, ...], float, float]:
-    """Return a row of the table, the ratio and that less the peer's call."""
+    """Return a row of the table, the ratio, and the ratio less the cost of the peer's call."""
     system = kt.load(name)
     function, state = system.function("forward_dynamics"), closed_states(system, BATCH)
     mechanism = system.mechanism
@@ -135,7 +135,7 @@ def compare(name: str, rounds: int) -> tuple[tuple[str, ...], float, float]:
 
 
 def closed_states(system: kt.System, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions near the guess that close all loops, with speeds that keep them so, and torques."""
+    """Return closed positions near the guess, velocities that keep the loops closed, and torques."""
     rng = np.random.default_rng(0)
     q0 = system.assemble()
     _, size, directions = np.linalg.svd(system.closure_jacobian(q0))
@@ -147,7 +147,7 @@ def closed_states(system: kt.System, count: int) -> tuple[np.ndarray, np.ndarray
 
 
 def quickest(mechanism: kt.Mechanism, model: Any) -> Any:
-    """Return the peer's model with its special joints: along an axis of the frame, and universal ones."""
+    """Return the peer's model with its special joints: those along an axis of the frame, and universal joints."""
     out = pin.Model()
     out.gravity = model.gravity
     moving = [j for j in resolved(mechanism.joints, mechanism.values()) if j.kind != "fixed"]

@@ -1,4 +1,4 @@
-"""Steps of four-bars, one and thousands, with loops kept closed; beside Exudyn where it is installed."""
+"""Steps of one four-bar and of thousands with closed loops, compared with Exudyn if it is installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BARS, STEP, SPAN = 1024, 1e-3, 0.5
 
 
 def section(quick: bool) -> Section:
-    """Return steps a second and errors of ours, and of the peer if it is there."""
+    """Return steps per second and errors of Kinetree, and of the peer if it is installed."""
     bars = kt.load("four_bar")
     q0 = bars.assemble()
     qd0 = bars.consistent_speeds(q0, {"crank": 4.0})
@@ -57,11 +57,11 @@ def section(quick: bool) -> Section:
         for name, values in found.items()
     ]
     note = (
-        f"The library's four_bar turning at 4 rad/s under gravity, steps of {STEP:g} s, {SPAN:g} s in all. Ours: "
+        f"The library's four_bar rotating at 4 rad/s under gravity, steps of {STEP:g} s, {SPAN:g} s in all. Ours: "
         f"Runge-Kutta 4 with loops closed after each step (a gap of {gap:.0e} m). Exudyn: planar bodies and joints, "
         "its implicit trapezoidal rule of index 2, no output; of second order, so that its error at this step is "
-        "larger, and falls by sixteen with a quarter of it. The errors are of the crank's angle at the end, against "
-        "DOP853 at 1e-12. Ratios are to a batch of ours, and to one of ours."
+        "larger, and falls by a factor of sixteen with a quarter of it. The errors are of the crank's angle at the "
+        "end, against DOP853 at 1e-12. Ratios are to a batch of ours, and to one of ours."
     )
     rate = 1e3 / Figure.of(ours).median
     beside = ""
@@ -72,13 +72,13 @@ def section(quick: bool) -> Section:
         note += " Exudyn is not installed here."
     return Section(
         "Steps of closed mechanisms",
-        f"{rate:.2g} million steps of four-bars a second on one core{beside}.",
+        f"{rate:.2g} million steps of four-bars per second on one core{beside}.",
         (Table("Four-bars", ("contender", "steps/s", "error [rad]", "ours to it"), tuple(rows), note),),
     )
 
 
 def exudyn_crank(bars: kt.System, q0: np.ndarray, qd0: np.ndarray) -> Callable[[float], float]:
-    """Return a function of the step that runs the mechanism in Exudyn and returns the angle the crank went through."""
+    """Return a function of the step that runs the mechanism in Exudyn and returns the crank's change of angle."""
     import exudyn
     from exudyn import itemInterface as items
 
@@ -104,7 +104,7 @@ def exudyn_crank(bars: kt.System, q0: np.ndarray, qd0: np.ndarray) -> Callable[[
             )
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # its names of parameters change between versions
+            warnings.simplefilter("ignore", DeprecationWarning)  # parameter names change between versions
             made = items.ObjectRigidBody2D(
                 physicsMass=float(body.mass), physicsInertia=float(body.inertia[2]), nodeNumber=node
             )

@@ -1,4 +1,4 @@
-"""Compile times, each in a process of its own: with an empty cache, then with what that left in the cache."""
+"""Compile times, each in a new process: with an empty cache, then with the cache filled."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def section(quick: bool) -> Section:
     note = (
         "Each in a new process after its imports (which take "
         f"{found[0].imports.median:.2f} s with CasADi and LLVM): tracing, LLVM and linking with an empty cache; then "
-        "the same with the cache filled. Reading the URDF file is apart."
+        "the same with the cache filled. The time to read the URDF file is separate."
     )
     columns = ("robot", "function", "compiled [s]", "target", "from the cache [ms]", "target", "reading [ms]")
     headline = (

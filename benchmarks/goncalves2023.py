@@ -1,4 +1,4 @@
-"""Table 5 of [Goncalves2023]: seconds for 1000 steps, printed and here."""
+"""Table 5 of [Goncalves2023]: seconds for 1000 steps, as printed and as measured here."""
 
 from __future__ import annotations
 

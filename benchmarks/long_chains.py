@@ -1,4 +1,4 @@
-"""Long chains: nanoseconds a link against the number of links, beside Pinocchio as far as it goes; and where peers end.
+"""Long chains: nanoseconds per link over the number of links, with Pinocchio, and the limits of other libraries.
 
 Run by ./dev bench, or alone: python benchmarks/long_chains.py [--quick].
 """
@@ -19,17 +19,17 @@ from report import Table
 
 LENGTHS = (100, 200, 300, 1_000, 10_000, 100_000)
 BESIDE = 300
-"""Up to so many links Pinocchio runs beside us: its data grow faster than the chain."""
+"""The most links for which Pinocchio is timed: the size of its data grows faster than the chain."""
 BATCH = 256
 MEMORY = 4
-"""GiB that a peer may take."""
+"""Memory limit of a peer [GiB]."""
 TARGETS = {"forward_dynamics": 150.0, "inverse_dynamics": 60.0}
-"""Nanoseconds a link that we aim at, for one sample of any length."""
+"""Target times per link [ns], for one sample of a chain of any length."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """One chain: ns a link of one sample and of a sample in a batch, by function; ratios to Pinocchio, if it ran."""
+    """One chain: ns per link of one sample and of a sample in a batch, by function; ratios to Pinocchio, if it ran."""
 
     links: int
     making: float
@@ -41,7 +41,7 @@ class Length:
 
 
 def general_chain(n: int, seed: int = 0) -> kt.Mechanism:
-    """Return a chain of revolute joints with axes in all directions, no zeros among its numbers."""
+    """Return a chain of revolute joints with axes in all directions and without zeros in its data."""
     rng = np.random.default_rng(seed)
     turns = [_rotation(rng) for _ in range(64)]
     offsets = [tuple(map(float, rng.normal(size=3) * 0.05 + (0.1, 0.0, 0.0))) for _ in range(64)]
@@ -152,7 +152,7 @@ print(model.nv)
 
 
 def peers_end(lengths: tuple[int, ...]) -> list[tuple[str, str, str]]:
-    """Return what becomes of longer and longer chains in the peers, each in a process of its own."""
+    """Return the outcome of increasingly long chains in the peers, each in a process of its own."""
     out = []
     for n in lengths:
         done = _child(PINOCCHIO, str(n), str(MEMORY * 2**30))
@@ -203,10 +203,10 @@ def tables(quick: bool) -> list[Table]:
     }
     worst = max(x.difference for x in found)
     note = (
-        "Revolute joints with axes in all directions; ns a link, for one sample and for a sample of a batch of up to "
-        f"{BATCH}; `out=` given. From 1,000 to 100,000 links a link's time changes by a factor of "
+        "Revolute joints with axes in all directions; ns per link, for one sample and for a sample of a batch of up to "
+        f"{BATCH}; `out=` given. From 1,000 to 100,000 links the time per link changes by a factor of "
         f"{flat['forward_dynamics']:.2f} (forward) and {flat['inverse_dynamics']:.2f} (inverse). Ratios are to "
-        f"Pinocchio's `aba` and `rnea`, one call a sample; both agree to {worst:.1e} relative. Making is everything "
+        f"Pinocchio's `aba` and `rnea`, one call per sample; both agree to {worst:.1e} relative. Making is everything "
         "before the first call of both functions, compiling included."
     )
     columns = (
@@ -214,8 +214,8 @@ def tables(quick: bool) -> list[Table]:
         "making [s]",
     )  # fmt: skip
     ends = (
-        f"Each chain in a process of its own with at most {MEMORY} GiB. Our forward dynamics needs some "
-        f"{_bytes_a_link():.0f} bytes a link for one sample beyond its arrays, of any length."
+        f"Each chain in a process of its own with at most {MEMORY} GiB. Our forward dynamics requires about "
+        f"{_bytes_a_link():.0f} bytes per link for one sample beyond its arrays, for any length."
     )
     return [
         Table("Long chains", columns, tuple(rows), note),

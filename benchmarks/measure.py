@@ -1,4 +1,4 @@
-"""Measurements that can be trusted: one core, one thread, a warm-up, contenders in turn, medians with their spread."""
+"""Repeatable measurements: one core, one thread, a warm-up, contenders in turn, medians with quartiles."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Any
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 SLICE = 0.008
-"""Seconds that one contender runs in one round."""
+"""Duration of one contender in one round [s], long compared with the clock's resolution."""
 CORES: set[int] = set(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else set()
-"""The cores that this process may use, as it found them."""
+"""The cores that this process may use, as of its start."""
 
 
 class Disagreement(Exception):
-    """Contenders gave different answers: there is nothing to time."""
+    """Contenders gave different results, so that their times are not comparable."""
 
 
 class NotMeasured(Exception):
-    """This machine has not what a case needs: what the page has of it stays."""
+    """A requirement of a case is missing on this machine; its section of the page is kept."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A median with the quartiles beside it."""
+    """A median with its quartiles."""
 
     median: float
     low: float
@@ -43,7 +43,7 @@ class Figure:
         return cls(median, low, high)
 
     def times(self, factor: float) -> Figure:
-        """Return the same in another unit."""
+        """Return the figure in another unit."""
         return Figure(self.median * factor, self.low * factor, self.high * factor)
 
     def text(self, digits: int = 3) -> str:
@@ -60,13 +60,13 @@ class Contender:
 
 
 def one_thread() -> None:
-    """Keep libraries to one thread unless they are asked for more; must come before they are imported."""
+    """Limit libraries to one thread by default; must be called before they are imported."""
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    os.environ["OMP_WAIT_POLICY"] = "passive"  # a peer's idle threads must not spin beside the next contender
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # a peer's idle threads must not spin during the next contender's turn
 
 
 def pin_to_one_core() -> str:
-    """Stay on the last core that this process may use, where the system can do that; return what was done."""
+    """Pin the process to the last core that it may use, if the system supports that; return a description."""
     if not hasattr(os, "sched_setaffinity"):
         return "not pinned"
     core = max(CORES)
@@ -76,7 +76,7 @@ def pin_to_one_core() -> str:
 
 @contextmanager
 def all_cores() -> Iterator[int]:
-    """Let threads that start inside use every core; give the number of cores."""
+    """Allow threads that start inside the block to use every core; yield the number of cores."""
     if not CORES:
         yield os.cpu_count() or 1
         return
@@ -89,9 +89,9 @@ def all_cores() -> Iterator[int]:
 
 
 def agree(what: str, found: Any, expected: Any, tolerance: Any) -> float:
-    """Return how far answers are apart, relative to each sample's largest entry; raise Disagreement if too far.
+    """Return the largest difference relative to each sample's largest entry; raise Disagreement if too large.
 
-    Answers are [..., n], the tolerance a number or one for each sample [...].
+    Results are [..., n]. The tolerance is a number, or one number per sample [...].
     """
     import numpy as np
 
@@ -106,13 +106,13 @@ def agree(what: str, found: Any, expected: Any, tolerance: Any) -> float:
 
 
 def ratio(slow: list[float], fast: list[float], less: list[float] | None = None) -> Figure:
-    """Return the ratio round by round; `less` is subtracted from the slow one: what its calls cost by themselves."""
+    """Return the ratio round by round; `less`, the cost of an empty call, is subtracted from the slow one."""
     bare = slow if less is None else [s - c for s, c in zip(slow, less, strict=True)]
     return Figure.of([s / f for s, f in zip(bare, fast, strict=True)])
 
 
 def interleaved(contenders: Mapping[str, Contender], rounds: int) -> dict[str, list[float]]:
-    """Return the nanoseconds an evaluation of each contender in each round; all run in turn within a round."""
+    """Return nanoseconds per evaluation of each contender in each round; all run in turn within a round."""
     repeats = {}
     for name, contender in contenders.items():
         _time(contender, 1)  # warm-up

@@ -59,9 +59,9 @@ print(json.dumps([start, made - start, peak() - before, function.workspace / n])
 
 
 def section(quick: bool) -> Section:
-    """Return how much memory batches and chains take beyond their arrays."""
+    """Return the memory that batches and chains take beyond their arrays."""
     if not Path("/proc/self/clear_refs").exists():
-        raise NotMeasured("peaks of memory are read from /proc, which this system has not")
+        raise NotMeasured("peaks of memory are read from /proc, which this system does not have")
     count = BATCH // 10 if quick else BATCH
     batches, chains = [], []
     for name in ("inverse_dynamics", "forward_dynamics"):
@@ -78,14 +78,14 @@ def section(quick: bool) -> Section:
     chain_note = (
         "Forward dynamics of one sample: the process with a short chain ready, what making the chain adds (bodies and "
         "joints in Python, tables for the kernel; its peak), and what the call adds: what fits into memory that Python "
-        "had freed before does not show, so the workspace that the kernel asks for stands beside it."
+        "had freed before does not show, so the workspace that the kernel requests is listed as well."
     )
-    columns = ("links", "process [MiB]", "the chain [MiB]", "the call [MiB]", "the chain [bytes a link]",
-               "workspace [bytes a link]")  # fmt: skip
+    columns = ("links", "process [MiB]", "the chain [MiB]", "the call [MiB]", "the chain [bytes per link]",
+               "workspace [bytes per link]")  # fmt: skip
     return Section(
         "Memory",
         f"A call on {count:,} samples adds {max(float(b[-1]) for b in batches):.1f} MiB beyond its arrays; one on a "
-        f"chain of {chains[-1][0]} links {chains[-1][-1]} bytes a link.",
+        f"chain of {chains[-1][0]} links {chains[-1][-1]} bytes per link.",
         (
             Table(
                 "Batches",

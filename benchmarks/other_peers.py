@@ -1,4 +1,4 @@
-"""Inverse and forward dynamics of the UR5 beside further libraries, where they are installed."""
+"""Inverse and forward dynamics of the UR5, compared with other libraries that are installed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ SMALL = f"""\
 <joint name="hold" type="fixed"><parent link="world"/><child link="stand"/><origin xyz="0 0 0" rpy="0 0 0"/></joint>
 {LINK.format("stand", "one")}{LINK.format("one", "two")}</robot>
 """
-"""Two links, for what a call costs by itself; one alone is too few for the Robotics Toolbox."""
+"""A robot of two links, for the cost of a call by itself; the Robotics Toolbox requires more than one."""
 SHAPES = re.compile(r"<(visual|collision|transmission|gazebo)\b(?:[^>]*/>|.*?</\1>)", re.DOTALL)
 
 
 def section(quick: bool) -> Section:
-    """Return a row for every library that is there, and the reason for every one that is not."""
+    """Return one row per installed library, and the reasons why others are missing."""
     arm, rounds = kt.load(ROBOTS[0].path), 3 if quick else 9
     rows, reasons, broken, best = [], [], [], {}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -45,7 +45,7 @@ def section(quick: bool) -> Section:
             except ImportError as error:
                 reasons.append(f"{label} ({package}: {error})")
                 continue
-            except Exception as error:  # a peer that cannot read the arm is told of, not the end of the run
+            except Exception as error:  # a peer that cannot read the arm is reported, and the run goes on
                 broken.append(f"{label} ({type(error).__name__}: {error})")
                 continue
             for name in whole:
@@ -57,12 +57,12 @@ def section(quick: bool) -> Section:
     found = ", ".join(f"{label} {min(v):,.0f} to {max(v):,.0f}" for label, v in best.items())
     note = (
         "UR5. Ours in calls of 4,096, and as one checked call. The peers are called from Python as their documentation "
-        "does, by the quickest route found: Drake's plant by `SetPositionsAndVelocities` and `CalcInverseDynamics`, or "
+        "does, by the fastest route found: Drake's plant by `SetPositionsAndVelocities` and `CalcInverseDynamics`, or "
         "its acceleration port; adam's CasADi expressions through buffers, and mapped over a batch; JaxSim compiled by "
-        "XLA, and vectorised over a batch of 4,096, on one core. `less the peer's call` subtracts the same call on a "
-        f"model of two links, which for the slow ones is more than a crossing; one call of ours pays for a call as "
-        f"well. Answers agree to {AGREE:g} relative. "
-        + (f"Not installed here: {'; '.join(reasons)}. `pip install '.[peers]'` has them all. " if reasons else "")
+        "XLA, and vectorized over a batch of 4,096, on one core. `less the peer's call` subtracts the same call on a "
+        f"model of two links, which for the slow ones is more than the call itself; one call of ours pays for a call "
+        f"as well. Results agree to {AGREE:g} relative. "
+        + (f"Not installed here: {'; '.join(reasons)}. `pip install '.[peers]'` installs them all. " if reasons else "")
         + (f"These did not read the arm: {'; '.join(broken)}." if broken else "")
     )
     columns = (
@@ -79,7 +79,7 @@ def section(quick: bool) -> Section:
 def compare(
     arm: kt.System, label: str, name: str, peer: Answers, empty: Answers, rounds: int
 ) -> tuple[tuple[str, ...], float]:
-    """Return a row of the table and the ratio to a batch of ours."""
+    """Return a row of the table and the ratio to a batch of Kinetree."""
     rng = np.random.default_rng(0)
     state = rng.normal(size=(3, BATCH, arm.nv))
     function, method, out = arm.function(name), getattr(arm, name), np.empty((BATCH, arm.nv))

@@ -1,7 +1,7 @@
-"""Further libraries that read the same arm, each imported only where it is installed.
+"""Adapters of other libraries that read the same arm, each imported only if it is installed.
 
-An adapter takes a System and the path of its URDF file without shapes, and returns what answers for it. It calls the
-library as its documentation does, by the quickest route found.
+An adapter takes a System and the path of its URDF file without shapes, and returns the functions of the library. It
+calls the library as its documentation does, by the fastest route found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rows = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
 
 @dataclass(frozen=True)
 class Answers:
-    """One function of a peer: a call on a row; `row` makes it from (q, qd, x), `many` takes a whole batch."""
+    """One function of a peer: a call on a row, which `row` makes from (q, qd, x); `many` takes a whole batch."""
 
     call: Callable[..., Any]
     row: Rows = lambda q, qd, x: (q, qd, x)
@@ -88,7 +88,7 @@ def adam_casadi(system: kt.System, path: Path) -> dict[str, Answers]:
             evaluate()
             return found
 
-        mapped = functools.cache(function.map)  # a function of its own for each size
+        mapped = functools.cache(function.map)  # one function per batch size
 
         def many(*batch, mapped=mapped) -> np.ndarray:
             return np.array(mapped(len(batch[0]))(*(b.T for b in batch))).T
@@ -130,7 +130,7 @@ def toolbox(system: kt.System, path: Path) -> dict[str, Answers]:
 
 
 def jaxsim(system: kt.System, path: Path) -> dict[str, Answers]:
-    """Return JaxSim in double precision, compiled by XLA: single, and vectorised over a batch."""
+    """Return JaxSim in double precision, compiled by XLA: single, and vectorized over a batch."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -196,4 +196,4 @@ ADAPTERS: dict[str, tuple[str, Callable[[kt.System, Path], dict[str, Answers]]]]
     "Robotics Toolbox": ("roboticstoolbox-python", toolbox),
     "JaxSim": ("jaxsim", jaxsim),
 }
-"""By name in the table: the package to install, and the adapter."""
+"""The package to install and the adapter, by name in the table."""

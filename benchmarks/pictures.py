@@ -1,4 +1,4 @@
-"""Curves on logarithmic axes, as SVG files that look like the project's other figures."""
+"""Curves on logarithmic axes as SVG files, in the style of the project's other figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves over the same axes."""
+    """Curves on the same axes."""
 
     title: str
     x: str
@@ -34,12 +34,12 @@ class Panel:
 
 
 def draw(path: Path, panels: Sequence[Panel]) -> None:
-    """Draw panels side by side, one legend for all; the same curves have the same colour in each."""
+    """Draw panels side by side with one legend; a curve has the same color in all panels."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    # The salt keeps the file the same for the same curves.
+    # A fixed salt makes equal curves give equal files.
     style: Any = {**STYLE, "svg.hashsalt": "kinetree", "svg.fonttype": "path", "legend.fontsize": 8.5}
     names = list(dict.fromkeys(c.name for p in panels for c in p.curves))
     with matplotlib.rc_context(style):

@@ -1,4 +1,4 @@
-"""Tables for the screen and for the page, and what figures depend on: the machine, the versions, the commit."""
+"""Tables for the screen and for the page, and the conditions of the figures: machine, versions, commit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 PACKAGES = ("kinetree", "numpy", "scipy", "casadi", "llvmlite", "pin", "mujoco", "example-robot-data")
 OPTIONAL = ("drake", "exudyn", "adam-robotics", "roboticstoolbox-python", "jaxsim")
 ENOUGH = 0.9
-"""The share of its core that a process needs for figures to be trusted."""
+"""The least share of its core that a process must have for reliable figures; the rest is usual background load."""
 ABSENT = "from the source tree"
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with what is to be said about it."""
+    """A table with a note."""
 
     title: str
     columns: tuple[str, ...]
@@ -49,7 +49,7 @@ class Table:
 
 
 def environment(pinned: str) -> dict[str, str]:
-    """Return what the figures depend on: machine, versions, peers that are there and peers that are not."""
+    """Return the conditions of the figures: machine, versions, installed and missing peers."""
     found, absent = [], []
     for package in OPTIONAL:
         (absent if _version(package).endswith(ABSENT) else found).append(package)
@@ -59,12 +59,12 @@ def environment(pinned: str) -> dict[str, str]:
         "versions": ", ".join([f"Python {platform.python_version()}", *map(_version, PACKAGES)]),
         "optional peers found": ", ".join(map(_version, found)) or "none",
         "not installed": ", ".join(absent) or "none",
-        "run": f"one thread unless said otherwise, {pinned}",
+        "run": f"one thread unless stated otherwise, {pinned}",
     }
 
 
 def busy() -> float | None:
-    """Return the seconds that all other processes have had of all cores; None where the system does not say."""
+    """Return the processor time of all other processes [s], or None if the system does not report it."""
     try:
         user, nice, system, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
     except OSError:
@@ -74,14 +74,14 @@ def busy() -> float | None:
 
 
 def measured(share: float | None, others: float | None = None) -> str:
-    """Return when and on what something was measured.
+    """Return the date, commit and machine of a measurement.
 
-    `share` is that of its core that the process had, `others` what other processes had of all cores.
+    `share` is the process's share of its core, `others` that of all other processes of all cores.
     """
     load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     had = "" if share is None else f", the process had its core for {share:.0%} of the time"
     if share is not None and share < ENOUGH:
-        had += ": too little for figures to be trusted"  # long calls are cut more often than short ones
+        had += ": too little for figures to be trusted"  # long calls are interrupted more often than short ones
     if others is not None:
         had += f", other processes had {others:.0%} of all cores"
         had += ": figures of threads and of child processes suffer" if share is None and others > 1 - ENOUGH else ""
@@ -102,7 +102,7 @@ def _version(package: str) -> str:
 
 
 def commit() -> str:
-    """Return the commit of the tree, and whether the tree has changes."""
+    """Return the commit of the source tree, with a mark if the tree has local changes."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True)

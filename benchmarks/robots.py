@@ -1,4 +1,4 @@
-"""Arms, humanoids and a quadruped of the public collection: batches and single calls, beside Pinocchio."""
+"""Arms, humanoids and a quadruped of a public collection: batches and single calls, compared with Pinocchio."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = 1000
 
 @dataclass(frozen=True)
 class Robot:
-    """A robot of example-robot-data, with the ratio that we aim at, if there is one."""
+    """A robot of example-robot-data, with its target ratio, if any."""
 
     name: str
     file: str
@@ -51,12 +51,12 @@ MORE = (
 TITLE = {"inverse_dynamics": "inverse", "forward_dynamics": "forward"}
 FUNCTIONS: dict[str, Callable[..., Any]] = {"inverse_dynamics": pin.rnea, "forward_dynamics": pin.aba}
 WHOLE = {"inverse_dynamics": pin.rneaInParallel, "forward_dynamics": pin.abaInParallel}
-"""The peer's own calls on whole batches."""
+"""The peer's own functions for whole batches."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What one function of one robot took, in nanoseconds, and how far the answers are apart."""
+    """The times of one function of one robot [ns], and the difference of the results."""
 
     robot: Robot
     function: str
@@ -75,9 +75,9 @@ class Comparison:
 
 
 def compare(robot: Robot, name: str, rounds: int) -> Comparison:
-    """Check that both give the same answers, then time them in turn."""
+    """Check that both libraries give the same results, then time them in turn."""
     root = () if robot.base == "fixed" else (pin.JointModelFreeFlyer(),)
-    # Mimic joints couple ours; the peer leaves them free, and so does the tree.
+    # Mimic joints are couplings in Kinetree. The peer ignores them, and so does `tree`.
     system, model = kt.load(robot.path, base=robot.base).tree, pin.buildModelFromUrdf(str(robot.path), *root)
     data = model.createData()
     peer, function = FUNCTIONS[name], system.function(name)
@@ -89,7 +89,7 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     rows = list(zip(*(np.ascontiguousarray(x[:ROWS, o]) for x, o in zip(state, orders, strict=True)), strict=True))
     expected = np.array([peer(model, data, *row) for row in rows[:200]])
     found = function(*(x[:200] for x in state))[:, order]
-    # No route to accelerations is better than the inertia matrix lets it be: that of iCub has a condition of 1e12.
+    # The condition of the inertia matrix bounds the accuracy of accelerations: that of iCub is 1e12.
     condition = np.linalg.cond(system.inertia_matrix(state[0][:200])) if name == "forward_dynamics" else 0.0
     bound = np.maximum(AGREE, 8 * EPS * condition)
     difference = agree(f"{robot.name} {name}", found, expected, bound)
@@ -157,12 +157,12 @@ def section(quick: bool) -> Section:
         for c in found[:2]
     )
     note = (
-        "Ours: one call of the gufunc on plain row-major float64 arrays with `out=`, ns a sample. Pinocchio: `rnea` "
-        "and `aba` in a Python loop over rows made beforehand, ns a call; `less the call` subtracts from each one on a "
-        f"model of a single joint, which is the crossing from Python and a little dynamics ({told}). Its own batch is "
-        "`rneaInParallel` and `abaInParallel` on one thread, one call for 4,096 samples, without a crossing for each: "
-        f"the fairest of the three. Each of 200 answers agrees to {AGREE:g} relative, or to 8 eps times the condition "
-        "of the inertia matrix where that is more (iCub, whose answers are "
+        "Ours: one call of the gufunc on plain row-major float64 arrays with `out=`, ns per sample. Pinocchio: `rnea` "
+        "and `aba` in a Python loop over rows prepared beforehand, ns per call; `less the call` subtracts from each "
+        f"one on a model of a single joint, which is the call from Python and little dynamics ({told}). Its own batch "
+        "is `rneaInParallel` and `abaInParallel` on one thread, one call for 4,096 samples, without a call from Python "
+        f"for each: the fairest of the three. Each of 200 results agrees to {AGREE:g} relative, or to 8 eps times the "
+        "condition of the inertia matrix where that is more (iCub, whose results are "
         f"{max(c.difference for c in found):.1e} apart); all others to {_worst(found):.1e}."
     )
     columns = (
@@ -174,13 +174,13 @@ def section(quick: bool) -> Section:
         "One single call",
         ("robot", "function", "our gufunc [ns]", "our method, checked [ns]", "Pinocchio [ns]", "Pinocchio / method"),
         tuple(singles),
-        "From Python, one sample a call, the result a new array. The method refuses input that is not finite.",
+        "From Python, one sample per call, the result a new array. The method refuses input that is not finite.",
     )
     return Section("Arms and humanoids", _headline(found), (batches, one))
 
 
 def calls(peer: Callable[..., Any], model: Any, data: Any, rows: list) -> Contender:
-    """Return a loop over rows with nothing in it but the calls."""
+    """Return a loop over rows that contains only the calls."""
 
     def loop() -> None:
         for a, b, c in rows:
@@ -190,7 +190,7 @@ def calls(peer: Callable[..., Any], model: Any, data: Any, rows: list) -> Conten
 
 
 def batch_call(name: str, model: Any, state: list[np.ndarray], threads: int = 1) -> tuple[Contender, np.ndarray]:
-    """Return the peer's own call on a batch, samples in columns as it wants them, and the array that it fills."""
+    """Return the peer's own call on a batch, with samples in columns as it requires, and its output array."""
     pool, call = pin.ModelPool(model, threads), WHOLE[name]
     columns, out = [np.ascontiguousarray(x).T for x in state], np.zeros((model.nv, len(state[0])), order="F")
     return Contender(lambda: call(threads, pool, *columns, out), len(state[0])), out
@@ -214,7 +214,7 @@ def _worst(found: list[Comparison]) -> float:
 
 
 def _state(system: kt.System, rng: np.random.Generator, n: int) -> list[np.ndarray]:
-    """Return coordinates, speeds and accelerations (or torques) of n samples."""
+    """Return coordinates, velocities and accelerations (or torques) of n samples."""
     q = rng.normal(size=(n, system.nq))
     at = 0
     for joint in system.joints:
@@ -226,7 +226,7 @@ def _state(system: kt.System, rng: np.random.Generator, n: int) -> list[np.ndarr
 
 
 def _orders(system: kt.System, model: pin.Model) -> tuple[list[int], list[int]]:
-    """Return where our coordinates and speeds stand in the peer's order."""
+    """Return the indices of Kinetree's coordinates and velocities in the peer's order."""
     places, at_q, at_v = {}, 0, 0
     for joint in system.joints:
         size = kind(joint.kind)
@@ -242,7 +242,7 @@ def _orders(system: kt.System, model: pin.Model) -> tuple[list[int], list[int]]:
 
 
 def near_empty(joints: int) -> tuple[pin.Model, pin.Data]:
-    """Return a model of no joint or of one, whose calls cost hardly more than the crossing from Python."""
+    """Return a model with no joint or one, whose calls cost little more than the call from Python itself."""
     model = pin.Model()
     if joints:
         joint = model.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), "joint")

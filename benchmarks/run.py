@@ -1,4 +1,4 @@
-"""./dev bench: Kinetree beside other libraries, case by case; writes docs/benchmarks.md and its pictures."""
+"""./dev bench: comparison with other libraries, case by case; writes docs/benchmarks.md and its pictures."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from measure import Disagreement, NotMeasured, one_thread, pin_to_one_core
 from report import ROOT, busy, environment, measured
 
 CASES = {
-    "robots": "batches and single calls of arms, humanoids and a quadruped, beside Pinocchio",
-    "throughput": "samples a second over the batch's size; float32; threads; the same bits every way",
-    "chains": "time a link from 10 to 100,000 links, beside Pinocchio as far as it goes",
-    "stepping": "Runge-Kutta steps of one arm and of thousands, beside MuJoCo and SciPy",
-    "accuracy": "the error of integrators over right-hand sides and over seconds, beside SciPy and MuJoCo",
-    "closed_loops": "forward dynamics of closed mechanisms, beside Pinocchio's constraint dynamics",
-    "closed_stepping": "steps of four-bars, beside Exudyn where it is installed",
-    "other_peers": "inverse and forward dynamics beside Drake, adam, Robotics Toolbox and JaxSim, where installed",
-    "goncalves2023": "the times that a paper prints",
+    "robots": "batches and single calls of arms, humanoids and a quadruped, compared with Pinocchio",
+    "throughput": "samples per second over the size of a batch; float32; threads; equal bits in all cases",
+    "chains": "time per link from 10 to 100,000 links, compared with Pinocchio up to 300 links",
+    "stepping": "Runge-Kutta steps of one arm and of thousands, compared with MuJoCo and SciPy",
+    "accuracy": "the error of integrators over right-hand sides and over seconds, compared with SciPy and MuJoCo",
+    "closed_loops": "forward dynamics of closed mechanisms, compared with Pinocchio's constraint dynamics",
+    "closed_stepping": "steps of four-bars, compared with Exudyn if it is installed",
+    "other_peers": "inverse and forward dynamics, compared with Drake, adam, Robotics Toolbox and JaxSim if installed",
+    "goncalves2023": "comparison with the times printed in a paper",
     "compile_times": "compiling with an empty cache, and from the cache",
     "memory_use": "peak memory of batches and of long chains",
 }
 """The cases in the page's order: each is a module here with `section(quick)`; pictures go to `section(..., folder)`."""
 THREADED = ("throughput", "chains", "stepping", "compile_times", "memory_use")
-"""Cases in which the process does not stay on one core, or waits for others."""
+"""Cases in which the process uses several cores, or waits for other processes."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, print and write; return 1 if a case fails, 2 if there is nothing to measure with."""
+    """Measure, print and write; return 1 if a case fails, 2 if a required package is missing."""
     parser = argparse.ArgumentParser(prog="dev bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     parser.add_argument("--only", action="append", choices=list(CASES), help="a case; may be given more than once")
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
                 continue
             except Disagreement as error:
                 failure = str(error)
-            except Exception as error:  # the other cases are worth having
+            except Exception as error:  # the other cases still run
                 traceback.print_exc()
                 failure = f"{type(error).__name__}: {error}"
             failures += [f"{name}: {failure}"] if failure else []
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(name: str, quick: bool, out: Path, console) -> tuple[str, str]:
-    """Return the section of a case as text, and what failed in it."""
+    """Return the section of a case as text, and its failure."""
     case: Callable[..., Section] = import_module(name).section
     folder = out.parent / out.stem
     more = (folder,) if "folder" in inspect.signature(case).parameters else ()

@@ -1,4 +1,4 @@
-"""Steps of Runge-Kutta 4: one arm and thousands, beside MuJoCo (stepped, and rolled out on threads) and SciPy."""
+"""Steps of Runge-Kutta 4 of one arm and of thousands, compared with MuJoCo (steps and rollouts) and SciPy."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from robots import ROBOTS
 
 ARMS, STEP, SHORT, LONG = 4096, 1e-3, 10, 1000
 FEWER = 512
-"""Arms of a rollout: enough to fill its threads."""
+"""Arms of a rollout, enough to occupy its threads."""
 
 
 @dataclass(frozen=True)
 class Arms:
-    """The UR5 as each library has it, with starts at rest."""
+    """The UR5 in each library, with initial states at rest."""
 
     system: kt.System
     model: Any
@@ -35,7 +35,7 @@ class Arms:
 
     @classmethod
     def make(cls) -> Arms:
-        """Read the arm; MuJoCo's has contacts and constraints off, and steps by RK4."""
+        """Read the arm; MuJoCo's model has contacts and constraints off, and steps by RK4."""
         system = kt.load(ROBOTS[0].path)
         model = mujoco.MjModel.from_xml_string(mjcf(system.mechanism))
         model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, STEP
@@ -54,7 +54,7 @@ class Arms:
         return steps
 
     def rollout(self, threads: int) -> Callable[[], np.ndarray]:
-        """Return a function that steps many arms by MuJoCo's own batch call, which starts its threads here."""
+        """Return a function that steps many arms by MuJoCo's own batch call, and start the threads of that call."""
         workers, datas = Rollout(nthread=threads), [mujoco.MjData(self.model) for _ in range(max(threads, 1))]
         nq = self.system.nq
         starts = np.concatenate([np.zeros((FEWER, 1)), self.q0[:FEWER], np.zeros((FEWER, nq))], axis=1)
@@ -67,7 +67,7 @@ class Arms:
         return steps
 
     def scipy_steps(self, forward: Callable[..., np.ndarray]) -> Callable[[], np.ndarray]:
-        """Return a function that takes 20 steps of SciPy's RK45 on some forward dynamics, all of the same length."""
+        """Return a function that takes 20 steps of equal length by SciPy's RK45 on given forward dynamics."""
         nq, still = self.system.nq, np.zeros(self.system.nv)
         start = np.concatenate([self.q0[0], still])
 
@@ -84,7 +84,7 @@ class Arms:
 
 
 def section(quick: bool) -> Section:
-    """Return the steps a second of every contender, and the ratios of ours to them."""
+    """Return the steps per second of every contender, and the ratios of Kinetree to them."""
     with all_cores() as cores:
         times, differences = _measure(cores, 3 if quick else 15)
     rows = [(name, Figure.of([1e9 / x for x in values]).text(4)) for name, values in times.items()]
@@ -104,8 +104,8 @@ def section(quick: bool) -> Section:
         ratios.append((f"ours, {ours}", peer, figure.text(), verdict))
     note = (
         f"UR5 arms falling freely, steps of {STEP:g} s of the classical Runge-Kutta method. MuJoCo: `mj_step` with "
-        f"{LONG} steps a call, and `mujoco.rollout` of {FEWER} arms, {SHORT} steps a call; RK4, contacts and "
-        "constraints off. SciPy: its RK45 (six evaluations a step, ours four) with steps of the same length. After "
+        f"{LONG} steps per call, and `mujoco.rollout` of {FEWER} arms, {SHORT} steps per call; RK4, contacts and "
+        "constraints off. SciPy: its RK45 (six evaluations per step, ours four) with steps of the same length. After "
         f"{LONG} steps positions agree with MuJoCo's to {differences[0]:.1e} relative; rolled out, to "
         f"{differences[1]:.1e} after {SHORT}; with SciPy's on Pinocchio to {differences[2]:.1e} after 20."
     )
@@ -113,17 +113,17 @@ def section(quick: bool) -> Section:
     rate = 1e3 / Figure.of(times["ours, 4,096 arms"]).median
     return Section(
         "Steps of a simulation",
-        f"{rate:.1f} million Runge-Kutta steps of a UR5 a second on one core in a batch, {batch:.0f} times MuJoCo's "
+        f"{rate:.1f} million Runge-Kutta steps of a UR5 per second on one core in a batch, {batch:.0f} times MuJoCo's "
         f"rate; one arm alone {one:.0f} times.",
         (
             Table("Rates", ("contender", "steps/s"), tuple(rows), note),
-            Table("Ratios", ("ours", "to", "ratio", "target"), tuple(ratios), "Of steps a second, round by round."),
+            Table("Ratios", ("ours", "to", "ratio", "target"), tuple(ratios), "Of steps per second, round by round."),
         ),
     )
 
 
 def _measure(cores: int, rounds: int) -> tuple[dict[str, list[float]], tuple[float, float, float]]:
-    """Return the ns a step of all, and how far answers are apart."""
+    """Return the ns per step of all contenders, and the differences of the results."""
     arms = Arms.make()
     step = stepper(arms.system.mechanism, METHODS["rk4"]).gufunc
     q0, rest = arms.q0, np.zeros((ARMS, arms.system.nv))

@@ -1,4 +1,4 @@
-"""Throughput over the size of a batch, in both precisions and on threads; a million samples, bit by bit the same."""
+"""Throughput over the size of a batch, in both precisions and on threads; a million samples with equal bits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from robots import AGREE, FUNCTIONS, ROBOTS, TITLE, batch_call, calls, near_empt
 
 SIZES = tuple(4**k for k in range(11))
 PEER_SIZES = SIZES[:9]
-"""The peer's own batches, as long as a call stays below a second."""
+"""Sizes of the peer's own batches, for which a call takes less than a second."""
 MILLION = 1_000_000
 THREADED = 8192
-"""From here on a batch is cut for threads."""
+"""The smallest batch that is split among threads."""
 
 
 def section(quick: bool, folder: Path) -> Section:
@@ -29,7 +29,7 @@ def section(quick: bool, folder: Path) -> Section:
         found = {name: sizes(name, cores, 3 if quick else 9) for name in FUNCTIONS}
         million = [run_million(name, cores, 3 if quick else 9, 2 if quick else 10) for name in FUNCTIONS]
     panels = [
-        Panel(f"UR5, {TITLE[name]} dynamics", "samples in a call", "samples a second", _curves(times, cores))
+        Panel(f"UR5, {TITLE[name]} dynamics", "samples in a call", "samples per second", _curves(times, cores))
         for name, times in found.items()
     ]
     draw(folder / "throughput.svg", panels)
@@ -38,24 +38,24 @@ def section(quick: bool, folder: Path) -> Section:
     headline = ", ".join(f"{1e3 / Figure.of(t).median:.0f} million {TITLE[name]}" for name, t in fast.items())
     table = Table(
         "A million samples in one call",
-        ("function", "threads", "one call [ms]", "a sample [ns]", "ratio to one thread"),
+        ("function", "threads", "one call [ms]", "per sample [ns]", "ratio to one thread"),
         tuple(row for m in million for row in m[0]),
         f"{MILLION:,} samples of `kuka_lwr4`, seven joints. Ten random splits, and 2, 3 and 8 threads, give "
         + ("the same bits." if same else "OTHER BITS."),
     )
     return Section(
         "Throughput over the size of a batch",
-        f"On one core a UR5 takes {headline} dynamics a second in calls of 4,096; float32 is "
+        f"On one core a UR5 takes {headline} dynamics per second in calls of 4,096; float32 is "
         + " and ".join(_single_precision(times) for times in found.values())
         + " times as fast.",
         (_table(found, cores), table),
-        (Picture("throughput.svg", "Samples a second over the number of samples in one call, UR5"),),
+        (Picture("throughput.svg", "Samples per second over the number of samples in one call, UR5"),),
         "" if same else "bits differ between splits or thread counts",
     )
 
 
 def sizes(name: str, cores: int, rounds: int) -> dict[str, list[float]]:
-    """Return the ns a sample of every size, precision and thread count, and of Pinocchio's calls, UR5."""
+    """Return the ns per sample for every size, precision and thread count, and of Pinocchio's calls, for the UR5."""
     arm, model = kt.load(ROBOTS[0].path), pin.buildModelFromUrdf(str(ROBOTS[0].path))
     one, peer = near_empty(1), FUNCTIONS[name]
     data = model.createData()
@@ -85,7 +85,7 @@ def sizes(name: str, cores: int, rounds: int) -> dict[str, list[float]]:
 
 
 def run_million(name: str, cores: int, rounds: int, splits: int) -> tuple[list[tuple[str, ...]], bool]:
-    """Time a million samples on one thread and on all cores; return whether splits and threads give the same bits."""
+    """Time a million samples on one thread and on all cores; return whether splits and threads give equal bits."""
     system, rng = kt.load("kuka_lwr4"), np.random.default_rng(2)
     state = [rng.uniform(-3.0, 3.0, size=(MILLION, system.nv)) for _ in range(3)]
     compiled, method = system.function(name), getattr(system, name)
@@ -149,9 +149,9 @@ def _table(found: dict[str, dict[str, list[float]]], cores: int) -> Table:
         "Pinocchio / float64", "less the call", "Pinocchio's own batch / float64",
     )  # fmt: skip
     note = (
-        "UR5, ns a sample of one call of the gufunc with `out=`, row-major arrays of the dtype; Pinocchio's `rnea` and "
-        "`aba` in a Python loop in the same rounds, and its `rneaInParallel` and `abaInParallel` on one thread. "
-        "float32 answers are within 1e-3 of each sample's largest entry; its code is the same, with sixteen samples in "
+        "UR5, ns per sample of one call of the gufunc with `out=`, row-major arrays of the dtype; Pinocchio's `rnea` "
+        "and `aba` in a Python loop in the same rounds, and its `rneaInParallel` and `abaInParallel` on one thread. "
+        "float32 results are within 1e-3 of each sample's largest entry; its code is the same, with sixteen samples in "
         "a vector instead of eight."
     )
     return Table("Calls of all sizes", columns, tuple(rows), note)

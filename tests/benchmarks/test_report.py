@@ -35,4 +35,4 @@ def test_packages_that_are_absent_are_listed(monkeypatch):
     facts = report.environment("not pinned")
     assert facts["optional peers found"].startswith("numpy ")
     assert facts["not installed"] == "no-such-library"
-    assert facts["run"] == "one thread unless said otherwise, not pinned"
+    assert facts["run"] == "one thread unless stated otherwise, not pinned"
