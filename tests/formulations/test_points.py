@@ -59,7 +59,7 @@ def test_the_pendulum_of_the_library_gives_the_same_masses():
     rod = resolved(mechanism.bodies[0], mechanism.values())
     points = body_points(rod, at=(1.0, 0.0, 0.0))
     assert_close(points.masses, PRINTED, 1e-3, "masses")
-    assert_close(body_of(points)[1], rod.com, 1e-15, "mass centre")
+    assert_close(body_of(points)[1], rod.com, 1e-15, "center of mass")
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(SYSTEMS))
@@ -120,7 +120,7 @@ def test_a_slender_rod_keeps_its_inertia(system):
     m, com, inertia = body_of(points)
     assert not points.positions[:, 1:].any()
     assert_close(m, 2.0, 1e-15, "mass")
-    assert_close(com, rod.com, 1e-15, "mass centre")
+    assert_close(com, rod.com, 1e-15, "center of mass")
     assert_close(inertia, central(rod), 1e-15, "inertia")
     if system == "seven":  # of all masses that solve (1) and (2), the smallest: equal at each end
         assert_close(points.masses[[0, 1, 5, 6]], np.full(4, points.masses[0]), 1e-15, "near end")
@@ -133,7 +133,7 @@ def test_a_flat_plate_off_its_plane_by_rounding():
     inertia[0, 2] = inertia[2, 0] = 1e-12
     m, com, back = body_of(seven_points(1.0, (0.0, 0.0, 1e-12), inertia))
     assert_close(m, 1.0, 1e-14, "mass")
-    assert_close(com[:2], (0.0, 0.0), 1e-14, "mass centre")
+    assert_close(com[:2], (0.0, 0.0), 1e-14, "center of mass")
     assert_close(com[2], 1e-12, 1e-20, "height")
     assert_close(back, inertia, 1e-14, "inertia")
     assert_close(back[0, 2], 1e-12, 1e-19, "product")
@@ -167,8 +167,8 @@ def test_impossible_inertia_is_refused(make):
     with pytest.raises(ModelError) as caught:
         make(2.0, (0, 0, 0), np.diag([1.0, 0.2, 0.3]), where="body 'b'")
     assert str(caught.value) == (
-        "body 'b': h_1^2 = -0.125 m^2 is negative: I_1 = 1 kg m^2 is too large beside I_2 + I_3 = 0.5 kg m^2; no body "
-        "can have this inertia: check units, signs and the point it is about; signed points represent any numbers"
+        "body 'b': h_1^2 = -0.125 m^2 is negative: I_1 = 1 kg m^2 is too large compared with I_2 + I_3 = 0.5 kg m^2; no "
+        "body can have this inertia: check units, signs and the point it is about; signed points represent any numbers"
     )
 
 

@@ -196,7 +196,7 @@ def _refuse_imaginary(moments: Matrix, floor: float, mass: float, names, widths,
             a, b = (names[(k + j) % 3] for j in (1, 2))
             raise ModelError(
                 f"{widths[k]}^2 = {moments[k] / mass:.6g} m^2 is negative: {names[k]} = {inertia[k]:.6g} kg m^2 is too "
-                f"large beside {a} + {b} = {inertia.sum() - inertia[k]:.6g} kg m^2",
+                f"large compared with {a} + {b} = {inertia.sum() - inertia[k]:.6g} kg m^2",
                 where=where,
                 remedy="no body can have this inertia: check units, signs and the point it is about; "
                 "signed points represent any numbers",

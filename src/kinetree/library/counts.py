@@ -1,4 +1,4 @@
-"""How many parts a builder of mechanisms makes."""
+"""Checks of the number of parts of a generated mechanism."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from ..numbers import whole
 
 MOST = 2_000_000
-"""The most parts of one sort. A body takes some kilobytes of Python: more would use up the memory without a message."""
+"""Largest number of parts of one kind. A body takes some kilobytes of memory: more would exhaust it without an error."""
 
 
 def counted(n: Any, what: str, parts: str, *, least: int = 1) -> int:
