@@ -167,8 +167,9 @@ def test_impossible_inertia_is_refused(make):
     with pytest.raises(ModelError) as caught:
         make(2.0, (0, 0, 0), np.diag([1.0, 0.2, 0.3]), where="body 'b'")
     assert str(caught.value) == (
-        "body 'b': h_1^2 = -0.125 m^2 is negative: I_1 = 1 kg m^2 is too large compared with I_2 + I_3 = 0.5 kg m^2; no "
-        "body can have this inertia: check units, signs and the point it is about; signed points represent any numbers"
+        "body 'b': h_1^2 = -0.125 m^2 is negative: I_1 = 1 kg m^2 is too large compared with I_2 + I_3 = 0.5 kg m^2; "
+        "no body can have this inertia: check units, signs and the point it is about; signed points represent any "
+        "numbers"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..numbers import whole
 
 MOST = 2_000_000
-"""Largest number of parts of one kind. A body takes some kilobytes of memory: more would exhaust it without an error."""
+"""Largest number of parts of one kind. A body takes some kilobytes of memory: more would exhaust it with no error."""
 
 
 def counted(n: Any, what: str, parts: str, *, least: int = 1) -> int:
