@@ -141,7 +141,7 @@ def planar_motion(t: Numbers) -> Motion:
 
 
 def kuka_motion(t: Numbers) -> Motion:
-    """Return the periodic motion of the KUKA arm, of 14 s. [Wolinski2015] (28)-(31)"""
+    """Return the motion of the KUKA arm, with a period of 14 s. [Wolinski2015] (28)-(31)"""
     w, t = pi / 7, np.repeat(t[..., None], 7, axis=-1)
     return pi / 2 * np.cos(w * t), -pi / 2 * w * np.sin(w * t), -pi / 2 * w * w * np.cos(w * t)
 

@@ -15,7 +15,7 @@ from .kinematics import Matrix, skew
 from .links import shifted
 
 RANK = 1e-9
-"""Singular values below this fraction of the largest count as zero: far above rounding, far below any real one."""
+"""Singular values below this fraction of the largest count as zero; rounding is well below."""
 
 
 @dataclass(frozen=True)

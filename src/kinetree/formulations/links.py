@@ -93,7 +93,7 @@ class Links:
         return tuple(map(tuple, out))
 
     def propagation(self, i: int, j: int) -> Matrix:
-        """Return A_ij (origins) or B_ij (centers of mass), from the twist of j to i. [Saha2013] (5), (36b)"""
+        """Return A_ij (origins) or B_ij (centers of mass), which maps the twist of j to i. [Saha2013] (5), (36b)"""
         return shifted(self.each[j].x - self.each[i].x)
 
     def propagation_rate(self, i: int, j: int) -> Matrix:

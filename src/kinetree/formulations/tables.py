@@ -17,7 +17,7 @@ COMPONENTS = ("wx", "wy", "wz", "vx", "vy", "vz")
 NOISE = 1e-13
 """Entries below this fraction of the largest are shown as zeros: they are rounding."""
 MOST = 60
-"""Largest number of rows or columns in a text table, to fit a screen; the remaining ones are only counted."""
+"""Largest number of rows or columns in a text table, to keep it readable; the remaining ones are only counted."""
 
 
 def twist_labels(names: Iterable[str], components: Sequence[str] = COMPONENTS) -> Labels:
