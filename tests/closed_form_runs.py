@@ -1,4 +1,4 @@
-"""Runs to test results with: smooth motions in closed form, so that no integrator is in the way."""
+"""Runs for tests of results: smooth motions in closed form, without an integrator."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def batch(name: str = "stanford", count: int = 3, **fields) -> Trajectory:
 
 
 def _motion(system: kt.System, t: np.ndarray, shift: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return q and qd: sines for flat coordinates, a steady turn about an axis for quaternions."""
+    """Return q and qd: sines for flat coordinates, uniform rotation about an axis for quaternions."""
     q, qd = [], []
     for k, joint in enumerate(system.joints):
         module = kind(joint.kind)

@@ -1,4 +1,4 @@
-"""Closed mechanisms for tests: random trees with loops that close where they are drawn, and motions of them."""
+"""Closed mechanisms for tests: random trees with loops that are closed at a random position, and their motions."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ DRIVES = {
     "parallelogram": ["rocker"],
     "gear_train": ["input"],
 }
-"""The actuated joints of the library's closed mechanisms: as many as they have degrees of freedom."""
+"""The actuated joints of the library's closed mechanisms, one per degree of freedom."""
 
 
 def displaced(loop: Loop, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return a place and a rotation of frame b in frame a, in the loop's axes, at which the loop is closed."""
+    """Return a position and a rotation of frame b in frame a, in the loop's axes, at which the loop is closed."""
     R = np.array(strategies.rotation(rng))
     if loop.kind == "rod":
         return R @ [loop.length, 0.0, 0.0], np.array(strategies.rotation(rng))
@@ -48,7 +48,7 @@ def displaced(loop: Loop, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
 
 
 def looped(mechanism: Mechanism, q, loop: Loop, rng: np.random.Generator) -> Loop:
-    """Return the loop with the placement b at which it is closed at q."""
+    """Return the loop with a placement b that closes it at q."""
     stand = {GROUND: (np.eye(3), np.zeros(3))} | {s.name: (s.R, s.o) for s in body_states(mechanism, q)}
     (Ra, oa), (Rb, ob) = stand[loop.body_a], stand[loop.body_b]
     axes = np.array(loops.frame(loop))
@@ -59,7 +59,7 @@ def looped(mechanism: Mechanism, q, loop: Loop, rng: np.random.Generator) -> Loo
 
 
 def random_loop(name: str, kind: str, a: str, b: str, rng: np.random.Generator) -> Loop:
-    """Return a loop of a kind with awkward numbers; its placement b is left to `looped`."""
+    """Return a loop of a kind with awkward numbers; `looped` sets its placement b."""
     axis = rng.normal(size=3)
     return Loop(
         name,
@@ -75,7 +75,7 @@ def random_loop(name: str, kind: str, a: str, b: str, rng: np.random.Generator) 
 
 
 def closed(tree: Mechanism, ends: list[tuple[str, str, str]], seed: int, *, coupled: bool = False):
-    """Return a tree with loops of (kind, body a, body b), a coupling if asked for, and the q where they are closed."""
+    """Return a tree with loops (kind, body a, body b), optionally a coupling, and the closed position q."""
     rng = np.random.default_rng(seed)
     q = kt.System(tree).random_state(rng)[0]
     made = [looped(tree, q, random_loop(f"loop{k}", *end, rng), rng) for k, end in enumerate(ends)]
@@ -109,7 +109,7 @@ def closed_mechanisms(draw, kinds=KINDS, *, most: int = 6, loops: int = 2) -> tu
 
 
 def motion(mechanism: Mechanism, q, seed: int = 0):
-    """Return qd and qdd that keep the loops closed at q, random along what they leave."""
+    """Return qd and qdd that keep the loops closed at q, random in the free directions."""
     rng = np.random.default_rng(seed)
     J = closed_equations(mechanism, q).J
     _, sizes, rows = np.linalg.svd(J)
@@ -121,7 +121,7 @@ def motion(mechanism: Mechanism, q, seed: int = 0):
 
 
 def library_state(name: str, seed: int = 0):
-    """Return a closed mechanism of the library away from where it is assembled, with a motion: system, q, qd, qdd."""
+    """Return a closed mechanism of the library away from its assembled position, with a motion: system, q, qd, qdd."""
     system = kt.load(name)
     rng = np.random.default_rng(seed)
     start = system.assemble()

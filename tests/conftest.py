@@ -1,4 +1,4 @@
-"""What every test gets: a cache of its own session, the same random examples in every run, residuals on request."""
+"""Settings of all tests: a cache per session, the same random examples in every run, residuals on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CACHE = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Point the cache of compiled code to a temporary folder, shared by the workers of one session."""
+    """Set the cache of compiled code to a temporary folder that the workers of one session share."""
     os.environ["MPLBACKEND"] = "Agg"
     if not hasattr(config, "workerinput"):
         config.stash[CACHE] = os.environ["KINETREE_CACHE_DIR"] = tempfile.mkdtemp(prefix="kinetree-cache-")
@@ -33,7 +33,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """Where bounds are scaled to zero, fail each test that compares numbers, with all its residuals."""
+    """If bounds are scaled to zero, fail each test that compares numbers and report all its residuals."""
     tolerance.residuals.clear()
     result = yield
     if tolerance.SCALE == 0 and tolerance.residuals:

@@ -15,9 +15,9 @@ from strategies import nested, rotation
 
 @dataclass(frozen=True)
 class Ring:
-    """Body 0 is the ground; joint k, of a kind about or along z of its frame (R, x), leads from body k to body k + 1.
+    """A ring of bodies: joint k, about or along z of its frame (R, x), leads from body k to body k + 1.
 
-    Everything is in the ground's axes where all q are 0: masses, mass centres, inertias about them.
+    Body 0 is the ground. Masses, centers of mass and inertias about them are in the ground's axes at q = 0.
     """
 
     kinds: tuple[str, ...]
@@ -51,7 +51,7 @@ class Ring:
         return System(assemble(f"cut{at}", bodies, joints, loops=[loop], gravity=self.gravity))
 
     def rates(self, seed: int = 0) -> list[np.ndarray]:
-        """Return speeds of all joints, each of body k + 1 in body k, that keep the ring closed."""
+        """Return velocities of all joints, each of body k + 1 in body k, that keep the ring closed."""
         columns = []
         for what, (R, x) in zip(self.kinds, self.frames, strict=True):
             turn, slide = np.concatenate([R[:, 2], np.cross(x, R[:, 2])]), np.concatenate([np.zeros(3), R[:, 2]])
@@ -62,11 +62,11 @@ class Ring:
         return np.split(found, np.cumsum([len(each) for each in columns])[:-1])
 
     def speeds(self, system: System, at: int, rates: list[np.ndarray]) -> np.ndarray:
-        """Return qd of the cut mechanism for the speeds of all joints."""
+        """Return qd of the cut mechanism for the velocities of all joints."""
         return np.concatenate([rates[int(j.name[1:])] * (1 if int(j.name[1:]) < at else -1) for j in system.joints])
 
     def pushed(self, system: System, wrenches: np.ndarray) -> np.ndarray:
-        """Return wrenches [n - 1, 6] of the ground's axes about the mass centres as those of each body's frame."""
+        """Return wrenches [n - 1, 6] in the ground's axes about the centers of mass as wrenches in the body frames."""
         out = []
         for body, pose in zip(system.bodies, system.poses(np.zeros(system.nq)), strict=True):
             n, f = np.split(wrenches[int(body.name[1:]) - 1], 2)
@@ -76,7 +76,7 @@ class Ring:
 
 
 def ring(kinds: tuple[str, ...], frames, seed: int = 0) -> Ring:
-    """Return a ring with bodies of awkward masses, off any plane."""
+    """Return a ring with bodies of awkward masses and centers of mass outside any common plane."""
     rng = np.random.default_rng(seed)
     masses, centres, inertias = [], [], []
     for k in range(len(kinds) - 1):
@@ -90,7 +90,7 @@ def ring(kinds: tuple[str, ...], frames, seed: int = 0) -> Ring:
 
 
 def planar(places, slides: int | None = None, tilt: int = 5) -> Ring:
-    """Return a planar ring, all axes along one tilted normal; joint `slides` slides along the plane."""
+    """Return a planar ring with all axes along one tilted normal; joint `slides` slides in the plane."""
     T = np.array(rotation(np.random.default_rng(tilt)))
     kinds = tuple("prismatic" if k == slides else "revolute" for k in range(len(places)))
     along = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # z along x
@@ -99,7 +99,7 @@ def planar(places, slides: int | None = None, tilt: int = 5) -> Ring:
 
 
 def spatial(seed: int = 8) -> Ring:
-    """Return the ring of a revolute and three cylindrical joints: one degree of freedom, no equation to spare."""
+    """Return the ring of a revolute and three cylindrical joints: one degree of freedom, no redundant equation."""
     rng = np.random.default_rng(seed)
     frames = [(np.array(rotation(rng)), 0.6 * rng.normal(size=3)) for _ in range(4)]
     return ring(("revolute", "cylindrical", "cylindrical", "cylindrical"), frames, seed)
@@ -116,6 +116,6 @@ def four_bar(cut: int = 3) -> System:
 
 
 def moving(system: System, speed: float = 3.0) -> np.ndarray:
-    """Return speeds that keep the loops closed at q = 0: the free direction of a mechanism that has one."""
+    """Return velocities that keep the loops closed at q = 0, for a mechanism with one degree of freedom."""
     free = np.linalg.svd(system.closure_jacobian(system.neutral()))[2][-1]
     return free * speed / np.abs(free).max()

@@ -1,4 +1,4 @@
-"""What forces and controllers do to a mechanism, by plain NumPy and without native code."""
+"""The effect of forces and controllers on a mechanism, by plain NumPy without native code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rates_of(mechanism: Mechanism, q, qd, *, forces=(), control=None, t=0.0, par
 
 
 def torques(mechanism: Mechanism, q, qd, *, forces=(), control=None, t=0.0):
-    """Return the generalized forces that make these rates, by inverse dynamics."""
+    """Return the generalized forces that cause these rates, by inverse dynamics."""
     qdd = rates_of(mechanism, q, qd, forces=forces, control=control, t=t)[1]
     return compute(mechanism, "inverse_dynamics", q, qd, qdd)
 

@@ -1,4 +1,4 @@
-"""Programs run on other numbers than doubles: complex ones for exact derivatives, CasADi's symbols for Lagrange."""
+"""Programs evaluated without native code: on doubles, on complex numbers for exact derivatives, on CasADi symbols."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinetree.compiler.lower.build import Request, build
 from kinetree.model import Mechanism
 
 STEP = 1e-40
-"""Of a complex step: its square vanishes beside anything, so that the derivative has no error but rounding."""
+"""The complex step: its square is below the rounding of any other term, so that derivatives are exact to rounding."""
 
 
 @lru_cache(maxsize=512)
@@ -25,7 +25,7 @@ def program(mechanism: Mechanism, name: str, frame: str | None = None, axes: str
 def compute(
     mechanism: Mechanism, name: str, *arguments, frame: str | None = None, axes: str | None = None, wrenches=None
 ):
-    """Return what an algorithm gives, by plain NumPy and without native code."""
+    """Return the result of an algorithm, by plain NumPy without native code."""
     more = () if wrenches is None else (wrenches,)
     return program(mechanism, name, frame, axes, wrenches is not None).interpret(*arguments, *more)[0]
 
@@ -47,13 +47,13 @@ def derivative(p: Program, inputs, directions) -> np.ndarray:
 
 
 def along(mechanism: Mechanism, name: str, q, qd, *, frame: str | None = None, axes: str | None = None) -> np.ndarray:
-    """Return the rate of a function of q while the mechanism moves with qd."""
+    """Return the rate of a function of q at the joint velocities qd."""
     rate = compute(mechanism, "coordinate_rate", q, qd)
     return derivative(program(mechanism, name, frame, axes), [q], [rate])
 
 
 def relative(actual, expected) -> float:
-    """Return the largest difference beside the largest expected entry, sample by sample."""
+    """Return the largest difference relative to the largest expected entry, sample by sample."""
     a, e = np.asarray(actual), np.asarray(expected)
     axes = tuple(range(1, e.ndim))
     size = np.abs(e).max(axis=axes, keepdims=True, initial=0.0)

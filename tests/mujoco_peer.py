@@ -1,4 +1,4 @@
-"""Mechanisms of hinges, slides, balls and free bodies as MuJoCo models, and the maps between the numbers."""
+"""Mechanisms of hinges, slides, balls and free bodies as MuJoCo models, and the maps between both coordinates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kinetree.model import GROUND, Body, Joint, Mechanism
 from rigid_body import transform
 
 KINDS = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
-"""The kinds that both have, and the fixed one; a free joint stands on the ground there."""
+"""The moving kinds that both libraries have; MuJoCo has free joints only on the ground."""
 
 
 def text(numbers) -> str:
-    """Return numbers with every digit."""
+    """Return numbers as text with all their digits."""
     return " ".join(repr(float(x)) for x in np.ravel(numbers))
 
 
@@ -28,7 +28,7 @@ def quaternion(R: np.ndarray) -> np.ndarray:
 
 
 def element(mechanism: Mechanism, joint: Joint) -> str:
-    """Return a body with its joint, its inertia and all bodies behind it."""
+    """Return a body with its joint, its inertia and all its descendants."""
     body: Body = mechanism.body(joint.child)
     T = transform(joint.placement)
     xx, yy, zz, xy, yz, zx = body.inertia
@@ -61,7 +61,7 @@ class Peer:
     data: mujoco.MjData
 
     def joints(self):
-        """Return (joint, our coordinates, our speeds, its coordinates, its speeds) with slices."""
+        """Return (joint, our coordinates, our velocities, its coordinates, its velocities) with slices."""
         at_q = at_v = 0
         for joint in self.mechanism.joints:
             nq, nv = kind(joint.kind).NQ, kind(joint.kind).NV
@@ -72,7 +72,7 @@ class Peer:
             at_q, at_v = at_q + nq, at_v + nv
 
     def set(self, q: np.ndarray, qd: np.ndarray) -> None:
-        """Give the model a state: quaternions have w first, a free body's place and velocity are the ground's."""
+        """Set the state of the model: quaternions with w first, position and velocity of free bodies in the ground."""
         for joint, ours_q, ours_v, q_there, v_there in self.joints():
             x, v = q[ours_q], qd[ours_v]
             if joint.kind == "spherical":
@@ -87,7 +87,7 @@ class Peer:
         mujoco.mj_kinematics(self.model, self.data)
 
     def map(self) -> np.ndarray:
-        """Return the matrix from our speeds to the model's, at the state that was set."""
+        """Return the matrix from our velocities to the model's, at the current state."""
         B = np.zeros((self.mechanism.nv, self.mechanism.nv))
         for joint, _, ours, _, theirs in self.joints():
             n = ours.stop - ours.start
@@ -98,7 +98,7 @@ class Peer:
         return B
 
     def drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return the rate of the map times the speeds: w x v of free bodies, in the ground's axes."""
+        """Return the rate of the map times the velocities: w x v of free bodies, in the ground's axes."""
         out = np.zeros(self.mechanism.nv)
         for joint, _, ours, _, theirs in self.joints():
             if joint.kind == "free":

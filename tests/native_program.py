@@ -1,4 +1,4 @@
-"""Any Program as a gufunc: the native target without a mechanism around it."""
+"""Any Program as a gufunc: the native target without a mechanism."""
 
 from __future__ import annotations
 

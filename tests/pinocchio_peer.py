@@ -12,7 +12,7 @@ from kinetree.model import GROUND, Joint, Mechanism
 from rigid_body import tensor
 
 SWAP = [3, 4, 5, 0, 1, 2]
-"""From [omega; v] to Pinocchio's [v; omega], and back."""
+"""The permutation from [omega; v] to Pinocchio's [v; omega], and back."""
 
 
 def se3(placement) -> pin.SE3:
@@ -21,7 +21,7 @@ def se3(placement) -> pin.SE3:
 
 
 def composite(*parts) -> pin.JointModelComposite:
-    """Return a joint of several, one after the other at one place."""
+    """Return the composite of several joints at one point."""
     out = pin.JointModelComposite()
     for part in parts:
         out.addJoint(part, pin.SE3.Identity())
@@ -50,7 +50,7 @@ def joint_model(joint: Joint):
 
 @dataclass
 class Peer:
-    """A Pinocchio model of a mechanism; `bodies` says on which joint each body rides, and where."""
+    """A Pinocchio model of a mechanism; `bodies` holds the joint of each body and its pose there."""
 
     mechanism: Mechanism
     model: pin.Model
@@ -59,7 +59,7 @@ class Peer:
     order: list[int]
 
     def speeds(self, x: np.ndarray) -> np.ndarray:
-        """Return speeds, accelerations or torques in the other library's order; the map is its own inverse."""
+        """Return velocities, accelerations or torques in the other library's order; the map is its own inverse."""
         return np.asarray(x)[..., self.order]
 
     def matrix(self, x: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ class Peer:
 
 
 def peer(mechanism: Mechanism) -> Peer:
-    """Build the model of a mechanism; bodies on fixed joints ride on the joint before."""
+    """Build the model of a mechanism; bodies on fixed joints are attached to the joint of their parent."""
     model = pin.Model()
     model.gravity = pin.Motion(np.array(mechanism.gravity), np.zeros(3))
     bodies = {GROUND: (0, pin.SE3.Identity())}

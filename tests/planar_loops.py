@@ -8,7 +8,7 @@ from kinetree.model.formulas import parse
 
 
 def at(x: float, y: float = 0.0, z: float = 0.0) -> kt.Placement:
-    """Return a place without a turn."""
+    """Return a translation as a placement."""
     return kt.Placement((x, y, z))
 
 

@@ -1,4 +1,4 @@
-"""Where bodies and frames stand, by plain matrix products: the referee for what files and tables say."""
+"""Poses of bodies and frames by plain matrix products, a reference for mechanisms read from files and tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def transform(rotation, translation) -> np.ndarray:
 
 
 def about(axis, angle: float) -> np.ndarray:
-    """Return the turn about an axis, by Rodrigues' formula."""
+    """Return the rotation about an axis, by Rodrigues' formula."""
     x, y, z = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
     k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return transform(np.eye(3) + math.sin(angle) * k + (1 - math.cos(angle)) * k @ k, np.zeros(3))

@@ -1,4 +1,4 @@
-"""What textbooks say of one rigid body, in plain NumPy."""
+"""Textbook formulas of one rigid body in plain NumPy."""
 
 # ruff: noqa: E741 - I is the papers' letter
 
@@ -16,7 +16,7 @@ def cross_matrix(v) -> np.ndarray:
 
 
 def tensor(body: Body) -> np.ndarray:
-    """Return the inertia tensor about the mass centre."""
+    """Return the inertia tensor about the center of mass."""
     xx, yy, zz, xy, yz, zx = body.inertia
     return np.array([[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]], dtype=float)
 
@@ -35,14 +35,14 @@ def transform(placement) -> np.ndarray:
 
 
 def moved(body: Body, T: np.ndarray) -> Body:
-    """Return the same body in a frame in which its own stands at T."""
+    """Return the same body in a frame in which its own frame has the pose T."""
     I = T[:3, :3] @ tensor(body) @ T[:3, :3].T
     com = T[:3, :3] @ np.array(body.com) + T[:3, 3]
     return Body(body.name, body.mass, tuple(map(float, com)), moments(I))
 
 
 def welded(name: str, *bodies: Body) -> Body:
-    """Return one body of several, whose data are in one frame."""
+    """Return several bodies, with data in a common frame, as one."""
     mass = sum(b.mass for b in bodies)
     com = sum(b.mass * np.array(b.com) for b in bodies) / mass
     I = np.zeros((3, 3))

@@ -1,4 +1,4 @@
-"""How large the terms are that inertias and torques are sums of: the scale of their rounding."""
+"""Sums of the magnitudes of all terms of inertias and torques: the scale of their rounding errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def torque_scales(mechanism: Mechanism, q, qd, qdd=None, wrenches=None) -> np.nd
 
 
 def per_sample(scale, mechanism: Mechanism, *states) -> np.ndarray:
-    """Return one of these scales for each sample of a batch, [n]; 1 where every term is zero."""
+    """Return one of these scales per sample of a batch, [n]; 1 where every term is zero."""
     values = np.array([scale(mechanism, *sample) for sample in zip(*states, strict=True)])
     return np.where(values > 0, values, 1.0)
 

@@ -1,4 +1,4 @@
-"""Images of mechanisms in other lengths and masses: the same motion, times in proportion to the root of lengths."""
+"""Similar mechanisms of other lengths and masses: the same motion, with times in proportion to the root of lengths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kinetree.model.mechanism import resolved
 
 
 def scaled(mechanism: Mechanism, length: float, mass: float) -> Mechanism:
-    """Return the image of a mechanism with its lengths and masses multiplied, under the same gravity."""
+    """Return the similar mechanism with lengths and masses multiplied, under the same gravity."""
 
     def moved(p: Placement) -> Placement:
         return replace(p, translation=tuple(length * x for x in p.translation))

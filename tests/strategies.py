@@ -26,12 +26,12 @@ ALL = tuple(KINDS)
 SINGLE = ("revolute", "prismatic", "helical")
 """The kinds with one degree of freedom."""
 FLAT = tuple(k for k in ALL if kind(k).NQ == kind(k).NV)
-"""The kinds whose speeds are the rates of their coordinates."""
+"""The kinds whose velocities are the rates of their coordinates."""
 MOVING = tuple(k for k in ALL if kind(k).NV)
 
 
 SOAK = int(os.environ.get("KINETREE_SOAK", "0"))
-"""How many times as many examples as usual are drawn, anew in every run; 0 means the same ones in every run."""
+"""The factor on the number of examples, drawn anew in every run; 0 means the same examples in every run."""
 
 
 def examples(count: int, **options) -> hypothesis.settings:
@@ -60,7 +60,7 @@ def nested(array) -> tuple:
 
 
 def neat_rotation(rng: np.random.Generator) -> tuple:
-    """Return no turn, a quarter turn, a turn about one axis, or a very small one."""
+    """Return no rotation, one by 90 degrees, one about a coordinate axis, or a very small one."""
     k = int(rng.integers(3))
     angle = rng.choice([0.0, math.pi / 2, -math.pi / 2, math.pi, rng.uniform(-3, 3), 10.0 ** rng.uniform(-16, -4)])
     return about(k, float(angle)).matrix()
@@ -127,7 +127,7 @@ def random_mechanism(
 ) -> Mechanism:
     """Return the mechanism of joint kinds and parents (-1: the ground) with the numbers of a seed.
 
-    Body k is `b<k>` on joint `j<k>`; the frame `tool` rides on the last one.
+    Body k is `b<k>` on joint `j<k>`; the frame `tool` is fixed to the last one.
     """
     rng = np.random.default_rng(seed)
     bodies, joints = [], []

@@ -1,4 +1,4 @@
-"""The Python blocks of the documentation, run as a reader would: in order, one namespace a page."""
+"""The Python blocks of the documentation, run as a reader would: in order, with one namespace per page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def blocks(page: str) -> list[tuple[int, str]]:
 
 
 def numbers() -> Tree:
-    """Return a tree on plain numbers, on which the sweeps of a page can run as they stand there."""
+    """Return a tree on plain numbers, on which the sweeps of a page can run without changes."""
     arm = kt.load("stanford").mechanism
     state = np.random.default_rng(1).normal(size=(3, arm.nv)).tolist()
     tree = Tree(arm, dict(zip(("q", "qd", "qdd"), state, strict=True)))

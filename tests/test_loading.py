@@ -1,4 +1,4 @@
-"""`save` beside `load`, and the clearer names of two public functions."""
+"""`save` and `load`, and the clearer names of two public functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_saved_mechanism_is_loaded_again(name, tmp_path):
 
 
 def test_save_refuses_what_it_cannot_write(tmp_path):
-    """Save under another ending, something else, and where no folder is, and read what to do."""
+    """Save under another suffix, something else, and in a missing folder, and read what to do."""
     arm = kt.load("planar_2r")
     with pytest.raises(kt.InputError, match="arm.urdf: mechanisms are written as .toml, not as '.urdf'"):
         kt.save(arm, tmp_path / "arm.urdf")

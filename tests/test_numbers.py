@@ -1,4 +1,4 @@
-"""Numbers that users give: what counts as one, and what is refused with which words."""
+"""Numbers given by users: those that are accepted, and the messages for those that are refused."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_integers_beyond_doubles_are_infinite():
     ],
 )  # fmt: skip
 def test_messages(check, message):
-    """Read what came and what to give."""
+    """Read the value that was given and what is expected."""
     with pytest.raises(InputError) as error:
         check()
     assert str(error.value).endswith(message)

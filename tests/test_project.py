@@ -1,4 +1,4 @@
-"""Promises of the project as a whole: sources, citations, imports, documentation and the dev script."""
+"""Requirements on the project as a whole: sources, citations, imports, documentation and the dev script."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_texts_have_no_faults():
 
 
 def test_text_faults_are_found(tmp_path):
-    """See each sort of fault in a file that has them all."""
+    """Find each sort of fault in a file that has them all."""
     host = ".".join(("pypi", "org"))
     text = f"caf\u00e9\na\tb\r\nend \n<<<<<<< mine\nsee {host}\n"
     (tmp_path / "src").mkdir()
@@ -80,7 +80,7 @@ def test_modules_have_docstrings(file):
 
 
 def test_tests_have_docstrings():
-    """Find one sentence in every test function that says what it shows."""
+    """Find one sentence that describes the test in every test function."""
     bare = []
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -169,7 +169,7 @@ def test_dev_fingerprint_follows_dependencies_alone():
 
 
 def test_assert_close_prints_residual_and_bound(monkeypatch):
-    """Fail by a known residual and read it beside the bound."""
+    """Fail by a known residual and read it with the bound."""
     monkeypatch.setattr(tolerance, "SCALE", 1.0)
     monkeypatch.setattr(tolerance, "residuals", {})
     tolerance.assert_close([1.0, 2.0], [1.0, 2.0 + 1e-3], 1e-2, "near")

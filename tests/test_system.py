@@ -1,4 +1,4 @@
-"""System: what users hold; its methods, options and error messages."""
+"""System: its methods, options and error messages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ INPUTS = {"q": S.q, "q2": S.q[::-1], "qd": S.qd, "qdd": S.qdd, "tau": S.tau, "ad
 
 
 def call(name: str, **options):
-    """Call a method by name, of the tool where it needs a frame."""
+    """Call a method by name, for the frame of the tool if it requires a frame."""
     frame = ("tool",) if ALGORITHMS[name].frame else ()
     return getattr(ARM, name)(*(INPUTS[i] for i in ALGORITHMS[name].inputs), *frame, **options)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_a_method(name):
-    """Call each method and find the function of the same name, with the promised shape."""
+    """Call each method and find the result of the function of the same name, with the documented shape."""
     sizes = {"nq": 3, "nv": 3, "nb": 3, "nc": 0}
     out = call(name)
     assert out.shape == (5, *(sizes.get(n, n) for n in ALGORITHMS[name].shape))
@@ -66,7 +66,7 @@ def test_describes_itself():
 
 
 def test_functions_are_compiled_once():
-    """Ask twice for a function and get the same one; a dtype may be given in any form."""
+    """Get a function twice and find the same object; a dtype may be given in any form."""
     assert ARM.function("inertia_matrix") is ARM.function("inertia_matrix", dtype=np.float64)
     assert ARM.function("inertia_matrix", dtype="float32") is ARM.function("inertia_matrix", dtype=np.float32)
 
@@ -104,7 +104,7 @@ def test_random_states_of_a_batch_are_one_draw():
 
 @pytest.mark.parametrize("rng", ["a", -1, 1.5, [1, -2]])
 def test_random_states_refuse_what_is_no_generator(rng):
-    """Give a seed that is none and read what is expected."""
+    """Give an invalid seed and read what is expected."""
     with pytest.raises(InputError, match="rng is .*; expected a numpy.random.Generator, a seed such as 7, or None"):
         ARM.random_state(rng)
 
@@ -119,7 +119,7 @@ def test_a_matrix_is_a_seed():
 
 @pytest.mark.parametrize("shape", ["a", -1, 1.5, None, (2, -1), (2, 1.5)])
 def test_random_states_refuse_what_is_no_shape(shape):
-    """Give a shape that is none and read what is expected."""
+    """Give an invalid shape and read what is expected."""
     with pytest.raises(InputError, match=r"shape is .*; expected integers of zero or more, such as 1000 or"):
         ARM.random_state(1, shape)
 
@@ -154,7 +154,7 @@ def test_load_refuses_what_names_no_model():
 
 
 def test_neutral_of_every_kind():
-    """Find the coordinates of no displacement, with unit quaternions."""
+    """Find the coordinates of zero displacement, with unit quaternions."""
     neutral = System(one_of_each()).neutral()
     assert neutral.shape == (30,)
     assert sorted(set(neutral.tolist())) == [0.0, 1.0]
@@ -174,7 +174,7 @@ def test_neutral_of_every_kind():
 ])  # fmt: skip
 @pytest.mark.parametrize("options", [{}, {"check": False}, {"threads": 2}], ids=["plain", "unchecked", "threads"])
 def test_wrong_arguments_say_what_was_expected(arguments, message, options):
-    """Give wrong shapes and types and read which array, what came and what was expected."""
+    """Give wrong shapes and types and read which array, what was given and what is expected."""
     with pytest.raises(InputError) as caught:
         ARM.inverse_dynamics(*arguments, **options)
     assert str(caught.value) == message
@@ -242,7 +242,7 @@ def test_names_and_axes_that_are_lists_are_refused():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", range(3))
 def test_input_that_is_not_finite_is_refused_by_entry(place, bad):
-    """Put NaN or an infinity anywhere and read where it stands."""
+    """Put NaN or an infinity anywhere and read its index."""
     arguments = [S.q.copy(), S.qd.copy(), S.qdd.copy()]
     arguments[place][3, 1] = bad
     name = ("q", "qd", "qdd")[place]
@@ -260,7 +260,7 @@ def test_input_that_is_not_finite_is_refused_by_entry(place, bad):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["gravity_torque", "inertia_matrix"])
 def test_input_that_is_not_finite_gives_an_error_and_no_warning(name, bad):
-    """Put NaN or an infinity into an angle with warnings as errors, and still read our own error."""
+    """Put NaN or an infinity into an angle with warnings as errors, and still read Kinetree's own error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(InputError, match=rf"{name}: q\[2\] is {bad}"):
@@ -311,7 +311,7 @@ def test_a_zero_quaternion_is_never_silent():
 
 
 def test_a_tip_without_mass_is_refused_by_name():
-    """Ask a system for accelerations that nothing determines and read which joint is at fault."""
+    """Compute accelerations that nothing determines and read which joint is the cause."""
     made = assemble("light", [Body("a", 1.0, (1.0, 0.0, 0.0)), Body("b")],
                     [Joint("j", "revolute", "ground", "a"), Joint("k", "spherical", "a", "b")])  # fmt: skip
     system = System(made)
