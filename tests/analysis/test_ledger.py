@@ -1,4 +1,4 @@
-"""The ledger: parts that add up, each what it says it is."""
+"""The ledger: parts that add up to the torque, each with the right cause."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_parts_add_up(name):
 
 
 def test_causes_are_what_they_say():
-    """Compare each cause with the compiled function that has no other."""
+    """Compare each cause with the compiled function of this cause alone."""
     system, (q, qd, qdd, w), found = example()
     whole = system.mechanism
     bare = replace(whole, joints=tuple(replace(j, armature=()) for j in system.joints))
@@ -51,7 +51,7 @@ def test_causes_are_what_they_say():
 
 
 def test_a_body_has_what_is_lost_without_it():
-    """Take the mass from one body after the other and miss exactly its share."""
+    """Remove the mass of one body after another and find exactly its share missing."""
     system, (q, qd, qdd, _), _ = example()
     found = system.ledger(q, qd, qdd)
     tau = system.inverse_dynamics(q, qd, qdd)
@@ -64,7 +64,7 @@ def test_a_body_has_what_is_lost_without_it():
 
 
 def test_friction_is_beside_the_torque():
-    """Give joints damping and friction: the torque stays, and what the drive must give grows."""
+    """Give joints damping and friction: the torque is the same, and that required of the drive grows."""
     arm = kt.load("planar_2r")
     joints = tuple(replace(j, damping=(0.5,), friction=(0.2,)) for j in arm.joints)
     rough = kt.System(replace(arm.mechanism, joints=joints))
@@ -77,7 +77,7 @@ def test_friction_is_beside_the_torque():
 
 
 def test_leading_shapes_broadcast():
-    """Split several states at once, and find each as by itself."""
+    """Split several states at once, and find the results of single states."""
     arm = kt.load("puma560")
     s = strategies.State(arm.mechanism, 2, (2, 3))
     found = arm.ledger(s.q, s.qd, np.zeros(arm.nv), s.wrenches)
@@ -104,7 +104,7 @@ def test_table_has_every_share():
 
 
 def test_axes_by_name_and_number():
-    """Find an axis by either, and read what there is for a wrong one."""
+    """Find an axis by name or number, and read the valid ones for a wrong one."""
     found = kt.load("spatial_pendulum").ledger([0.1, 0.5, 0.2], np.ones(3), np.ones(3))
     assert found.axes == ("pivot 1", "pivot 2", "pivot 3") and found.units == ("N m",) * 3
     assert found.index("pivot 2") == found.index(1) == 1

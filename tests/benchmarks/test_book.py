@@ -1,4 +1,4 @@
-"""The page: sections that are measured anew replace the old ones, all others stay."""
+"""The page: sections that are measured again replace the old ones, all others are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def section(title: str, headline: str):
 
 
 def test_sections_survive_a_round_trip(tmp_path):
-    """Write a page, read its sections back as they stand, and write the same page again."""
+    """Write a page, read its sections back unchanged, and write the same page again."""
     from book import page, read_sections
 
     sections = {
@@ -27,7 +27,7 @@ def test_sections_survive_a_round_trip(tmp_path):
 
 
 def test_page_has_headlines_in_the_order_of_cases(tmp_path):
-    """List the cases in order, one that is no longer known last, with pictures, tables and when they were measured."""
+    """List the cases in order, an unknown one last, with pictures, tables and dates."""
     from book import page
 
     names = ("gone", "second", "first")
@@ -42,7 +42,7 @@ def test_page_has_headlines_in_the_order_of_cases(tmp_path):
 
 
 def test_a_page_without_sections_reads_as_none(tmp_path):
-    """Read no section from a page of another kind, and none where there is no page."""
+    """Read no section from a page of another kind, and none without a page."""
     from book import read_sections
 
     (tmp_path / "old.md").write_text("# Benchmarks\n\n## Batches\n\nsome text\n")

@@ -1,4 +1,4 @@
-"""Medians, ratios and answers that must agree."""
+"""Medians, ratios and results that must agree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_figures_are_medians_with_quartiles():
 
 
 def test_ratios_are_taken_round_by_round():
-    """Divide within a round, so that a slow moment of the machine cancels; subtract what a call costs."""
+    """Divide within a round, so that a slow moment of the machine cancels; subtract the cost of a call."""
     from measure import ratio
 
     slow, fast, call = [80.0, 800.0, 88.0], [10.0, 100.0, 11.0], [20.0, 200.0, 22.0]

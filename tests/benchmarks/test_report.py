@@ -1,4 +1,4 @@
-"""What stands under a section: when, on what, and whether the machine was quiet."""
+"""The line below a section: date, machine, and the load of the machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
     ],
 )
 def test_busy_machines_are_told_of(monkeypatch, share, others, end):
-    """Say how much of the machine others had, and where that spoils the figures."""
+    """Report the share of other processes, and whether it spoils the figures."""
     import report
 
     monkeypatch.setattr(report, "commit", lambda: "1f2e3d")
@@ -28,7 +28,7 @@ def test_busy_machines_are_told_of(monkeypatch, share, others, end):
 
 
 def test_packages_that_are_absent_are_listed(monkeypatch):
-    """Part the optional peers into those that are installed, with versions, and those that are not."""
+    """Split the optional peers into installed ones, with versions, and missing ones."""
     import report
 
     monkeypatch.setattr(report, "OPTIONAL", ("numpy", "no-such-library"))

@@ -50,7 +50,7 @@ def test_a_case_is_measured_and_the_others_stay(tmp_path):
 
 
 def test_a_case_that_fails_is_told_and_loses_nothing(tmp_path, monkeypatch, capsys):
-    """Go on after a case whose answers differ and one that breaks; keep what the page had of them."""
+    """Go on after a case whose results differ and one that fails; keep their sections of the page."""
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
     import run
@@ -97,7 +97,7 @@ def test_a_case_that_fails_is_told_and_loses_nothing(tmp_path, monkeypatch, caps
 
 
 def test_lengths_are_read_from_the_table():
-    """Read the medians for the picture from cells as the table of long chains has them."""
+    """Read the medians for the picture from cells of the table of long chains."""
     from chains import _number, _rows
     from report import Table
 

@@ -1,4 +1,4 @@
-"""Columns: names down to a coordinate, units and shapes."""
+"""Columns: names of columns and of their entries, units and shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def of(name: str):
 
 
 def test_units_follow_the_joints():
-    """Read radians and newton metres for turning joints, metres and newtons for the sliding one."""
+    """Read radians and newton meters for revolute joints, meters and newtons for the prismatic one."""
     known = of("stanford")
     assert known["q"].units == ("rad", "rad", "m", "rad", "rad", "rad")
     assert known["qd"].units[2] == "m/s"
@@ -28,7 +28,7 @@ def test_units_follow_the_joints():
 
 
 def test_a_free_body_has_position_quaternion_and_twist():
-    """Name the seven coordinates and six speeds of a free joint, angular part first in the speeds."""
+    """Name the seven coordinates and six velocities of a free joint, angular part first in the velocities."""
     known = of("biped")
     assert known["q"].labels[:8] == (
         "q.base.x", "q.base.y", "q.base.z", "q.base.qx", "q.base.qy", "q.base.qz", "q.base.qw", "q.thigh_a",
@@ -41,7 +41,7 @@ def test_a_free_body_has_position_quaternion_and_twist():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_joint_is_named(kind):
-    """Give every coordinate, speed and torque of every kind of joint a name of its own and a unit."""
+    """Find a unique name and a unit for every coordinate, velocity and torque of every kind of joint."""
     body = kt.Body("b", mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     mechanism = kt.assemble("m", [body], [kt.Joint("j", kind, kt.GROUND, "b", axis2=None)])
     for which, count in enumerate((KINDS[kind].NQ, KINDS[kind].NV, KINDS[kind].NV)):
@@ -51,7 +51,7 @@ def test_every_kind_of_joint_is_named(kind):
 
 
 def test_dots_in_names_do_not_confuse():
-    """Find a joint whose name has a dot, beside one of which it could be a coordinate."""
+    """Find a joint whose name has a dot and could be that of a coordinate of another joint."""
     bodies = [kt.Body(n, mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)) for n in ("one", "two")]
     joints = [kt.Joint("a", "planar", kt.GROUND, "one"), kt.Joint("a.x", "revolute", "one", "two")]
     known = columns(kt.assemble("m", bodies, joints))
@@ -61,7 +61,7 @@ def test_dots_in_names_do_not_confuse():
 
 
 def test_unknown_names_list_the_known():
-    """Mistype a column, a joint and a body and read what there is."""
+    """Mistype a column, a joint and a body and read the valid names."""
     known = of("stanford")
     with pytest.raises(kt.UnknownNameError, match=r"no column 'torque'; .*available: t, q, qd, qdd, tau, energy"):
         find(known, "torque")

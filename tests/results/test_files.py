@@ -1,4 +1,4 @@
-"""Files of runs: every format gives back every bit, whole or not at all, and says what is wrong."""
+"""Files of runs: every format keeps every bit, is written as a whole or not at all, and faults are reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ every_format = pytest.mark.parametrize("ending", ENDINGS)
 
 
 def same(a: Trajectory, b: Trajectory) -> bool:
-    """Tell whether two runs have the same bits and words."""
+    """Return whether two runs have the same bits and texts."""
     arrays = ("t", "q", "qd", "torque", "control", "accelerations", "wrenches", "reference", "parameters")
     for name in arrays:
         x, y = getattr(a, name), getattr(b, name)
@@ -67,7 +67,7 @@ def test_a_run_comes_back_to_the_last_bit(ending, tmp_path):
 
 @every_format
 def test_a_batch_comes_back(ending, tmp_path):
-    """Save and read runs of a batch with a parameter of each, with one for all, and with NaN after a stop."""
+    """Save and read batches with one parameter per run, with one for all, and with NaN after a stop."""
     (tmp_path / "p.toml").write_text(PENDULUM)
     pendulum = kt.load(tmp_path / "p.toml")
     t = np.array([0.0, 0.1, 0.4])
@@ -80,7 +80,7 @@ def test_a_batch_comes_back(ending, tmp_path):
 
 @every_format
 def test_what_a_simulation_knows_is_in_the_file(ending, tmp_path):
-    """Save a run of which no column was read yet, and find control, reference, torques and wrenches in the file."""
+    """Save a run before any column was used, and find control, reference, torques and wrenches in the file."""
     arm = kt.load("planar_2r")
     control = kt.Saturated(kt.PD(3.0, 0.5, kt.Hold([0.4, -0.3])), 0.7)
     run = kt.simulate(
@@ -96,7 +96,7 @@ def test_what_a_simulation_knows_is_in_the_file(ending, tmp_path):
 
 
 def test_zeros_are_named_and_not_written(tmp_path):
-    """Save a run without wrenches and find no array of zeros, unless that column was asked for."""
+    """Save a run without wrenches and find no array of zeros, unless that column is requested."""
     run = kt.simulate(kt.load("planar_2r"), [0.1, 0.2], duration=0.1)
     with np.load(run.save(tmp_path / "run.npz")) as file:
         assert set(file) == {"about", "t", "q", "qd", "qdd"}
@@ -107,7 +107,7 @@ def test_zeros_are_named_and_not_written(tmp_path):
 
 
 def test_files_of_before_are_read(tmp_path):
-    """Read a file that knows neither control nor zeros, and find no such column."""
+    """Read a file without control and without the list of zeros, and find no such column."""
     from kinetree.results.files import content, npz
 
     packed = content.pack(swinging(torque=np.ones((41, 6)), wrenches=np.zeros((41, 6, 6))))
@@ -123,7 +123,7 @@ def test_files_of_before_are_read(tmp_path):
 
 @every_format
 def test_a_file_is_replaced_as_a_whole(ending, tmp_path):
-    """Save over a file of before, with more columns, and find the new one alone."""
+    """Save over an earlier file, with more columns, and find only the new one."""
     path = tmp_path / f"run{ending}"
     swinging().save(path)
     run = swinging(shift=1.0)
@@ -155,7 +155,7 @@ def test_another_mechanism_is_refused(ending, tmp_path):
 
 @every_format
 def test_a_failed_write_leaves_the_old_file(ending, tmp_path, monkeypatch):
-    """Fail at the last moment of a write and find the file of before, and nothing beside it."""
+    """Fail at the end of a write and find the earlier file, and no other file in the folder."""
     path = tmp_path / f"run{ending}"
     old = swinging()
     old.save(path)
@@ -180,7 +180,7 @@ def test_a_failed_write_leaves_the_old_file(ending, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("ending", [".csv", ".npz", pytest.param(".parquet", marks=ENDINGS[2].marks)])
 def test_damaged_files_are_refused(ending, tmp_path):
-    """Cut, overwrite and flip bytes of files: each reads as it was, or gives an error that names the file."""
+    """Truncate files, overwrite and flip bytes: each reads unchanged, or gives an error that names the file."""
     run = swinging("planar_2r")[:6]
     data = run.save(tmp_path / f"run{ending}").read_bytes()
     rng = np.random.default_rng(3)
@@ -218,7 +218,7 @@ def test_altered_numbers_are_noticed(tmp_path):
 
 
 def test_a_forged_mechanism_is_noticed(tmp_path):
-    """Change the mechanism and the digest with it, and read that the hash is another."""
+    """Change the mechanism together with the digest, and read that the hash differs."""
     from kinetree.results.files import content, npz
 
     packed = content.pack(swinging())
@@ -234,7 +234,7 @@ def test_a_forged_mechanism_is_noticed(tmp_path):
 
 
 def test_csv_is_for_people_too(tmp_path):
-    """Read names with units, full digits and explained lines with a plain CSV reader."""
+    """Read names with units, all digits and lines of comments with a plain CSV reader."""
     (tmp_path / "p.toml").write_text(PENDULUM.replace('"hinge"', '"a, \\"b\\" #1"'))
     run = Trajectory(kt.load(tmp_path / "p.toml"), [0.0, 0.1], [[1 / 3], [2.0]], [[0.0], [0.0]], parameters=[0.5])
     path = run.save(tmp_path / "run.csv", columns=["energy"])
@@ -271,7 +271,7 @@ def test_parquet_is_a_data_frame(tmp_path):
 
 
 def test_zarr_has_labels_and_units(tmp_path):
-    """Open the folder with zarr and read what the columns are."""
+    """Open the folder with zarr and read the description of the columns."""
     zarr = pytest.importorskip("zarr")
     group = zarr.open_group(str(swinging().save(tmp_path / "run.zarr")), mode="r")
     assert group["q"].shape == (41, 6)
@@ -280,7 +280,7 @@ def test_zarr_has_labels_and_units(tmp_path):
 
 
 def test_a_foreign_folder_is_left_alone(tmp_path):
-    """Save where a folder of something else is and find it untouched."""
+    """Save over a folder with other content and find it unchanged."""
     pytest.importorskip("zarr")
     (tmp_path / "run.zarr").mkdir()
     (tmp_path / "run.zarr" / "thesis.tex").write_text("precious")
@@ -305,7 +305,7 @@ def test_a_damaged_zarr_is_refused(tmp_path):
 
 @pytest.mark.parametrize(("ending", "package", "what"), [(".parquet", "pyarrow", "Parquet"), (".zarr", "zarr", "Zarr")])
 def test_a_missing_package_is_named(ending, package, what, tmp_path, monkeypatch):
-    """Pretend that a package is not installed and read how to get it."""
+    """Hide a package and read how to install it."""
     for name in (package, "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, name, None)
     message = rf"{what} files need the package {package}, which is not installed; pip install 'kinetree\[results\]'"
@@ -317,7 +317,7 @@ def test_a_missing_package_is_named(ending, package, what, tmp_path, monkeypatch
 
 
 def test_other_files_are_refused(tmp_path):
-    """Name files of other sorts and read which sorts there are."""
+    """Give files of other formats and read which formats are supported."""
     run = swinging()
     with pytest.raises(
         kt.InputError, match=r"files that end with '.xls' are not trajectories; use \.csv, .* or \.zarr"

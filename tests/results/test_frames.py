@@ -13,7 +13,7 @@ from tolerance import assert_close
 
 
 def test_a_run_is_a_frame_over_time():
-    """Find coordinates, speeds and torques by label over the time, with their units."""
+    """Find coordinates, velocities and torques by label over time, with their units."""
     pytest.importorskip("pandas")
     run = swinging(torque=np.ones((41, 6)))
     frame = run.to_dataframe()
@@ -38,7 +38,7 @@ def test_a_batch_is_a_frame_by_run():
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    """Pretend that pandas is not installed and read how to get it."""
+    """Hide pandas and read how to install it."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(
         kt.InputError, match=r"Data frames need the package pandas, .*pip install 'kinetree\[results\]'"
@@ -47,7 +47,7 @@ def test_a_missing_package_is_named(monkeypatch):
 
 
 def test_a_summary_names_limits_that_are_passed():
-    """Read what ran, how it ended and which limit is passed most, and nothing of limits where all are kept."""
+    """Read mechanism, status and the limit that is exceeded most, and no limits if all are kept."""
     body = kt.Body("bob", 1.0, (0.0, -1.0, 0.0))
     joint = kt.Joint("pivot", "revolute", "ground", "bob", limits=kt.Limits((), (), (1.5,), (6.0,)))
     system = kt.System(kt.assemble("pendulum", [body], [joint], gravity=(0.0, -9.81, 0.0)))

@@ -1,4 +1,4 @@
-"""Arrays that are computed when they are read: when, how often, and what stays of them in parts of a run."""
+"""Arrays that are computed at their first use: when, how often, and in parts of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def driven(**options) -> kt.Trajectory:
 
 
 def test_an_array_is_computed_once_when_it_is_read():
-    """Count the calls of a source over several readings of a field and its column."""
+    """Count the calls of a source over several uses of a field and its column."""
     calls = []
 
     def source(name: str, run: kt.Trajectory) -> np.ndarray:
@@ -66,7 +66,7 @@ def test_blocks_do_not_change_the_bits(block, monkeypatch):
 
 
 def test_held_torques_are_the_control():
-    """Compute the torques of a run with sampled control from those that were held, also of a part of it."""
+    """Compute the torques of a run with sampled control from the held values, also for a part of the run."""
     law = kt.PD([3.0, 0.5], [0.5, 0.05], kt.Hold([0.4, -0.3]))
     run = driven(control=kt.Sampled(law, rate=50.0))
     damping = np.array([0.3, 0.0])
@@ -86,7 +86,7 @@ def test_what_never_acts_takes_no_memory():
 
 
 def test_replaced_fields_stay_replaced():
-    """Take the wrenches out of a run and find the other arrays as they were."""
+    """Remove the wrenches of a run and find the other arrays unchanged."""
     run = driven()
     without = replace(run, wrenches=None)
     assert without.wrenches is None
@@ -94,7 +94,7 @@ def test_replaced_fields_stay_replaced():
 
 
 def test_a_run_can_be_sent_to_another_process():
-    """Pickle a run before anything of it was read, and after."""
+    """Pickle a run before and after its arrays are used."""
     run = driven()
     for _ in range(2):
         again = pickle.loads(pickle.dumps(run))

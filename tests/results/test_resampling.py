@@ -1,4 +1,4 @@
-"""A run at other times: exact at samples, of known order between them, quaternions unit."""
+"""A run at other times: exact at samples, of known order between them, with unit quaternions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FINE = np.linspace(0.0, 2.0, 397)
 
 @pytest.mark.parametrize("name", ["stanford", "biped", "spatial_pendulum"])
 def test_samples_come_back(name):
-    """Ask for the times of the samples and get the states, quaternions to rounding."""
+    """Resample at the times of the samples and find the states, quaternions to rounding."""
     run = swinging(name)
     again = run.at(run.t)
     assert_close(again.q, run.q, 5e-16, "q")  # measured 1e-16
@@ -51,7 +51,7 @@ def test_quaternions_stay_unit_whatever_their_sign():
 
 
 def test_batches_and_torques_follow():
-    """Resample a batch and find each run as by itself, torques on lines between samples."""
+    """Resample a batch and find the results of single runs, with torques linear between samples."""
     runs = batch("biped")
     there = runs.at(FINE)
     assert np.array_equal(there.run(2).q, runs.run(2).at(FINE).q)
@@ -61,14 +61,14 @@ def test_batches_and_torques_follow():
 
 
 def test_wrenches_follow():
-    """Resample external wrenches on lines between samples."""
+    """Resample external wrenches and find them linear between samples."""
     w = np.arange(41.0)[:, None, None] * np.ones((6, 6))
     run = swinging(wrenches=w)
     assert_close(run.at([0.025, 0.5])["wrenches"][:, 1, 4], [0.5, 10.0], 1e-13, "wrenches")
 
 
 def test_a_single_sample_has_one_time():
-    """Ask a run of one sample for its own time, and for another one."""
+    """Resample a run of one sample at its own time, and at another one."""
     run = swinging()[:1]
     assert np.array_equal(run.at(0.0).q, run.q)
     with pytest.raises(kt.InputError, match="times must be within 0 to 0 s"):
@@ -87,6 +87,6 @@ def test_a_single_sample_has_one_time():
     ],
 )
 def test_other_times_are_refused(times, message):
-    """Ask for times outside, out of order and of no number, and read what is possible."""
+    """Give times outside the run, out of order and NaN, and read what is possible."""
     with pytest.raises(kt.InputError, match=message):
         swinging().at(times)

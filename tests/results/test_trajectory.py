@@ -1,4 +1,4 @@
-"""Trajectory: columns by name, slices, runs of a batch, energy, and what it refuses."""
+"""Trajectory: columns by name, slices, runs of a batch, energy, and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tolerance import assert_close
 
 
 def test_columns_are_the_systems_functions():
-    """Get torques, accelerations, energies, reactions and poses as single calls give them, to the last bit."""
+    """Get torques, accelerations, energies, reactions and poses with the bits of single calls."""
     run = swinging(torque=np.ones((41, 6)))
     arm, k = run.system, 17
     q, qd = run.q[k], run.qd[k]
@@ -87,7 +87,7 @@ def test_slices_keep_what_belongs_together():
 
 
 def test_runs_of_a_batch():
-    """Take one run of a batch and go through all, parameters with them."""
+    """Take one run of a batch and iterate over all, with their parameters."""
     runs = batch()
     assert (runs.shape, len(runs)) == ((3,), 41)
     assert np.array_equal(runs.run(1)["qdd"], runs["qdd"][1])
@@ -120,7 +120,7 @@ def test_parameters_of_each_run_are_used(tmp_path):
 
 
 def test_energy_error_does_not_depend_on_the_height():
-    """Drop a body exactly and find no drift; add a known one and find its share of the energy in motion."""
+    """Drop a body exactly and find no drift; add a known drift and find its ratio to the energy in motion."""
     body = kt.Body("b", mass=2.0)
     system = kt.System(kt.assemble("m", [body], [kt.Joint("j", "prismatic", kt.GROUND, "b")]))
     t = np.linspace(0.0, 1.0, 101)[:, None]
@@ -134,7 +134,7 @@ def test_energy_error_does_not_depend_on_the_height():
 
 
 def test_samples_after_a_stop_stay_nan():
-    """Let a run of a batch end early and find numbers before, NaN after, and an energy error of what there is."""
+    """Stop a run of a batch early and find numbers before, NaN after, and an energy error of the finite samples."""
     runs = batch()
     q = np.array(runs.q)
     q[1, 20:] = np.nan
@@ -147,7 +147,7 @@ def test_samples_after_a_stop_stay_nan():
 
 
 def test_a_mechanism_that_cannot_move():
-    """Keep a run of no coordinates and find its columns empty or constant."""
+    """Make a run without coordinates and find its columns empty or constant."""
     body = kt.Body("b", mass=2.0, com=(0.0, 0.0, 1.0))
     system = kt.System(kt.assemble("m", [body], [kt.Joint("j", "fixed", kt.GROUND, "b")]))
     run = Trajectory(system, [0.0, 1.0], np.zeros((2, 0)), np.zeros((2, 0)))
@@ -173,7 +173,7 @@ def test_a_mechanism_that_cannot_move():
     ],
 )
 def test_what_does_not_fit_is_refused(changed, message):
-    """Build runs with one wrong field each and read which and why."""
+    """Build runs with one wrong field each and read the field and the reason."""
     fields = {"t": [0.0, 1.0], "q": np.zeros((2, 6)), "qd": np.zeros((2, 6)), **changed}
     with pytest.raises(kt.InputError, match=message):
         Trajectory(kt.load("stanford"), **fields)
@@ -186,7 +186,7 @@ def test_an_index_is_refused():
 
 
 def test_reactions_of_a_long_bridge():
-    """Ask a bridge of more links than are unrolled for what its pinned end carries, and for every joint."""
+    """Compute the reactions at the pinned end and at every joint of a bridge with more links than are unrolled."""
     bridge = kt.rope(2.3, 131, mass_per_metre=0.37, radius=0.01, joint="revolute", ends=("pinned", "pinned"), span=1.9)
     assert is_long(bridge.mechanism)
     run = kt.simulate(bridge, times=[0.0, 0.01], method="implicit_midpoint", dt=1e-3)

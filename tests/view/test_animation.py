@@ -1,4 +1,4 @@
-"""Moving pictures: frames, their times, files that are whole, and what is missing."""
+"""Animations: frames, their times, complete files, and missing programs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_frames_end_where_the_numbers_do():
     ],
 )
 def test_what_cannot_be_written_is_refused(options, message):
-    """Ask for pictures that cannot be and read why."""
+    """Give impossible options and read why."""
     with pytest.raises(kt.InputError, match=message):
         swinging().animate(**options)
 
@@ -85,7 +85,7 @@ def test_a_batch_is_refused():
 
 
 def test_mp4_needs_ffmpeg(tmp_path, monkeypatch):
-    """Pretend that ffmpeg is not there and read what to do; write the film where it is."""
+    """Hide ffmpeg and read what to do; write the file if ffmpeg is installed."""
     from matplotlib.animation import FFMpegWriter
 
     if FFMpegWriter.isAvailable():
@@ -99,7 +99,7 @@ def test_mp4_needs_ffmpeg(tmp_path, monkeypatch):
 
 
 def test_a_failure_leaves_no_file(tmp_path, monkeypatch):
-    """Fail in the middle of a picture and find nothing left."""
+    """Fail during an animation and find no file left."""
     real = animation._Stage.show
 
     def fail(stage, poses, text):
@@ -114,5 +114,5 @@ def test_a_failure_leaves_no_file(tmp_path, monkeypatch):
 
 
 def test_cells_of_the_floor_are_round_numbers():
-    """Take 1, 2 or 5 of a power of ten for squares of the floor."""
+    """Find squares of the floor of 1, 2 or 5 times a power of ten."""
     assert [floor_cell(size) for size in (1.0, 0.4, 3.0, 2500.0)] == pytest.approx([0.2, 0.05, 0.5, 500.0])

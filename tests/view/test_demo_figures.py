@@ -32,7 +32,7 @@ def result() -> Demo:
 
 
 def test_figures_are_written(tmp_path):
-    """Draw the six figures as PNG files of a size for print, and write a page for each of three runs."""
+    """Draw the six figures as PNG files of a size for print, and write one page per run."""
     files = draw_demo(result(), tmp_path)
     names = ["stanford_torques.png", "kuka_torques.png", "planar_3r_torques.png", "stanford_fall.png"]
     names += ["kuka_tracking.png", "four_bar.png", "stanford_fall.html", "kuka_tracking.html", "four_bar.html"]
@@ -47,13 +47,13 @@ def test_figures_are_written(tmp_path):
 
 
 def test_the_folder_is_made(tmp_path):
-    """Ask for a folder below one that is not there yet."""
+    """Create a folder inside one that does not exist yet."""
     assert figure_folder(tmp_path / "new" / "figures").is_dir()
     assert figure_folder(tmp_path / "new" / "figures").is_dir()
 
 
 def test_a_file_in_the_way_is_named(tmp_path):
-    """Ask for a folder where a file is and read which one."""
+    """Give the path of a file as the folder and read the path."""
     (tmp_path / "file").write_text("")
     with pytest.raises(kt.InputError, match=r"file: no folder for the figures \(.*exists\); give another with --out"):
         figure_folder(tmp_path / "file")

@@ -1,4 +1,4 @@
-"""What is drawn of loops: bars that meet where the mechanism is cut, and the joints there."""
+"""Drawings of loops: bars that meet at the cuts of the mechanism, and the joints there."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_rod_is_a_rod():
 
 
 def test_a_point_on_a_line_has_a_guide():
-    """Draw a guide from frame to frame, a ball on the second, and a foot where the ground holds the first."""
+    """Draw a guide from frame to frame, a ball on the second, and a foot if the first is on the ground."""
     line = kt.Loop("l", "point_on_line", kt.GROUND, "a", kt.Placement((0.0, 0.2, 0.0)), kt.Placement((0.0, 0.2, 0.0)),
                    axis=(1, 0, 0))  # fmt: skip
     drawn = scene(assembled(two_sliders(line)))
@@ -92,7 +92,7 @@ def test_a_point_on_a_line_has_a_guide():
 
 
 def test_a_cut_on_the_ground_is_on_the_ground():
-    """Draw the solid of a revolute cut whose first end is the ground's with the ground."""
+    """Draw the solid of a revolute cut on the ground if its first end is there."""
     bar = kt.Body("bar", 1.0, (0.2, 0, 0), (0, 0.01, 0.01, 0, 0, 0))
     hinge = kt.Joint("hinge", "revolute", kt.GROUND, "bar", axis=(1, 0, 0))
     loop = kt.Loop("far", "revolute", kt.GROUND, "bar", kt.Placement((0.4, 0, 0)), kt.Placement((0.4, 0, 0)), (1, 0, 0))
@@ -105,11 +105,11 @@ def test_a_cut_on_the_ground_is_on_the_ground():
 
 @pytest.mark.parametrize(("kind", "seen"), [("revolute", True), ("spherical", True), ("free", False), ("fixed", False)])
 def test_joints_have_solids(kind, seen):
-    """Return a solid for joints that one would see, and none for others."""
+    """Return a solid for visible joints, and none for others."""
     assert (joint_solid(kt.Joint("j", kind, kt.GROUND, "b"), 0.01) is not None) == seen
 
 
 def test_loops_leave_no_trails():
-    """Leave trails at frames and at the middle of last bodies, not at cuts."""
+    """Find trails at frames and at the centers of last bodies, not at cuts."""
     drawn = scene(assembled(kt.load("four_bar")))
     assert drawn.tips == ((0, (0.019, 0, 0)), (2, (-0.1152, 0, 0)))

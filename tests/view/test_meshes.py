@@ -1,4 +1,4 @@
-"""Meshes of solids: closed, of the right volume, with normals outside."""
+"""Meshes of solids: closed, of the right volume, with outward normals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def volume(mesh: meshes.Mesh) -> float:
     ],
 )
 def test_volumes_are_those_of_the_solids(mesh, expected, bound):
-    """Find the volume of each solid, faces outside, and every edge in two faces."""
+    """Find the volume of each solid, outward faces, and every edge in two faces."""
     assert_close(volume(mesh), expected, bound, "volume")
     places = np.unique(np.round(mesh.vertices, 9), axis=0, return_inverse=True)[1].ravel()[mesh.faces]
     edges = [(int(f[k]), int(f[(k + 1) % 3])) for f in places for k in range(3)]
@@ -41,7 +41,7 @@ def test_volumes_are_those_of_the_solids(mesh, expected, bound):
 
 @pytest.mark.parametrize("mesh", [meshes.box((1, 2, 3)), meshes.cylinder(1, 2), meshes.sphere(1), meshes.capsule(1, 2)])
 def test_normals_are_unit_and_outside(mesh):
-    """Find normals of length one on the side of each face that is outside."""
+    """Find outward normals of length one on each face."""
     assert_close(np.linalg.norm(mesh.normals, axis=1), np.ones(len(mesh.normals)), 1e-14, "length")
     a, b, c = np.moveaxis(mesh.vertices[mesh.faces], 1, 0)
     flat = np.cross(b - a, c - a)
@@ -54,7 +54,7 @@ def test_a_capsules_ends_are_beyond_its_length():
 
 
 def test_meshes_are_placed_and_joined():
-    """Turn, shift, paint and join meshes, and find places, normals and colours."""
+    """Rotate, translate, paint and join meshes, and find positions, normals and colors."""
     turn = [[cos(1.0), -sin(1.0), 0.0], [sin(1.0), cos(1.0), 0.0], [0.0, 0.0, 1.0]]
     one = meshes.box((1.0, 1.0, 1.0)).painted((1.0, 0.0, 0.0, 0.5))
     two = one.placed(turn, (5.0, 0.0, 0.0)).painted((0.0, 1.0, 0.0))

@@ -1,4 +1,4 @@
-"""The picture of the kinematic modules: what is on it, for trees, long chains, loops and awkward names."""
+"""The picture of the kinematic modules: its content for trees, long chains, loops and awkward names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def words(figure) -> list[str]:
 
 @pytest.mark.parametrize(("name", "modules", "first"), [("biped", 3, 0), ("charmie", 8, 1), ("quadruped", 5, 0)])
 def test_every_link_and_module_is_drawn(name, modules, first, tmp_path):
-    """Find each link's name once, each module's label, and a box for each of both; write the file."""
+    """Find each link's name once, each module's label, and one box for each link and module; write the file."""
     mechanism = kt.load(name).mechanism
     figure = modules_picture(mechanism, tmp_path / "modules.png")
     text = words(figure)
@@ -40,7 +40,7 @@ def test_pictures_have_the_format_of_their_ending(ending, start, tmp_path):
 
 @pytest.mark.parametrize("name", ["biped", "charmie", "quadruped", "gripper", "space_robot_dual_arm"])
 def test_modules_do_not_overlap_and_stay_on_the_page(name):
-    """Measure the boxes of the modules: all apart, none over an edge."""
+    """Measure the boxes of the modules: none overlap, and none exceed the page."""
     figure = modules_picture(kt.load(name).mechanism)
     axes = figure.axes[0]
     boxes = [p for p in axes.patches if isinstance(p, FancyBboxPatch) and p.get_alpha() is not None]

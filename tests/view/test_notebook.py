@@ -15,7 +15,7 @@ EVIL = "<img src=x onerror=alert(1)>&amp;"
 
 @pytest.mark.parametrize("name", ["stanford", "four_bar", "biped"])
 def test_a_system_is_a_picture_and_a_table(name):
-    """Show open, closed and floating mechanisms, with every joint in the table and nothing loaded from elsewhere."""
+    """Show open, closed and floating mechanisms, with every joint in the table and no external resources."""
     system = kt.load(name)
     page = system._repr_html_()
     assert page.count('<img alt="" width="360" height="270" src="data:image/png;base64,') == 1
@@ -35,7 +35,7 @@ def test_a_run_is_a_picture_its_summary_and_a_table():
 
 
 def test_names_stay_text():
-    """Show a System and a run whose names are elements, and find them escaped."""
+    """Show a System and a run whose names are HTML elements, and find them escaped."""
     body = kt.Body(EVIL, mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     system = kt.System(kt.assemble(EVIL, [body], [kt.Joint(EVIL, "revolute", kt.GROUND, EVIL)]))
     run = kt.Trajectory(system, [0.0, 0.1], [[0.1], [0.2]], [[1.0], [1.0]], status=f"stopped: {EVIL}")

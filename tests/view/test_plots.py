@@ -17,13 +17,13 @@ T = np.linspace(0.0, 1.0, 11)
     [(0.0, 1.0, ""), (12.0, 1.0, ""), (0.01, 1.0, ""), (9e-3, 1e3, "m"), (3e-4, 1e6, r"$\mu$"), (1e-30, 1e6, r"$\mu$")],
 )
 def test_prefixes_suit_the_peak(peak, factor, sign):
-    """Take thousandths and millionths of the unit for small quantities, and the unit itself otherwise."""
+    """Use thousandths and millionths of the unit for small quantities, and the unit itself otherwise."""
     assert plots._prefix(peak) == (factor, sign)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_panels_of_any_number_are_drawn(tmp_path, count):
-    """Draw flat, zero and small curves, also where the last row is not full."""
+    """Draw constant, zero and small curves, also with an incomplete last row."""
     values = np.stack([np.zeros_like(T), np.full_like(T, 5.0), 1e-5 * T], axis=1)[:, :count]
     names = ["a"] * count
     file = plots.panels(tmp_path / "p.png", T, values, titles=names, symbols=names, units=["N m"] * count)
@@ -31,13 +31,13 @@ def test_panels_of_any_number_are_drawn(tmp_path, count):
 
 
 def test_curves_share_a_panel(tmp_path):
-    """Draw more curves than there are dashes."""
+    """Draw more curves than there are dash patterns."""
     values = np.sin(T[:, None] * np.arange(1, 6))
     file = plots.curves(tmp_path / "c.png", T, values, names=list("abcde"), label="x [m]", heading="five")
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
 def test_no_window_is_opened(tmp_path):
-    """Draw without the part of Matplotlib that keeps figures and windows."""
+    """Draw without the part of Matplotlib that manages figures and windows."""
     plots.curves(tmp_path / "c.png", T, T[:, None], names=["a"], label="x")
     assert "matplotlib.pyplot" not in sys.modules

@@ -1,4 +1,4 @@
-"""The page that replays a run: what is in it, that nothing gets out of its data, and that a browser runs it."""
+"""The page that replays a run: its content, no escape of names from its data, and its behavior in a browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVIL = "</script><script>document.body.dataset.evil='yes'</script><img src=x one
 
 
 def evil_run() -> Trajectory:
-    """Return a run whose every name tries to get out."""
+    """Return a run in which every name contains HTML elements."""
     body = kt.Body(EVIL, mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     system = kt.System(kt.assemble(EVIL, [body], [kt.Joint(EVIL, "revolute", kt.GROUND, EVIL)]))
     t = np.linspace(0.0, 1.0, 5)
@@ -103,7 +103,7 @@ def test_what_stands_still_is_replayed(tmp_path):
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_keys_work_whatever_has_the_focus():
-    """Press keys with the focus on each kind of control: arrows seek but in a list, which keeps them."""
+    """Press keys with the focus on each kind of control: arrows seek, except in a list, which uses them."""
     script = Path(replay_module.__file__).parent / "replay_page" / "player.js"
     command = ["node", str(Path(__file__).parent / "player_keys.mjs"), str(script)]
     done = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
@@ -119,7 +119,7 @@ def test_keys_work_whatever_has_the_focus():
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 @pytest.mark.parametrize("flags", [[], ["--disable-3d-apis"]], ids=["webgl", "plain"])
 def test_a_browser_runs_the_page(flags, tmp_path):
-    """Open pages in a browser, with and without WebGL: they draw, show the time asked for, and run no name."""
+    """Open pages in a browser, with and without WebGL: they draw, show the requested time, and run no name."""
     for run in (swinging("biped"), evil_run()):
         path = run.replay(tmp_path / "run.html")
         command = [

@@ -1,4 +1,4 @@
-"""What is drawn of mechanisms, with shapes and without, and from where it is seen."""
+"""Drawings of mechanisms, with shapes and without, and their cameras."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_library_mechanism_is_seen(name):
 
 
 def test_shapes_are_drawn_in_place():
-    """Draw visual shapes where they are on the body and in their colour; leave out collisions."""
+    """Draw visual shapes at their poses on the body and in their color; leave out collision shapes."""
     placement = kt.Placement((1.0, 2.0, 3.0))
     shapes = (
         kt.Shape("box", (0.2, 0.4, 0.6), placement, color=(1.0, 0.5, 0.0, 1.0)),
@@ -60,7 +60,7 @@ def test_shapes_are_drawn_in_place():
 
 
 def test_a_body_of_meshes_and_collisions_is_a_skeleton():
-    """Draw the box of inertia where the only shapes are in files or for collisions."""
+    """Draw the box of inertia if the only shapes are in files or for collisions."""
     shapes = (kt.Shape("sphere", (9.0,), role="collision"), kt.Shape("mesh", file="a.stl"))
     free = kt.Joint("j", "free", kt.GROUND, "b")
     system = one_body(free, mass=6.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0), shapes=shapes)
@@ -68,7 +68,7 @@ def test_a_body_of_meshes_and_collisions_is_a_skeleton():
 
 
 def test_a_free_body_is_a_box_of_its_inertia():
-    """Draw a body without shapes as the even box that has its mass and inertia, turned to its principal axes."""
+    """Draw a body without shapes as the homogeneous box of its mass and inertia, along its principal axes."""
     a, b, c, m = 0.3, 0.6, 0.9, 2.0
     moments = m / 12.0 * np.array([b * b + c * c, a * a + c * c, a * a + b * b])
     k, s = np.cos(0.5), np.sin(0.5)
@@ -96,7 +96,7 @@ def test_parameters_of_the_run_place_the_bob(tmp_path):
 
 
 def test_up_is_against_gravity():
-    """Take up from gravity, and z where there is none."""
+    """Find the direction opposite to gravity, and z without gravity."""
     assert scene(still(kt.load("biped"))).up.tolist() == [0.0, 1.0, 0.0]
     system = kt.System(kt.assemble("m", [kt.Body("b", mass=1.0)], [kt.Joint("j", "free", kt.GROUND, "b")],
                                    gravity=(0.0, 0.0, 0.0)))  # fmt: skip
@@ -117,7 +117,7 @@ def test_the_camera_follows_what_goes_far():
 
 
 def test_a_plane_motion_is_seen_from_its_side():
-    """Look at an arm that moves in a vertical plane within 35 degrees of the normal."""
+    """View an arm that moves in a vertical plane within 35 degrees of the normal."""
     run = swinging("planar_3r")
     sight = fit(scene(run), run["poses"])
     assert abs(sight.camera.direction[2]) > np.cos(np.radians(35.0))
@@ -130,18 +130,18 @@ def test_a_batch_is_refused():
 
 
 def test_colours_are_read():
-    """Read #rrggbb as shares of one."""
+    """Read #rrggbb as numbers from 0 to 1."""
     assert rgb("#ff0080") == (1.0, 0.0, 128 / 255)
 
 
 def test_rods_of_long_chains_are_thin():
-    """Draw the rods of twenty links thinner, for the size of the whole, than those of two."""
+    """Draw the rods of twenty links thinner than those of two, relative to the size of the mechanism."""
     chain, pair = (scene(still(kt.load(name))) for name in ("chain_20", "planar_2r"))
     assert chain.rods[1].radius / chain.size < 0.5 * pair.rods[0].radius / pair.size
 
 
 def test_a_body_with_meshes_is_more_than_its_primitive():
-    """Draw a body of a mesh and a small box by its links and joint too, and one of the box alone by the box."""
+    """Draw a body with a mesh and a small box with rods and joint as well, and one with only the box by the box."""
     box = kt.Shape("box", (0.02, 0.03, 0.01))
     mesh = kt.Shape("mesh", (1.0, 1.0, 1.0), file="torso.stl")
     counts = []

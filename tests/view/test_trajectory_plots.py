@@ -32,7 +32,7 @@ def swinging_chain(n: int) -> Trajectory:
 
 
 def test_a_row_for_each_joint_and_a_column_for_each_quantity():
-    """Draw coordinates, speeds and torques of six joints with the units of each."""
+    """Draw coordinates, velocities and torques of six joints with the units of each."""
     figure = swinging(torque=np.ones((41, 6))).plot()
     assert len(figure.axes) == 18
     assert titles(figure)[:6] == ["joint1", "", "", "joint2", "", ""]
@@ -41,7 +41,7 @@ def test_a_row_for_each_joint_and_a_column_for_each_quantity():
 
 
 def test_without_torques_there_are_two_columns():
-    """Draw a passive run of a free body and find seven coordinates beside six speeds."""
+    """Draw a passive run of a free body and find seven coordinates and six velocities."""
     figure = swinging("biped").plot(joints=["base"])
     assert len(figure.axes) == 13
     assert titles(figure)[:2] == ["base.x", "base.wx"]
@@ -138,7 +138,7 @@ def test_nan_and_single_samples_are_drawn(tmp_path):
 
 
 def test_portraits_are_of_single_coordinates():
-    """Draw speed over coordinate for the legs of a biped, not for its free base."""
+    """Draw velocity over coordinate for the legs of a biped, not for its free base."""
     figure = swinging("biped").portraits()
     assert titles(figure) == ["thigh_a", "shank_a", "foot_a", "thigh_b", "shank_b", "foot_b"]
     assert figure.axes[0].get_xlabel() == "$q$  [rad]"
@@ -147,7 +147,7 @@ def test_portraits_are_of_single_coordinates():
 
 
 def test_no_window_is_opened():
-    """Draw without the part of Matplotlib that keeps figures and windows."""
+    """Draw without the part of Matplotlib that manages figures and windows."""
     swinging().plot()
     assert "matplotlib.pyplot" not in sys.modules
 
@@ -165,6 +165,6 @@ def test_no_window_is_opened():
     ],
 )
 def test_what_cannot_be_drawn_is_refused(options, error, message):
-    """Ask for columns and joints that are not there, or too many, and read what there is."""
+    """Give columns and joints that do not exist, or too many, and read which exist."""
     with pytest.raises(error, match=message):
         swinging().plot(**options)

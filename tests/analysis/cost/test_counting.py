@@ -1,4 +1,4 @@
-"""Counts of operations: of what runs, by the papers' rules, of robots without special numbers."""
+"""Operation counts: of the programs that run, by the papers' rules, for robots with generic numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_count_is_that_of_the_function():
 
 
 def test_nothing_of_a_generic_robot_is_special():
-    """Find no zero and no right angle in the numbers of a generic robot, but for the first joint's place."""
+    """Find no zero and no right angle in the numbers of a generic robot, except for the placement of the first joint."""
     robot = generic_robot(5)
     for body in robot.bodies:
         assert 0 not in (body.mass, *body.com, *body.inertia)
@@ -82,7 +82,7 @@ def test_in_revolutes_move_alike():
 
 
 def test_errors_say_what_is_possible():
-    """Ask for an unknown function, an impossible one, and a robot of nothing."""
+    """Refuse an unknown function, an impossible one, and a robot without bodies."""
     arm = kt.load("planar_2r")
     with pytest.raises(UnknownNameError, match="no function 'inverse'"):
         arm.cost("inverse")

@@ -1,4 +1,4 @@
-"""Equations in symbols: the closed forms of textbooks, and code that gives the compiled numbers."""
+"""Equations in symbols: the closed forms of textbooks, and code with the results of the compiled functions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def planar(tmp_path) -> kt.System:
 
 
 def assert_as_in_textbook(made, expected: dict[tuple[int, ...], str]) -> None:
-    """Assert that entries are what a textbook prints, and printed no longer than there."""
+    """Assert that entries equal those of a textbook and are no longer."""
     for index, text in expected.items():
         entry = made.expression[index if len(index) == 2 else (index[0], 0)]
         names = {str(s): s for s in entry.free_symbols}
@@ -114,7 +114,7 @@ def test_numbers_become_fractions():
 
 
 def test_declared_parameters_stay():
-    """Print the spatial pendulum by its length, diameter and mass; without symbols, by numbers."""
+    """Print the spatial pendulum in its length, diameter and mass; without symbols, in numbers."""
     pendulum = kt.load("spatial_pendulum")
     made = pendulum.equations()
     assert_as_in_textbook(
@@ -127,7 +127,7 @@ def test_declared_parameters_stay():
 @pytest.mark.parametrize("function", ["inertia_matrix", "inverse_dynamics", "convective_matrix", "kinetic_energy"])
 @pytest.mark.parametrize("name", ["planar_2r", "planar_3r", "spatial_pendulum", "gripper", "stanford"])
 def test_python_gives_the_compiled_numbers(name, function):
-    """Execute the printed function and find what the compiled one gives."""
+    """Execute the printed function and find the result of the compiled one."""
     arm = kt.load(name)
     if name == "stanford" and function in ("inverse_dynamics", "convective_matrix"):
         function = "gravity_torque"
@@ -143,7 +143,7 @@ def test_python_gives_the_compiled_numbers(name, function):
 
 
 def test_python_takes_other_parameters(planar):
-    """Give the printed function other lengths and find what the compiled one gives for them."""
+    """Give the printed function other lengths and find the result of the compiled one for them."""
     scope: dict = {}
     made = planar.equations("gravity_torque")
     text = made.python()
@@ -155,7 +155,7 @@ def test_python_takes_other_parameters(planar):
 
 
 def test_angles_that_are_not_right():
-    """Print a mechanism with axes at 45 degrees by roots, and with any angle by its decimals."""
+    """Print a mechanism with axes at 45 degrees with roots, and one with another angle with decimals."""
     link = {"joint": "revolute", "mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": (1, 1, 1, 0, 0, 0)}
     rows: list[dict] = [dict(link), dict(link)]
     rows[1]["alpha"] = 45
@@ -172,7 +172,7 @@ def test_angles_that_are_not_right():
 
 
 def test_frames_and_sliding_joints():
-    """Print where a frame is, and the Jacobian of a slider."""
+    """Print the pose of a frame, and the Jacobian of a slider."""
     made = kt.load("planar_2r").equations("pose", frame="tool", symbols="all")
     assert_as_in_textbook(made, {(0, 3): "l2*cos(q1) + f1*cos(q1 + q2)", (2, 3): "0", (0, 1): "-sin(q1 + q2)"})
     slider = kt.from_dh([{"joint": "prismatic", "mass": 2.0}])
@@ -210,7 +210,7 @@ def test_what_cannot_be_printed_says_so(planar):
 
 
 def test_without_sympy_the_remedy_is_named(monkeypatch, planar):
-    """Take SymPy away and read what to install."""
+    """Hide SymPy and read what to install."""
     monkeypatch.setitem(sys.modules, "sympy", None)
     with pytest.raises(InputError, match="need SymPy: pip install 'kinetree\\[symbolic\\]'"):
         planar.equations()

@@ -43,7 +43,7 @@ def test_harmonics_are_real():
 
 
 def test_products_keep_one_square():
-    """Write cos 2x by cosines, and by sines."""
+    """Write cos 2x in cosines, and in sines."""
     double = (x + x).cos()
     assert double.products("cos").terms == {(("cos x", 2),): (2, 0), (): (-1, 0)}
     assert double.products("sin").terms == {(("sin x", 2),): (-2, 0), (): (1, 0)}
@@ -61,7 +61,7 @@ def test_angles_must_be_whole():
 
 
 def test_floats_become_what_they_meant():
-    """Turn floats into short fractions, roots, or their decimals."""
+    """Convert floats to short fractions, roots, or their decimals."""
     assert exact(0.1).terms == {(): (Fraction(1, 10), 0)}
     assert exact(1 / 3).terms == {(): (Fraction(1, 3), 0)}
     assert exact(0.0).terms == {}
@@ -72,7 +72,7 @@ def test_floats_become_what_they_meant():
 
 
 def test_too_many_terms_stop(monkeypatch):
-    """Grow a sum beyond its limit and read that nobody would read it."""
+    """Grow a sum beyond its limit and read to print a smaller mechanism."""
     monkeypatch.setattr(fourier, "TERMS", 3)
     with pytest.raises(InputError, match="more than 3 terms; print those of a smaller mechanism"):
         _ = (ONE + x) * (ONE + y)

@@ -1,4 +1,4 @@
-"""The referee: green where all is right, red where anything is not, and open about what did not run."""
+"""Verification: true if all routes agree, false if any does not, with reasons for routes that did not run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWN = ("denoc", "centre", "modules", "operators", "points", "lagrange")
 
 
 def planted(change) -> Route:
-    """Return a route by DeNOC matrices that sees another mechanism."""
+    """Return a route by DeNOC matrices that gets another mechanism."""
     honest = formulation(denoc)
     return Route("planted", "an error of ours", lambda mechanism: honest(change(mechanism)))
 
@@ -49,7 +49,7 @@ def test_every_library_mechanism_is_green(name):
 @pytest.mark.peers
 @pytest.mark.parametrize("name", library.names())
 def test_peers_agree_on_library_mechanisms(name):
-    """See Pinocchio agree, and MuJoCo wherever it takes the masses."""
+    """See Pinocchio agree, and MuJoCo wherever it accepts the masses."""
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
     found = verify(kt.load(name), 2, routes=["pinocchio", "mujoco"])
@@ -60,7 +60,7 @@ def test_peers_agree_on_library_mechanisms(name):
 
 @pytest.mark.parametrize("relative", [1e-2, 1e-6, 1e-9])
 def test_a_planted_mass_is_red(relative):
-    """Change one mass in one route and see it named, whatever the others say."""
+    """Change one mass in one route and see that route named, also if the others agree."""
     found = verify(kt.load("stanford"), 2, routes=["denoc", planted(heavier(relative))])
     assert not found
     assert found.row("denoc").holds
@@ -69,7 +69,7 @@ def test_a_planted_mass_is_red(relative):
 
 
 def test_planted_errors_of_every_sort_are_red():
-    """Change an inertia, a mass centre, a placement, gravity and an armature by a little and miss none."""
+    """Change an inertia, a center of mass, a placement, gravity and an armature slightly and detect each."""
     joint = strategies.one_of_each().joints[2]
     mechanism = strategies.one_of_each()
 
@@ -98,7 +98,7 @@ def test_planted_errors_of_every_sort_are_red():
 
 
 def test_an_error_in_external_wrenches_is_red():
-    """Let a route forget a part in a billion of the wrenches and see it differ in torques, not in I."""
+    """Let a route omit a billionth of the wrenches and see it differ in torques, not in I."""
 
     def prepare(mechanism):
         honest = formulation(denoc)(mechanism)
@@ -181,7 +181,7 @@ def test_pinocchio_says_which_inertia_it_refuses():
 
 
 def test_a_missing_package_is_a_reason(monkeypatch):
-    """Take a peer away and read that it is not installed, in the row and in the table."""
+    """Hide a peer and read that it is not installed, in the row and in the table."""
     monkeypatch.delitem(sys.modules, "kinetree.analysis.verify.peers.mujoco", raising=False)
     monkeypatch.setitem(sys.modules, "mujoco", None)
     found = verify(kt.load("planar_2r"), 1, routes=["mujoco"])
@@ -191,7 +191,7 @@ def test_a_missing_package_is_a_reason(monkeypatch):
 
 
 def test_a_missing_module_of_ours_is_a_failure(monkeypatch):
-    """See a module of Kinetree that is not there as a failure, not as a package to install."""
+    """Report a missing module of Kinetree as a failure, not as a package to install."""
     monkeypatch.setitem(sys.modules, "kinetree.analysis.verify.peers.mujoco", None)
     assert verify(kt.load("planar_2r"), 1, routes=["mujoco"]).row("mujoco").verdict == "FAILED"
 
@@ -210,7 +210,7 @@ def test_a_route_that_raises_is_red():
 
 
 def test_not_a_number_is_red():
-    """Let a route answer with NaN and see it differ."""
+    """Let a route return NaN and see it differ."""
 
     def prepare(mechanism):
         n = mechanism.nv
@@ -221,7 +221,7 @@ def test_not_a_number_is_red():
 
 
 def test_a_refusal_is_a_reason():
-    """Let a route refuse a mechanism by either error and read its words."""
+    """Let a route refuse a mechanism by either error and read its message."""
     for error in (NotRun("has no wheels"), ModelError("has no wheels")):
 
         def prepare(mechanism, error=error):
@@ -252,7 +252,7 @@ def test_a_mechanism_without_motion_has_nothing_to_compare():
 
 
 def test_gravity_that_cancels_is_no_error():
-    """Lay an arm level, where gravity turns nothing, and see rounding of zeros pass while a tilt does not."""
+    """Make all axes of an arm vertical, without gravity torques: the rounding of zeros passes, a tilt does not."""
     level = replace(kt.load("planar_3r").mechanism, gravity=(0.0, 0.0, -9.81))
     assert verify(kt.System(level), 3, routes=OWN)
     tilted = planted(lambda m: replace(m, gravity=(1e-12, 0.0, -9.81)))
@@ -260,7 +260,7 @@ def test_gravity_that_cancels_is_no_error():
 
 
 def test_arguments_are_checked():
-    """Ask for an unknown route, and for no states, and read what is possible."""
+    """Give an unknown route, and no states, and read what is possible."""
     arm = kt.load("planar_2r")
     with pytest.raises(UnknownNameError, match="no route 'lagrang'; did you mean 'lagrange'\\? available: denoc, "):
         arm.verify(routes=["lagrang"])
@@ -269,7 +269,7 @@ def test_arguments_are_checked():
 
 
 def test_tolerance_and_seed_count():
-    """Ask for more than doubles can give and see red; ask twice with one seed and see the same."""
+    """Require more digits than doubles have and fail; verify twice with one seed and find the same."""
     arm = kt.load("kuka_lwr4")
     assert not arm.verify(2, tol=1e-20, routes=["operators"])
     one, two, other = (arm.verify(2, rng=seed, routes="operators").rows for seed in (1, 1, 2))
@@ -323,7 +323,7 @@ def test_public_robots_are_green(robot, base, robots_folder):
 
 @pytest.fixture(scope="module")
 def robots_folder():
-    """Return where the example robots lie, or skip."""
+    """Return the folder of the example robots, or skip."""
     import site
     from pathlib import Path
 

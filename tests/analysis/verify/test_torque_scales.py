@@ -28,14 +28,14 @@ def test_no_torque_exceeds_its_scale(mechanism, seed):
 
 
 def test_a_point_on_a_string_reaches_its_scale():
-    """Turn a point mass about an axis across gravity: the only mass point pulls straight."""
+    """Rotate a point mass about an axis perpendicular to gravity: for a single mass point the bound is reached."""
     body = kt.Body("bob", 2.0, (0.0, 0.0, -0.5))
     pendulum = kt.assemble("p", [body], [kt.Joint("j", "revolute", kt.GROUND, "bob", axis=(0.0, 1.0, 0.0))])
     assert_close(torque_scale(pendulum, np.array([np.pi / 2])), [2.0 * 9.81 * 0.5], 1e-14)
 
 
 def test_cancelled_gravity_keeps_its_scale():
-    """Lay an arm level: gravity turns nothing, and its scale stays."""
+    """Make all axes of an arm vertical: gravity has no torque, and its scale remains."""
     arm = kt.load("planar_3r").mechanism
     level = replace(arm, gravity=(0.0, 0.0, -9.81))
     q = np.array([0.3, -0.2, 0.9])
@@ -44,7 +44,7 @@ def test_cancelled_gravity_keeps_its_scale():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_body_motions_are_the_twist_rates(seed):
-    """Compare accelerations of mass centres, and N qd, with the compiled twists, on every kind of joint."""
+    """Compare accelerations of centers of mass, and N qd, with the compiled twists, on every kind of joint."""
     mechanism = strategies.one_of_each(5 + seed)
     s = strategies.State(mechanism, seed, 1)
     t = compute(mechanism, "twists", s.q, s.qd)[0]

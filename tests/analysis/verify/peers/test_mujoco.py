@@ -72,7 +72,7 @@ def test_torques_and_accelerations(mechanism):
 @given(moving_mechanisms(("revolute", "prismatic"), most=6))
 @examples(15)
 def test_armatures(mechanism):
-    """Compare the inertia matrix of joints with drives of their own."""
+    """Compare the inertia matrix of joints with armatures."""
     s, p = State(mechanism, shape=()), peer(mechanism)
     p.set(s.q, s.qd)
     mujoco.mj_forward(p.model, p.data)
@@ -100,7 +100,7 @@ def test_poses_and_energies(mechanism):
 
 
 def test_the_peer_knows_every_joint():
-    """Build one joint of each kind and count its degrees of freedom there."""
+    """Build one joint of each kind in MuJoCo and count its degrees of freedom."""
     mechanism = random_mechanism(["free", "revolute", "prismatic", "spherical", "fixed"], [-1, 0, 1, 2, 3], 1)
     model = peer(mechanism).model
     assert (model.nq, model.nv) == (mechanism.nq, mechanism.nv) == (13, 11)

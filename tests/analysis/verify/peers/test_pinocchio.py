@@ -64,7 +64,7 @@ def full(upper: np.ndarray) -> np.ndarray:
 @given(moving_mechanisms())
 @examples(30)
 def test_energies_and_frames_of_random_mechanisms(mechanism):
-    """Compare energies, momentum, mass centre, poses and Jacobians."""
+    """Compare energies, momentum, center of mass, poses and Jacobians."""
     s, p = State(mechanism), peer(mechanism)
     m, d = p.model, p.data
     m_qd = p.speeds(s.qd)
@@ -107,7 +107,7 @@ def momentum(m, d, q, v) -> np.ndarray:
 @given(moving_mechanisms(SINGLE, armature=False))
 @examples(30)
 def test_convective_matrix_of_single_joints(mechanism):
-    """Find the very entries of Pinocchio's Coriolis matrix, one of many that give the same forces."""
+    """Find exactly the entries of Pinocchio's Coriolis matrix, one of many that give the same forces."""
     s, p = State(mechanism), peer(mechanism)
     C = compute(mechanism, "convective_matrix", s.q, s.qd)
     expected = rows(lambda q, v: pin.computeCoriolisMatrix(p.model, p.data, q, v), s.q, s.qd)
@@ -118,7 +118,7 @@ def test_convective_matrix_of_single_joints(mechanism):
 @given(moving_mechanisms(armature=False))
 @examples(20)
 def test_gravity_and_mass_centre(mechanism):
-    """Compare gravity's torques, and heights by way of them."""
+    """Compare gravity torques, and with them the heights of masses."""
     s, p = State(mechanism), peer(mechanism)
     g = compute(mechanism, "gravity_torque", s.q)
     expected = rows(lambda q: pin.computeGeneralizedGravity(p.model, p.data, q), s.q)
@@ -161,7 +161,7 @@ class Robot:
         self.data = self.model.createData()
         theirs = {name: self.model.joints[i] for i, name in enumerate(self.model.names) if i}
         self.order: list[int] = []
-        """Where in Pinocchio's vectors of speeds each of our speeds is."""
+        """The index in Pinocchio's velocity vectors of each of our velocities."""
         self.places: list[tuple[int, str, int]] = []
         for joint in self.ours.joints:
             if joint.kind == "fixed":
@@ -173,7 +173,7 @@ class Robot:
         assert sorted(self.order) == list(range(self.model.nv))
 
     def coordinates(self, q: np.ndarray) -> np.ndarray:
-        """Return our coordinates in Pinocchio's order; a joint without limits has a cosine and a sine there."""
+        """Return our coordinates in Pinocchio's order, where a joint without limits has a cosine and a sine."""
         out = np.zeros(self.model.nq)
         at = 0
         for start, what, theirs in self.places:
@@ -187,7 +187,7 @@ class Robot:
         return out
 
     def speeds(self, x: np.ndarray) -> np.ndarray:
-        """Return our speeds in Pinocchio's order."""
+        """Return our velocities in Pinocchio's order."""
         out = np.zeros(np.shape(x))
         out[..., self.order] = x
         return out
@@ -200,7 +200,7 @@ class Robot:
 
 
 def check_against_pinocchio(path: Path, base: str) -> None:
-    """Compare what both libraries make of a file."""
+    """Compare the results of both libraries for a file."""
     robot = Robot(path, base)
     system, m, d, order = robot.ours, robot.model, robot.data, robot.order
     if not system.nv:
@@ -228,7 +228,7 @@ def check_against_pinocchio(path: Path, base: str) -> None:
 
 
 def check_immobile(robot: Robot) -> None:
-    """Compare a robot that cannot move: both know that it has no degrees of freedom."""
+    """Compare a robot that cannot move: it has no degrees of freedom in either library."""
     assert robot.model.nv == 0
     assert robot.ours.inverse_dynamics(np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)
 

@@ -29,7 +29,7 @@ def test_constraint_dynamics_of_pinocchio_agrees(name):
 
 
 def test_a_loop_that_pinocchio_lacks_is_named():
-    """Say which loop has no constraint there."""
+    """Name the loop that Pinocchio has no constraint for."""
     with pytest.raises(NotRun, match=r"no prismatic loop \('guide'\)"):
         closed_dynamics(sliding())
 
