@@ -37,7 +37,7 @@ def test_the_count_is_that_of_the_function():
 
 
 def test_nothing_of_a_generic_robot_is_special():
-    """Find no zero and no right angle in the numbers of a generic robot, except for the placement of the first joint."""
+    """Find no zero and no right angle in the numbers of a generic robot, except in the first placement."""
     robot = generic_robot(5)
     for body in robot.bodies:
         assert 0 not in (body.mass, *body.com, *body.inertia)
