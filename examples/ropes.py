@@ -1,6 +1,6 @@
-"""Ropes: a bridge that settles, a folded chain that falls, a whip that cracks and a net that swings, each as a picture.
+"""Ropes: a settling bridge, a falling folded chain, a whip and a swinging net, each drawn as a picture.
 
-python examples/ropes.py [FOLDER]: the pictures of docs/ropes.md, and pages that replay the motions.
+python examples/ropes.py [FOLDER] writes the pictures of docs/ropes.md, and pages that replay the motions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kinetree.view.plots import COLORS, INK, STYLE
 
 
 def bridge() -> kt.Trajectory:
-    """Let a bridge of 60 links fall from an arc; its bending is damped, so that it comes to rest as a catenary."""
+    """Simulate a bridge of 60 links that falls from an arc; bending is damped, and it comes to rest as a catenary."""
     system = kt.rope(
         2.3, 60, mass_per_metre=0.37, radius=0.004, bending=1e-4, damping=0.02, joint="revolute",
         ends=("pinned", "pinned"), span=1.7,
@@ -25,14 +25,14 @@ def bridge() -> kt.Trajectory:
 
 
 def fall() -> kt.Trajectory:
-    """Let go of one end of a folded chain of 80 links; the other is pinned."""
+    """Simulate a folded chain of 80 links, pinned at one end and released at the other."""
     system = kt.rope(2.0, 80, mass_per_metre=0.37, radius=0.001, joint="revolute")
     q0 = np.where(np.arange(80) == 40, np.pi - 0.05, 0.0)
     return kt.simulate(system, q0, times=np.linspace(0, 0.56, 141), method="rk4", dt=5e-5)
 
 
 def whip(n: int = 80) -> kt.Trajectory:
-    """Jerk the handle of a rope that lies folded back, by a force that follows a pulse of speed."""
+    """Simulate a rope that lies folded back, whose handle a force accelerates and stops along a pulse of velocity."""
     link = Link(2.0 / n, 0.16 / n, 0.004)
     bodies, joints, springs = rope_parts(link, n, joint="revolute", bending=3e-4, damping=2e-6, parent="handle")
     handle = kt.Body("handle", 0.4, inertia=(1e-3, 1e-3, 1e-3, 0.0, 0.0, 0.0))
@@ -57,7 +57,7 @@ def whip(n: int = 80) -> kt.Trajectory:
 
 
 def net() -> kt.Trajectory:
-    """Swing a net of four ropes, tied by nine across, and let it go on."""
+    """Simulate a swinging net of four hanging ropes, tied by nine horizontal ones."""
     system = kt.net(3, 4, mesh=0.21, n=2, mass_per_metre=0.37, radius=0.004, bending=1e-4, joint="revolute")
     speeds = {"down": 2.5, "across": -2.5}
     first = [j.name.split("_")[0].rstrip("0123456789") if j.name.endswith("_joint1") else "" for j in system.joints]
@@ -66,11 +66,11 @@ def net() -> kt.Trajectory:
 
 
 APART = {"bridge": (5, 0.0, 0.0), "fall": (8, 0.3, 0.0), "whip": (6, 0.0, -0.4), "net": (5, 1.0, 0.0)}
-"""How many samples of each are drawn, and how far apart in x and z [m]."""
+"""For each motion, the number of samples to draw, and their offsets in x and z [m], which keep them apart."""
 
 
 def shapes(axes, run: kt.Trajectory, count: int, dx: float, dz: float) -> None:
-    """Draw the links at some samples, from pale to dark, as lines in the x-z plane."""
+    """Draw the links at evenly spaced samples, from light to dark, as lines in the x-z plane."""
     mechanism = run.system.mechanism
     ends = np.array([float(np.max(np.abs(b.com), initial=0.0)) * 2 for b in mechanism.bodies])
     for k, shade in enumerate(np.linspace(0.4, 1.0, count)):
@@ -79,12 +79,12 @@ def shapes(axes, run: kt.Trajectory, count: int, dx: float, dz: float) -> None:
         lines = np.stack([a, a + along], axis=1)[:, :, [0, 2]] + (k * dx, k * dz)
         axes.plot(*np.moveaxis(lines, -1, 0).swapaxes(1, 2), color=INK, alpha=shade, linewidth=1.2)
     axes.set_aspect("equal")
-    axes.set_xlabel("x  [m]" + (", moved on from one to the next" if dx else ""))
-    axes.set_ylabel("z  [m]" + (", moved on" if dz else ""))
+    axes.set_xlabel("x  [m]" + (", each sample shifted" if dx else ""))
+    axes.set_ylabel("z  [m]" + (", shifted" if dz else ""))
 
 
 def speeds(axes, run: kt.Trajectory, names: dict[str, np.ndarray]) -> None:
-    """Draw speeds over the time."""
+    """Draw speeds over time."""
     for color, (name, values) in zip(COLORS, names.items(), strict=False):
         axes.plot(run.t, values, color=color, label=name)
     axes.set_xlabel("time  [s]")
@@ -93,7 +93,7 @@ def speeds(axes, run: kt.Trajectory, names: dict[str, np.ndarray]) -> None:
 
 
 def draw(folder: Path) -> list[Path]:
-    """Simulate all and draw the pictures."""
+    """Simulate all motions, draw the pictures, and return their paths."""
     import matplotlib
     from matplotlib.figure import Figure
 
