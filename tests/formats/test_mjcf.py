@@ -148,8 +148,8 @@ def test_names_and_numbers_of_the_arm():
     }  # fmt: skip
     assert_close(mechanism.body("lower").mass, 1.5, 1e-15, "mass with the tip")
     text = str(report)
-    assert "model.xml:10: body 'upper' has 3 joints: the first ones carry massless bodies, upper_1, upper_2" in text
-    assert "model.xml:19: body 'tip' has no joint: it is merged into 'lower' and stays a frame" in text
+    assert "model.xml:10: body 'upper' has 3 joints: the first ones move massless bodies, upper_1, upper_2" in text
+    assert "model.xml:19: body 'tip' has no joint: it is merged into 'lower' and remains a frame" in text
     assert "model.xml:16: the origin of body 'lower' moves to its joint's anchor; frame 'lower_frame' is" in text
     assert "4 bodies and 4 joints: 4 bodies, 6 degrees of freedom, 7 frames, 0 loops, 0 couplings" in text
 
@@ -184,11 +184,11 @@ def test_what_has_no_place_is_reported():
     text = str(report)
     assert mechanism.joint("j").limits.effort == (2.0,)
     assert mechanism.joint("k").limits == kt.Limits()
-    assert "model.xml:3: stiffness = 4 of joint 'j', at rest at 0.523599: give it to simulate as a JointSpring" in text
+    assert "model.xml:3: stiffness = 4 of joint 'j', at rest at 0.523599: pass it to simulate as a JointSpring" in text
     assert "gravcomp = 1 of body 'b'" in text
     assert "model.xml:4: range = 0 0.872665 of the ball joint 'k'" in text
     assert "model.xml:5: actuatorfrcrange = -1 2 of joint 'l': not symmetric" in text
-    assert "the mocap body 'c' stands still" in text
+    assert "the mocap body 'c' does not move" in text
 
 
 def test_armatures_of_free_bodies_are_suspect():
@@ -221,17 +221,17 @@ def test_parts_without_names_get_some():
     assert [b.name for b in mechanism.bodies] == ["body1_1", "body1", "ground_"]
     assert [j.name for j in mechanism.joints] == ["body1_joint", "body1_joint2", "ground__joint"]
     assert [f.name for f in mechanism.frames] == ["site1", "ground__site"]
-    assert "body 'ground' is renamed 'ground_'" in str(report)
+    assert "body 'ground' is renamed to 'ground_'" in str(report)
     assert "site 'ground_' is the frame 'ground__site'" in str(report)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<mujoco><worldbody>\n<bdy/></worldbody></mujoco>", "MuJoCo does not compile it: .*'bdy', line 2; repair"),
+        ("<mujoco><worldbody>\n<bdy/></worldbody></mujoco>", "MuJoCo cannot compile it: .*'bdy', line 2; repair"),
         (
             '<mujoco>\n\n<worldbody><body name="x"><joint/></body></worldbody></mujoco>',
-            "mass and inertia of moving bodies must be larger than mjMINVAL .*'x', id 1, line 3; repair what it names",
+            "mass and inertia of moving bodies must be larger than mjMINVAL .*'x', id 1, line 3; repair the part",
         ),
         ("<robot/>", "<robot>: the root element is not <mujoco>; give an MJCF file"),
         ("<mujoco", "is not well-formed XML"),
@@ -261,7 +261,7 @@ def test_load_takes_both_sorts_of_xml(tmp_path):
 def test_without_mujoco_the_remedy_is_named(monkeypatch):
     """Ask for the package where it is not installed."""
     monkeypatch.setattr(module, "import_module", _refuse)
-    with pytest.raises(kt.ModelError, match="a.xml: MJCF is read by the package mujoco, which is not installed; inst"):
+    with pytest.raises(kt.ModelError, match="a.xml: MJCF files require the package mujoco, which is not installed; i"):
         read_mjcf_text(ARM, file="a.xml")
 
 

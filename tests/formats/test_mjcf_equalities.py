@@ -114,7 +114,7 @@ def test_what_is_not_taken_is_reported():
     assert (
         "m.xml:18: the equality 'cubic': joint 'ja' follows 'jb' by a polynomial, and couplings are linear" in dropped
     )
-    assert "m.xml:19: the connect 'off', which is not active" in dropped
+    assert "m.xml:19: the connect 'off': it is not active" in dropped
     assert "the loop 'idle': both its ends are on 'ground'" in dropped
     assert "the loop 'weld4': both its ends are on 'b'" in dropped
     assert "m.xml:20: <tendon> in <equality>" in dropped
@@ -126,4 +126,4 @@ def test_a_flag_disables_all():
     text = text.replace("<worldbody>", '<option><flag equality="disable"/></option><worldbody>')
     mechanism, report = read_mjcf_text(text)
     assert mechanism.loops == ()
-    assert "the weld 'weld1', which is not active" in str(report)
+    assert "the weld 'weld1': it is not active" in str(report)

@@ -57,7 +57,7 @@ def test_solids_stand_where_mujoco_has_them():
         assert_close(T @ placed(shape.placement), expected, 1e-13, "pose")
     (floor,) = mechanism.scenery
     assert (floor.name, floor.placement.translation) == ("floor", (0.0, 0.0, -0.1))
-    assert "m.xml:11: geom 'e': no shape is of the type ellipsoid" in str(report)
+    assert "m.xml:11: geom 'e': the type ellipsoid is not supported" in str(report)
 
 
 def test_meshes_stand_in_their_files_frames(tmp_path):

@@ -237,7 +237,7 @@ def test_infinite_limits_are_toml():
     [
         (
             Expression("name", ("two words",)),
-            r"the expression 'two words' cannot be written as a formula; make it short",
+            r"the expression 'two words' cannot be written as a formula; shorten it",
         ),
         (
             functools.reduce(lambda e, _: e * e, range(9), Expression("name", ("p",))),

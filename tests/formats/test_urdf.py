@@ -86,7 +86,7 @@ def test_arm_on_the_ground():
     assert (shoulder.damping, shoulder.friction) == ((0.7,), (0.2,))
     assert (wrist.kind, wrist.parent, wrist.limits) == ("revolute", "upper", type(wrist.limits)())
     assert mechanism.couplings == (Coupling("wrist", "wrist", (("shoulder", -2.0),), 0.1),)
-    assert "<axis>: brought from length 2 to 1" in texts(report, "changed")
+    assert "<axis>: scaled from length 2 to 1" in texts(report, "changed")
     assert "6 links" not in texts(report, "read")
     assert "5 links and 4 joints: 2 bodies, 2 degrees of freedom, 5 frames, 1 couplings" in texts(report, "read")
 
@@ -105,8 +105,10 @@ def test_frames_of_merged_links():
     assert tool.placement.translation == (0.1, 0.2, 0.3)
     assert tool.placement.rotation == ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     changed = texts(report, "changed")
-    assert "<text>:33: link 'tool' is merged into 'hand' (fixed joint 'tool_mount') and stays a frame" in changed
-    assert "link 'base' stands on the ground (fixed joint 'stand') as a frame; its 4 kg do not move" in changed
+    assert "<text>:33: link 'tool' is merged into 'hand' (fixed joint 'tool_mount') and remains a frame" in changed
+    assert (
+        "link 'base' is fixed to the ground (fixed joint 'stand') as a frame; its mass of 4 kg does not move" in changed
+    )
     assert [shape.kind for shape in mechanism.scenery] == ["box"]
 
 
@@ -190,7 +192,7 @@ def test_suspect_joints():
         two_links('<limit effort="-1" velocity="1"/><dynamics damping="-1"/>'), file="x.urdf"
     )
     suspect = texts(report, "suspect")
-    assert "x.urdf:2: joint 'j' can not move: its limits are 0 and 0" in suspect
+    assert "x.urdf:2: joint 'j' cannot move: its limits are 0 and 0" in suspect
     assert "negative velocity or effort limit" in suspect
     assert "negative damping or friction" in suspect
     assert mechanism.joint("j").damping == (-1.0,)
@@ -199,7 +201,7 @@ def test_suspect_joints():
 @pytest.mark.parametrize(
     ("mimic", "what"),
     [
-        ('joint="nobody"', "mimics 'nobody', which is no joint; left uncoupled"),
+        ('joint="nobody"', "mimics 'nobody', which is not a joint; left uncoupled"),
         ('joint="k"', "mimics 'k', which is a fixed joint without a single coordinate"),
     ],
 )
@@ -275,7 +277,7 @@ def test_names():
     mechanism, report = read_urdf_text(text)
     assert [f.name for f in mechanism.frames] == ["ground_link", "b"]
     assert mechanism.name == "robot"
-    assert "link 'ground' is renamed 'ground_link'" in texts(report, "changed")
+    assert "link 'ground' is renamed to 'ground_link'" in texts(report, "changed")
     assert "no frame 'b' for the fixed joint: a link has its name" in texts(report, "dropped")
     assert "the robot has no name" in texts(report, "suspect")
 
@@ -295,7 +297,7 @@ def test_quaternion_origin():
         (robot(""), r"u:1: <robot name='r'>: has no <link>; add one"),
         (robot("<link/>"), r"u:1: <link>: the attribute 'name' is missing; add name="),
         (robot('<link name=""/>'), r"the attribute 'name' is empty; give a name of 1 to 1000"),
-        (robot('<link name="a"/>\n<link name="a"/>'), r"u:2: <link name='a'>: line 1 has one of this name; rename"),
+        (robot('<link name="a"/>\n<link name="a"/>'), r"u:2: <link name='a'>: line 1 has another one with this name"),
         (
             robot('<link name="a"/>\n<link name="b"/>'),
             r"u:2: .* 2 links are children of no joint: 'a', 'b'; a URDF has",
@@ -315,7 +317,7 @@ def test_quaternion_origin():
         (robot('<link name="a"><inertial/></link>'), r"<inertial>: has no <mass>; add a <mass> to it"),
         (
             robot('<link name="a"><inertial><mass value="-1"/></inertial></link>'),
-            r"the mass is -1 kg; a mass is zero or",
+            r"the mass is -1 kg; give a mass of zero or",
         ),
         (
             robot('<link name="a"><visual><geometry><box/></geometry></visual></link>'),
@@ -338,10 +340,10 @@ JOINT = '<joint name="{0}{1}" type="continuous"><parent link="{0}"/><child link=
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        (("ab", "bc", "cb"), r"<joint name='cb'>: its child 'b' is the child of joint 'ab' too; a link has one parent"),
-        (("bc", "cb"), r"<joint name='cb'>: the links run in a circle: b -> c -> b; remove"),
-        (("ab", "bc", "ca"), r"the links run in a circle: a -> b -> c -> a"),
-        (("aa", "bc"), r"<joint name='aa'>: the links run in a circle: a -> a; remove one joint of the circle"),
+        (("ab", "bc", "cb"), r"<joint name='cb'>: its child 'b' is already the child of joint 'ab'; a link has one"),
+        (("bc", "cb"), r"<joint name='cb'>: the links form a circle: b -> c -> b; remove"),
+        (("ab", "bc", "ca"), r"the links form a circle: a -> b -> c -> a"),
+        (("aa", "bc"), r"<joint name='aa'>: the links form a circle: a -> a; remove one joint of the circle"),
     ],
 )
 def test_joints_that_make_no_tree(pairs, message):
@@ -356,7 +358,7 @@ def test_joints_that_mimic_in_a_circle():
     text = robot('<link name="a"/><link name="b"/><link name="c"/>' + JOINT.format("a", "b") + JOINT.format("b", "c"))
     text = text.replace('<child link="b"/>', '<child link="b"/><mimic joint="bc"/>')
     assert len(read_urdf_text(text)[0].couplings) == 1
-    with pytest.raises(ModelError, match="joints mimic each other in a circle; let one of them lead"):
+    with pytest.raises(ModelError, match="joints mimic each other in a circle; remove one <mimic> of the circle"):
         read_urdf_text(text.replace('<child link="c"/>', '<child link="c"/><mimic joint="ab"/>'))
 
 
@@ -374,7 +376,7 @@ def test_huge_numbers_are_model_errors():
 def test_bounds(monkeypatch):
     """Refuse more links than the bound, so that reading takes a bounded time."""
     monkeypatch.setattr(urdf, "MAX_LINKS", 1)
-    with pytest.raises(ModelError, match="has 2 links; at most 1 are read; split the model"):
+    with pytest.raises(ModelError, match="has 2 links; use at most 1; split the model"):
         read_urdf_text(two_links(""))
 
 
@@ -409,6 +411,6 @@ def test_axes_keep_their_direction():
     """Bring a skew axis to unit length without turning it; leave a printed unit axis without a remark."""
     mechanism, report = read_urdf_text(two_links('<axis xyz="0.5773 0.5773 0.5773"/>', "continuous"))
     assert math.hypot(*mechanism.joint("j").axis) == pytest.approx(1.0, abs=1e-15)
-    assert "brought from length" in texts(report, "changed")  # four digits are off by 9e-5
+    assert "scaled from length" in texts(report, "changed")  # four digits are off by 9e-5
     _, report = read_urdf_text(two_links('<axis xyz="0.57735 0.57735 0.57735"/>', "continuous"))
-    assert "brought from length" not in texts(report, "changed")
+    assert "scaled from length" not in texts(report, "changed")

@@ -73,7 +73,7 @@ def test_materials():
     found, report = shapes(text)
     red, green = (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)
     assert [s.color for s in found] == [red, green, red, None, None]
-    assert "<material name='nowhere'> has no colour and is defined nowhere" in report
+    assert "<material name='nowhere'> has no color and is not defined elsewhere" in report
     assert "<texture> in <material name='t'>" in report
     with pytest.raises(ModelError, match="<color> attribute 'rgba': 3 numbers in '1 2 3'; give 4"):
         shapes(link("", before='<material name="g"><color rgba="1 2 3"/></material>'))
@@ -149,6 +149,6 @@ def test_meshes_of_a_file(folders):
     assert none.file == "package://arm/none.stl"
     suspect = report.of("suspect")
     assert [e.text for e in suspect] == [
-        "mesh 'package://arm/none.stl' is not found inside the folders given; its path is kept as it is"
+        "mesh 'package://arm/none.stl' is not found in the given folders; its path is kept unchanged"
     ]
     assert suspect[0].line == 1

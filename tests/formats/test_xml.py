@@ -51,7 +51,7 @@ def test_encodings(data):
         (b'<?xml version="1.0"?>\n<!DOCTYPE a><a/>', 2, "declares a document type or an entity; remove the <!DOCTYPE"),
         (b'<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>', 1, "declares a document type"),
         (b'<!DOCTYPE a SYSTEM "file:///etc/passwd"><a/>', 1, "declares a document type"),
-        (b"<a>" * 201, 1, "nested more than 200 deep"),
+        (b"<a>" * 201, 1, "nested more than 200 levels deep"),
         (b"<a><b " + b" ".join(b"a%d=''" % i for i in range(1001)) + b"/></a>", 1, "the element 'b' is too large"),
         (b"<a x='" + b"y" * 1_000_001 + b"'/>", 1, "the attribute 'x' of <a> has 1000001 characters"),
         (b"<a>" + b"y" * 1_000_001 + b"</a>", 1, "the text of <a> is too long"),

@@ -161,7 +161,7 @@ def plain_numbers(x: Any, where: str) -> Any:
 
 def _whole(x: Any, where: str) -> int:
     if isinstance(x, bool) or not isinstance(x, int):
-        raise ModelError(f"{sort(x)} instead of a whole number", where=where, remedy="give a whole number such as 5")
+        raise ModelError(f"{sort(x)} where a whole number belongs", where=where, remedy="give a whole number such as 5")
     return x
 
 

@@ -1,4 +1,4 @@
-"""The outside world <-> Mechanism: one reader a format, chosen by the file's name."""
+"""Readers and writers of mechanism files: one reader per format, chosen by the suffix of the file name."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def read(
 ) -> tuple[Mechanism, Report]:
     """Read .toml (native), .urdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
 
-    `base`, `fixed` and `roots` concern URDF, `fixed` MJCF as well. `lenient` concerns .toml and .csv, where it goes
-    before what the file says; the other formats are always read so.
+    `base`, `fixed` and `roots` are for URDF, `fixed` also for MJCF. `lenient` is for .toml and .csv, where it overrides
+    the setting in the file; the other formats are always read leniently.
     """
     path = Path(path)
-    if not os.path.isfile(path):  # unlike Path.is_file, False for a name that is longer than names can be
+    if not os.path.isfile(path):  # unlike Path.is_file, it does not raise for names that are too long
         kind = "is a folder" if os.path.isdir(path) else "does not exist"
         raise ModelError(f"{kind}", file=_short(str(path)), remedy=f"give the path of a {KNOWN} file")
     suffix = path.suffix.lower()
@@ -50,7 +50,8 @@ def read(
         from .dh_csv import read_dh_csv
 
         return read_dh_csv(path, lenient=lenient)
-    raise ModelError(f"files that end with {suffix or 'nothing'!r} are not read", file=path, remedy=f"use {KNOWN}")
+    kind = f"with the suffix {suffix!r}" if suffix else "without a suffix"
+    raise ModelError(f"files {kind} are not supported", file=path, remedy=f"use {KNOWN}")
 
 
 def _short(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Strict reading of XML elements: each number is checked, and what nobody asks for lands in the report."""
+"""Strict reading of XML elements: each number is checked, and everything that is not read is reported."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from .report import Report
 from .xml import Element
 
 EXPAND = "expand the file with xacro first"
+"""The remedy for templates, which are not valid URDF."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file while it is read: its name for messages, and the report that takes the remarks."""
+    """A file that is being read: its name for messages, and the report that collects remarks."""
 
     file: str
     report: Report
@@ -26,14 +27,14 @@ class Source:
         return ModelError(what, where=described(element), remedy=remedy, file=self.file, line=element.line)
 
     def text(self, element: Element, name: str, default: str | None = None) -> str:
-        """Return an attribute as it is; without a default it must be there."""
+        """Return the text of an attribute, which is required if there is no default."""
         value = element.attributes.get(name, default)
         if value is None:
             raise self.error(element, f"the attribute {name!r} is missing", f"add {name}=...")
         return value
 
     def name(self, element: Element, attribute: str = "name") -> str:
-        """Return an attribute that names something: 1 to MAX_NAME characters."""
+        """Return an attribute that is a name of 1 to MAX_NAME characters."""
         value = self.text(element, attribute)
         if not value or len(value) > MAX_NAME:
             fault = f"has {len(value)} characters" if value else "is empty"
@@ -45,7 +46,7 @@ class Source:
     def numbers(
         self, element: Element, name: str, count: int, default: tuple[float, ...] | None = None
     ) -> tuple[float, ...]:
-        """Return an attribute of `count` finite numbers; without a default it must be there."""
+        """Return an attribute of `count` finite numbers, which is required if there is no default."""
         if name not in element.attributes and default is not None:
             return default
         text = self.text(element, name)
@@ -55,25 +56,25 @@ class Source:
         return strict_floats(text, count, where=where, file=self.file, line=element.line)
 
     def number(self, element: Element, name: str, default: float | None = None) -> float:
-        """Return an attribute of one finite number; without a default it must be there."""
+        """Return an attribute of one finite number, which is required if there is no default."""
         return self.numbers(element, name, 1, None if default is None else (default,))[0]
 
     def one(self, element: Element, tag: str) -> Element | None:
-        """Return the first child with this tag, if any; others of the same tag are dropped with a remark."""
+        """Return the first child with this tag, or None; further ones are reported as dropped."""
         found = element.all(tag)
         for extra in found[1:]:
             self.report.dropped(f"{described(extra)}: {described(element)} has one already", extra.line)
         return found[0] if found else None
 
     def needed(self, element: Element, tag: str) -> Element:
-        """Return the first child with this tag, which must be there."""
+        """Return the first child with this tag, which is required."""
         found = self.one(element, tag)
         if found is None:
             raise self.error(element, f"has no <{tag}>", f"add a <{tag}> to it")
         return found
 
     def rest(self, element: Element, attributes: Iterable[str] = (), children: Iterable[str] = ()) -> None:
-        """Report everything in an element that is not among the attributes and children named."""
+        """Report everything in an element other than the given attributes and children."""
         known = frozenset(attributes)
         for name, value in element.attributes.items():
             if name not in known:
@@ -95,6 +96,6 @@ class Source:
 
 
 def described(element: Element) -> str:
-    """Return an element as messages name it: its tag, with its name where it has one."""
+    """Return the text for an element in messages: its tag, and its name if it has one."""
     name = element.attributes.get("name")
     return f"<{element.tag}>" if name is None else f"<{element.tag} name={shown(name)}>"

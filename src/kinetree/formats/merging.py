@@ -1,4 +1,4 @@
-"""Fixed joints merged away: the bodies they weld become one, and every name stays findable as a frame."""
+"""Merging of bodies connected by fixed joints into one body; all names remain available as frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape
 
 @dataclass(frozen=True)
 class Weld:
-    """One body that went into another (or into the ground), and the fixed joint that held it, if one did."""
+    """A body merged into another (or into the ground), and the fixed joint between them, if there was one."""
 
     body: str
     carrier: str
@@ -38,10 +38,10 @@ class Weld:
 
 @dataclass(frozen=True)
 class Merged:
-    """A tree without fixed joints, and what became of the rest.
+    """A tree without fixed joints, and the results of the merge.
 
-    `hidden` names fixed joints for which there is no frame, because something else has their name; `ground_shapes`
-    belong to bodies that are welded to the ground, which has none of its own.
+    `hidden` has the names of fixed joints without a frame, because another part has their name. `ground_shapes` are
+    those of bodies welded to the ground, which has no shapes of its own.
     """
 
     bodies: tuple[Body, ...]
@@ -53,14 +53,14 @@ class Merged:
 
 
 def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
-    """Return the tree with all fixed joints merged away; a body that no joint carries stands on the ground.
+    """Return the tree with all fixed joints merged; a body that is the child of no joint is fixed to the ground.
 
     Bodies and joints must form trees, with plain numbers; they keep their order.
     """
     where = _carriers(bodies, joints)
     by_child = {j.child: j for j in joints}
     members: dict[str, list[tuple[Placement, Body]]] = {}
-    for body in sorted(bodies, key=lambda b: where[b.name][0] != b.name):  # the carrier comes first
+    for body in sorted(bodies, key=lambda b: where[b.name][0] != b.name):  # the carrying body comes first
         carrier, placement = where[body.name]
         members.setdefault(carrier, []).append((placement, body))
     fixed = [b for b in bodies if where[b.name][0] != b.name]
@@ -80,12 +80,12 @@ def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
 
 
 def combined(members: Sequence[tuple[Placement, Body]]) -> Body:
-    """Return the first body with the mass and shapes of all, each given with its placement in the first's frame."""
+    """Return the first body with the mass and shapes of all, given with their placements in the frame of the first."""
     masses = [float(b.mass) for _, b in members]  # type: ignore[arg-type]
-    centres = [add(p.translation, times(p.rotation, b.com)) for p, b in members]
-    heavy = [(m, c) for m, c in zip(masses, centres, strict=True) if m != 0]
+    centers = [add(p.translation, times(p.rotation, b.com)) for p, b in members]
+    heavy = [(m, c) for m, c in zip(masses, centers, strict=True) if m != 0]
     mass = sum(masses)
-    com = _centre(heavy, mass) if heavy else centres[0]
+    com = _center(heavy, mass) if heavy else centers[0]
     inertia = ZERO_MATRIX
     for p, b in members:
         central = matmul(matmul(p.rotation, from_moments(b.inertia)), transpose(p.rotation))
@@ -96,12 +96,12 @@ def combined(members: Sequence[tuple[Placement, Body]]) -> Body:
 
 
 def composed(a: Placement, b: Placement) -> Placement:
-    """Return the placement of a frame at b in a frame at a."""
+    """Return the placement b, given in a frame with placement a, in the frame in which a is given."""
     return Placement(add(a.translation, times(a.rotation, b.translation)), snapped(matmul(a.rotation, b.rotation)))
 
 
 def _carriers(bodies: Sequence[Body], joints: Sequence[Joint]) -> dict[str, tuple[str, Placement]]:
-    """Return, for each body, the moving body (or ground) that carries it, and its placement there."""
+    """Return for each body the moving body (or ground) that it is fixed to, and its placement in that body."""
     children: dict[str, list[Joint]] = {}
     for joint in joints:
         children.setdefault(joint.parent, []).append(joint)
@@ -133,9 +133,9 @@ def _shapes(members: Sequence[tuple[Placement, Body]]) -> tuple[Shape, ...]:
     return tuple(replace(s, placement=composed(p, s.placement)) for p, b in members for s in b.shapes)
 
 
-def _centre(heavy: Sequence[tuple[float, Vector]], mass: float) -> Vector:
+def _center(heavy: Sequence[tuple[float, Vector]], mass: float) -> Vector:
     if len(heavy) == 1:
-        return heavy[0][1]  # to the bit
+        return heavy[0][1]  # bit for bit, without rounding
     moment = ZERO
     for m, c in heavy:
         moment = add(moment, scale(m, c))
@@ -143,7 +143,7 @@ def _centre(heavy: Sequence[tuple[float, Vector]], mass: float) -> Vector:
 
 
 def _of_point(m: float, r: Vector) -> Matrix:
-    """Return m (r.r 1 - r r^T), the inertia of a point."""
+    """Return m (r.r 1 - r r^T), the inertia of a point mass."""
     xx, yy, zz = (m * x * x for x in r)
     xy, yz, zx = (-m * r[i] * r[(i + 1) % 3] for i in range(3))
     return ((yy + zz, xy, zx), (xy, zz + xx, yz), (zx, yz, xx + yy))

@@ -1,7 +1,7 @@
-"""MJCF -> Mechanism, by MuJoCo's own compiler: `read_mjcf` for files, `read_mjcf_text` for text.
+"""Reader of MJCF by MuJoCo's own compiler: `read_mjcf` for files, `read_mjcf_text` for text.
 
-The XML is checked and cut down first (mjcf_xml.py), compiled without access to files, and read from the compiled
-model. A report says what became of every part.
+The XML is first checked and reduced (mjcf_xml.py), then compiled without access to files. The mechanism is read from
+the compiled model, and a report lists every part that was changed or dropped.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from .xml import Element, parse_xml, read_bytes
 def read_mjcf(path: str | Path, *, fixed: str = "merge") -> tuple[Mechanism, Report]:
     """Return the mechanism of an MJCF file and the report of the import, or raise ModelError.
 
-    Includes and meshes must lie in the file's folder. fixed="merge" makes one body of those without joints and what
-    carries them, and frames of their names; "keep" keeps them.
+    Includes and meshes must be in the folder of the file. fixed="merge" merges bodies without joints into their parents
+    and keeps their names as frames; "keep" keeps them as bodies.
     """
     return read_mjcf_text(read_bytes(path), file=str(path), folder=Path(path).parent, fixed=fixed)
 
@@ -41,14 +41,14 @@ def read_mjcf(path: str | Path, *, fixed: str = "merge") -> tuple[Mechanism, Rep
 def read_mjcf_text(
     text: str | bytes, *, file: str = "<text>", folder: Path | None = None, fixed: str = "merge"
 ) -> tuple[Mechanism, Report]:
-    """Return the mechanism of an MJCF in memory and the report; without a folder it may name no other files."""
+    """Return the mechanism of an MJCF text and the report; without a folder it must not refer to other files."""
     if fixed not in FIXED:
         raise InputError(f"fixed must be one of {', '.join(FIXED)}, not {fixed!r}")
     source = Source(file, Report(file))
     root = parse_xml(text, file=file)
     try:
         prepared = prepare(source, root, folder)
-    except RecursionError:  # includes in includes, each nested as deep as may be
+    except RecursionError:  # nested includes, each with deeply nested elements
         raise ModelError("the nesting is too deep", remedy="include flat files", file=file) from None
     mujoco = _mujoco(file)
     given = _named(mujoco, _compiled(mujoco, prepared, source), prepared, source.report)
@@ -76,30 +76,30 @@ def _mujoco(file: str) -> Any:
         return import_module("mujoco")
     except ImportError:
         raise ModelError(
-            "MJCF is read by the package mujoco, which is not installed",
+            "MJCF files require the package mujoco, which is not installed",
             remedy="install mujoco, or give the model as URDF or TOML",
             file=file,
         ) from None
 
 
 def _compiled(mujoco: Any, prepared: Prepared, source: Source) -> Any:
-    """Return the model that MuJoCo makes, or raise ModelError with its message."""
+    """Return the model compiled by MuJoCo, or raise ModelError with its message."""
     try:
         with _warnings(mujoco, source.report):
             model = mujoco.MjModel.from_xml_string(prepared.text, prepared.assets)
     except (ValueError, TypeError, RuntimeError, MemoryError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         message = " ".join(str(error).split())
         raise ModelError(
-            f"MuJoCo does not compile it: {message[:500]}", remedy="repair what it names", file=source.file
+            f"MuJoCo cannot compile it: {message[:500]}", remedy="repair the part that is named", file=source.file
         ) from None
     if model.nbody > MAX_LINKS:
-        raise ModelError(f"has {model.nbody} bodies", remedy=f"at most {MAX_LINKS} are read", file=source.file)
+        raise ModelError(f"has {model.nbody} bodies", remedy=f"use at most {MAX_LINKS}", file=source.file)
     return model
 
 
 @contextmanager
 def _warnings(mujoco: Any, report: Report) -> Iterator[None]:
-    """Let MuJoCo's warnings go into the report, not to a file in the working folder."""
+    """Collect MuJoCo's warnings in the report, instead of a log file in the working folder."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda message: report.suspect(f"MuJoCo warns: {' '.join(str(message).split())[:500]}"))
     try:
@@ -109,14 +109,14 @@ def _warnings(mujoco: Any, report: Report) -> Iterator[None]:
 
 
 def _named(mujoco: Any, model: Any, prepared: Prepared, report: Report) -> Import:
-    """Return the model with a name for every part: bodies and sites share theirs here, and none is the ground's."""
+    """Return the model with unique names for all parts: bodies, sites and the ground share one set of names here."""
     taken = {GROUND}
     bodies, joints = [GROUND], []
     for b in range(1, model.nbody):
         name = model.body(b).name
         bodies.append(free_name(name or f"body{b}", taken))
         if name and name != bodies[-1]:
-            report.changed(f"body {name!r} is renamed {bodies[-1]!r}", prepared.line("body", name))
+            report.changed(f"body {name!r} is renamed to {bodies[-1]!r}", prepared.line("body", name))
     known = {model.joint(j).name for j in range(model.njnt)}
     for b in range(1, model.nbody):
         for k, j in enumerate(joints_of(model, b)):
@@ -162,7 +162,7 @@ def _mechanism(given: Import, name: str, file: str, fixed: str) -> Mechanism:
 
 
 def _undisturbed(given: Import, joints: list[Joint], bits: Any) -> list[Joint]:
-    """Return the joints without the damping or friction that the file disables."""
+    """Return the joints without damping or friction that the file disables."""
     damper = bits.mjDSBL_DAMPER if hasattr(bits, "mjDSBL_DAMPER") else bits.mjDSBL_PASSIVE  # before 3.3
     for key, bit in (("damping", damper), ("friction", bits.mjDSBL_FRICTIONLOSS)):
         if given.model.opt.disableflags & bit and any(getattr(j, key) for j in joints):
@@ -172,11 +172,11 @@ def _undisturbed(given: Import, joints: list[Joint], bits: Any) -> list[Joint]:
 
 
 def _merged(given: Import, bodies: list[Body], joints: list[Joint], frames: list[Frame], loops: list[Loop], scenery):
-    """Return the parts with bodies that have no joint made parts of what carries them."""
+    """Return the parts with all bodies without joints merged into their parents."""
     merged = merge_fixed(bodies, joints)
     where = {frame.name: (frame.body, frame.placement) for frame in merged.frames}
     for weld in merged.welds:
-        text = f"body {weld.body!r} has no joint: it is merged into {weld.carrier!r} and stays a frame"
+        text = f"body {weld.body!r} has no joint: it is merged into {weld.carrier!r} and remains a frame"
         given.report.changed(text, given.prepared.line("body", weld.body))
 
     def moved(body: str, placement: Placement) -> tuple[str, Placement]:
@@ -195,7 +195,7 @@ def _merged(given: Import, bodies: list[Body], joints: list[Joint], frames: list
 
 
 def _between_two(given: Import, loops: list[Loop]) -> list[Loop]:
-    """Return the loops between two bodies; what holds a body to itself is reported."""
+    """Return the loops between different bodies; the others are reported as dropped."""
     for loop in loops:
         if loop.body_a == loop.body_b:
             given.report.dropped(f"the loop {loop.name!r}: both its ends are on {loop.body_a!r}")

@@ -8,12 +8,12 @@ from ..model.parts import Coupling, Loop, Placement
 from .mjcf_parts import Import, free_name
 
 CONNECT, WELD, JOINT = range(3)
-"""MuJoCo's numbers of the equalities that are read."""
+"""MuJoCo's type numbers of the equalities that are read."""
 TAGS = ("connect", "weld", "joint")
 
 
 def read_equalities(given: Import) -> tuple[list[Loop], list[Coupling]]:
-    """Return connects as spherical and welds as fixed loops, joints as couplings; they hold exactly here."""
+    """Return <connect>s as spherical loops, <weld>s as fixed loops and <joint>s as couplings, all of them exact."""
     m, mujoco = given.model, given.mujoco
     loops: list[Loop] = []
     couplings: list[Coupling] = []
@@ -24,7 +24,7 @@ def read_equalities(given: Import) -> tuple[list[Loop], list[Coupling]]:
         line = given.prepared.line(TAGS[type_], name)
         name = free_name(name or f"{TAGS[type_]}{e + 1}", taken)
         if disabled or not m.eq_active0[e]:
-            given.report.dropped(f"the {TAGS[type_]} {name!r}, which is not active", line)
+            given.report.dropped(f"the {TAGS[type_]} {name!r}: it is not active", line)
         elif type_ == JOINT:
             couplings += _coupling(given, e, name, line)
         else:
@@ -36,7 +36,7 @@ def read_equalities(given: Import) -> tuple[list[Loop], list[Coupling]]:
 
 
 def _coupling(given: Import, e: int, name: str, line: int | None) -> list[Coupling]:
-    """Return q1 - ref1 = a0 + a1 (q2 - ref2) as a coupling, or nothing where it is not linear."""
+    """Return q1 - ref1 = a0 + a1 (q2 - ref2) as a coupling, or nothing if it is not linear."""
     m = given.model
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     constant, ratio, *higher = map(float, m.eq_data[e][:5])

@@ -1,8 +1,8 @@
 """The bodies, joints and sites of a compiled MuJoCo model as parts of a mechanism.
 
-A body of MuJoCo may have several joints, each with an anchor away from the body's origin: here a joint carries one
+A body of MuJoCo may have several joints, each with an anchor away from the body's origin. Here a joint has one child
 body, whose origin is the anchor. So each joint but the last gets a massless body, and the frame of a body moves to the
-anchor of its last joint. Coordinates are those of MuJoCo, but for quaternions, which have w last here.
+anchor of its last joint. Coordinates are those of MuJoCo, except that quaternions have w last.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from .mjcf_xml import Prepared
 from .report import Report
 
 FREE, BALL, SLIDE, HINGE = range(4)
-"""MuJoCo's numbers of joint types."""
+"""MuJoCo's type numbers of joints."""
 KINDS = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
+"""Numbers of coordinates and of velocities by type."""
 
 
 @dataclass(frozen=True)
 class Import:
-    """A model of MuJoCo while it is read: the package, the model, the names of its parts, and the report."""
+    """A MuJoCo model that is being read: the package, the model, the names of its parts, and the report."""
 
     mujoco: Any
     model: Any
@@ -50,23 +51,23 @@ class Import:
     sites: tuple[str, ...]
 
     def placement(self, body: int, place: Any, quaternion: Any = (1, 0, 0, 0)) -> Placement:
-        """Return a placement in a body of MuJoCo as one in the body's frame here."""
+        """Return a placement in MuJoCo's frame of a body as one in the body's frame here."""
         return Placement(sub(vector(place), self.anchor(body)), turned(quaternion))
 
     def anchor(self, body: int) -> Vector:
-        """Return the origin of a body's frame here, in that of MuJoCo: the anchor of its last turning joint."""
+        """Return the origin of a body's frame here, in MuJoCo's: the anchor of its last hinge or ball joint."""
         out = ZERO
         for j in joints_of(self.model, body):
             out = self.moved(j, out)
         return out
 
     def moved(self, joint: int, before: Vector) -> Vector:
-        """Return the origin of the frame that a joint carries; one that slides leaves it where it was before."""
+        """Return the origin of a joint's child frame: the anchor of a hinge or ball, else the origin before it."""
         return vector(self.model.jnt_pos[joint]) if self.model.jnt_type[joint] in (HINGE, BALL) else before
 
 
 def read_tree(given: Import, shapes: dict[int, tuple[Shape, ...]]) -> tuple[list[Body], list[Joint], list[Frame]]:
-    """Return bodies and joints, those that hold bodies without a joint fixed, and the frames of sites and bodies."""
+    """Return bodies, joints (fixed ones for bodies without a joint), and the frames of sites and bodies."""
     bodies: list[Body] = []
     joints: list[Joint] = []
     frames: list[Frame] = []
@@ -84,13 +85,13 @@ def read_tree(given: Import, shapes: dict[int, tuple[Shape, ...]]) -> tuple[list
             joints.append(Joint(free_name(name, joint_names), "fixed", *_parent(given, b, name, ZERO, IDENTITY)))
         if carried[:-1]:
             given.report.changed(
-                f"body {name!r} has {len(own)} joints: the first ones carry massless bodies, {', '.join(carried[:-1])}",
+                f"body {name!r} has {len(own)} joints: the first ones move massless bodies, {', '.join(carried[:-1])}",
                 given.prepared.line("body", name),
             )
         if anchor != ZERO:
             frames.append(Frame(free_name(f"{name}_frame", taken), name, Placement(neg(anchor))))
             given.report.changed(
-                f"the origin of body {name!r} moves to its joint's anchor; frame {frames[-1].name!r} is where it was",
+                f"the origin of body {name!r} moves to its joint's anchor; frame {frames[-1].name!r} is the old one",
                 given.prepared.line("body", name),
             )
     for s in range(given.model.nsite):
@@ -101,7 +102,7 @@ def read_tree(given: Import, shapes: dict[int, tuple[Shape, ...]]) -> tuple[list
 
 
 def read_guess(given: Import) -> dict[str, tuple[float, ...]]:
-    """Return the reference coordinates of MuJoCo, at which its equalities hold, where they are not those of q = 0."""
+    """Return MuJoCo's reference coordinates, at which its equalities hold, for joints where they are not neutral."""
     out = {}
     for j in range(given.model.njnt):
         type_, at = int(given.model.jnt_type[j]), int(given.model.jnt_qposadr[j])
@@ -122,12 +123,12 @@ def _body(given: Import, b: int, shapes: tuple[Shape, ...]) -> Body:
     if m.body_gravcomp[b]:
         given.report.dropped(f"gravcomp = {m.body_gravcomp[b]:g} of body {given.bodies[b]!r}")
     if m.body_mocapid[b] >= 0:
-        given.report.changed(f"the mocap body {given.bodies[b]!r} stands still")
+        given.report.changed(f"the mocap body {given.bodies[b]!r} does not move")
     return Body(given.bodies[b], float(m.body_mass[b]), sub(vector(m.body_ipos[b]), given.anchor(b)), inertia, shapes)
 
 
 def _parent(given: Import, b: int, child: str, anchor: Vector, turn: Matrix) -> tuple[str, str, Placement]:
-    """Return parent, child and placement of the first joint of a body, with its frame turned at its anchor."""
+    """Return parent, child and placement of the first joint of a body, with its frame rotated at its anchor."""
     m = given.model
     above, rotation = int(m.body_parentid[b]), turned(m.body_quat[b])
     place = sub(add(vector(m.body_pos[b]), times(rotation, anchor)), given.anchor(above))
@@ -135,14 +136,14 @@ def _parent(given: Import, b: int, child: str, anchor: Vector, turn: Matrix) -> 
 
 
 def _chain(given: Import, b: int, own: list[int], carried: list[str]) -> list[Joint]:
-    """Return the joints of a body, one after the other."""
+    """Return the joints of a body as a chain."""
     m, out = given.model, []
     before = ZERO
     for k, j in enumerate(own):
         type_, anchor = int(m.jnt_type[j]), given.moved(j, before)
         axis = vector(m.jnt_axis[j])
         reference = float(m.qpos0[m.jnt_qposadr[j]]) if type_ in (HINGE, SLIDE) else 0.0
-        # MuJoCo measures from the reference: at q = 0 the child is moved back by it
+        # MuJoCo's coordinates are relative to the reference: at q = 0 the child is displaced by minus the reference
         turn = from_axis_angle(axis, -reference) if type_ == HINGE and reference else IDENTITY
         start = add(anchor, scale(-reference, axis)) if type_ == SLIDE else anchor
         if type_ == FREE:
@@ -164,12 +165,12 @@ def _joint(given: Import, j: int, parent: str, child: str, placement: Placement,
     if m.jnt_stiffness[j] or _any(m, "jnt_stiffnesspoly", j):
         rest = m.qpos_spring[m.jnt_qposadr[j]]
         given.report.dropped(
-            f"stiffness = {m.jnt_stiffness[j]:g} of joint {name!r}, at rest at {rest:g}: give it to simulate as a "
+            f"stiffness = {m.jnt_stiffness[j]:g} of joint {name!r}, at rest at {rest:g}: pass it to simulate as a "
             "JointSpring",
             line,
         )
     if _any(m, "dof_dampingpoly", dofs):
-        given.report.dropped(f"the damping of joint {name!r} that is not linear in its speed", line)
+        given.report.dropped(f"the nonlinear damping of joint {name!r}", line)
     if type_ == FREE and m.dof_armature[dofs].any():
         given.report.suspect(f"the armature of the free joint {name!r} acts along the body's axes here", line)
     return Joint(
@@ -187,7 +188,7 @@ def _joint(given: Import, j: int, parent: str, child: str, placement: Placement,
 
 
 def _any(m: Any, array: str, at: int | slice) -> bool:
-    """Tell whether an array that only newer MuJoCos have is not zero there."""
+    """Return whether an array, which only newer versions of MuJoCo have, has nonzero entries there."""
     return hasattr(m, array) and bool(getattr(m, array)[at].any())
 
 
@@ -209,12 +210,12 @@ def _limits(given: Import, j: int, line: int | None) -> Limits:
 
 
 def _of_dofs(numbers: Any) -> tuple[float, ...]:
-    """Return one number a degree of freedom (all of a joint are alike); nothing where they are zero."""
+    """Return one number per degree of freedom, or nothing if all are zero."""
     return tuple(map(float, numbers)) if numbers.any() else ()
 
 
 def joints_of(model: Any, body: int) -> range:
-    """Return the numbers of a body's joints."""
+    """Return the indices of a body's joints."""
     start = int(model.body_jntadr[body])
     return range(start, start + int(model.body_jntnum[body]))
 
@@ -226,19 +227,19 @@ def vector(numbers: Any) -> Vector:
 
 
 def turned(quaternion: Any) -> Matrix:
-    """Return the rotation of a quaternion of MuJoCo, which has w first."""
+    """Return the rotation matrix of a MuJoCo quaternion, which has w first."""
     return snapped(from_quaternion(last_w(quaternion)))
 
 
 def last_w(quaternion: Any) -> tuple[float, float, float, float]:
-    """Return a quaternion of MuJoCo with w last and of length 1."""
+    """Return a MuJoCo quaternion with w last and unit length."""
     w, x, y, z = map(float, quaternion)
     length = math.hypot(w, x, y, z)
     return (x / length, y / length, z / length, w / length)
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken yet, and take it."""
+    """Return a name that is not in `taken`, and add it there."""
     while name in taken:
         name += "_"
     taken.add(name)

@@ -10,14 +10,14 @@ from .merging import composed
 from .mjcf_parts import Import, turned, vector
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)
-"""MuJoCo's numbers of geom types."""
+"""MuJoCo's type numbers of geoms."""
 NAMES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 HIDDEN_GROUP = 3
-"""From this group on MuJoCo's viewer hides geoms: by custom, those for collisions."""
+"""First group of geoms that MuJoCo's viewer hides: by convention, those for collisions."""
 
 
 def read_shapes(given: Import) -> dict[int, tuple[Shape, ...]]:
-    """Return the shapes of each body by its number, in the body's frame here; planes and ellipsoids are reported."""
+    """Return the shapes of each body by its index, in the body's frame here; unsupported geoms are reported."""
     out: dict[int, tuple[Shape, ...]] = {}
     m = given.model
     for g in range(m.ngeom):
@@ -26,7 +26,7 @@ def read_shapes(given: Import) -> dict[int, tuple[Shape, ...]]:
         if found is None:
             label = f"geom {name!r}" if name else f"a geom of body {given.bodies[body]!r}"
             given.report.dropped(
-                f"{label}: no shape is of the type {NAMES[int(m.geom_type[g])]}", given.prepared.line("geom", name)
+                f"{label}: the type {NAMES[int(m.geom_type[g])]} is not supported", given.prepared.line("geom", name)
             )
             continue
         kind, size, file, within = found
@@ -38,7 +38,7 @@ def read_shapes(given: Import) -> dict[int, tuple[Shape, ...]]:
 
 
 def _solid(given: Import, g: int) -> tuple[str, tuple[float, ...], str, Placement] | None:
-    """Return kind, size, file and placement in the geom's frame; nothing for what no shape can be."""
+    """Return kind, size, file and placement in the geom's frame; None for unsupported types."""
     m = given.model
     type_, (a, b, c) = int(m.geom_type[g]), map(float, m.geom_size[g])
     sizes = {SPHERE: (a,), CAPSULE: (a, 2 * b), CYLINDER: (a, 2 * b), BOX: (2 * a, 2 * b, 2 * c)}
@@ -51,7 +51,7 @@ def _solid(given: Import, g: int) -> tuple[str, tuple[float, ...], str, Placemen
     if not file:
         given.report.dropped(f"the mesh {m.mesh(mesh).name!r} has no file: it is not drawn")
         return None
-    # MuJoCo moved the vertices into principal axes: the file's frame stands there at the inverse
+    # MuJoCo moved the vertices into principal axes: the pose of the file's frame there is the inverse
     back = transpose(turned(m.mesh_quat[mesh]))
     scale = tuple(map(float, m.mesh_scale[mesh]))
     return "mesh", scale, file, Placement(neg(times(back, vector(m.mesh_pos[mesh]))), back)

@@ -1,6 +1,7 @@
-"""MJCF before MuJoCo sees it: includes put in, files read from the model's folder alone, what is not read left out.
+"""Preparation of MJCF for MuJoCo: includes are expanded, and sections that are not read are left out.
 
-MuJoCo compiles what `prepare` returns and opens no file: meshes come with it, by names of ours.
+Files are read only from the model's folder. MuJoCo compiles the result of `prepare` and opens no file: meshes are
+passed along with it, under new names.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from .urdf_shapes import find_mesh
 from .xml import MAX_BYTES, Element, parse_xml, read_bytes
 
 MAX_INCLUDES = 100
+"""Largest number of included files, far above that of real models."""
 MAX_COPIES = 50_000
-"""The most elements that <replicate> may make."""
+"""Largest number of elements after <replicate>, for a compilation in seconds."""
 MAX_MESHES = 256 * 2**20
-"""The most bytes of all meshes together."""
+"""Largest size of all meshes together [bytes], to bound memory."""
 
 SECTIONS = ("compiler", "option", "default", "asset", "worldbody", "equality")
 ASSETS = ("mesh", "material")
 EQUALITIES = ("connect", "weld", "joint")
 DRAWN = ("camera", "light")
 SOFT = ("composite", "flexcomp", "attach", "plugin", "flex", "skin")
-"""What makes bodies that are not rigid, or come from elsewhere."""
+"""Elements that create bodies which are not rigid or come from another model."""
 SAVED = "remove it, or save the compiled model with mujoco.mj_saveLastXML and load that"
 FOLDERS = ("meshdir", "texturedir", "assetdir", "strippath")
 NAMES = ("name", "class", "childclass", "model", "file", "mesh", "material")
@@ -34,7 +36,7 @@ NAMES = ("name", "class", "childclass", "model", "file", "mesh", "material")
 
 @dataclass
 class Prepared:
-    """What MuJoCo compiles: XML with the lines of the file, meshes by name, and where things came from."""
+    """The input of MuJoCo's compiler: XML with the line numbers of the file, meshes by name, and sources of parts."""
 
     text: str = ""
     assets: dict[str, bytes] = field(default_factory=dict)
@@ -42,12 +44,12 @@ class Prepared:
     lines: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def line(self, tag: str, name: str) -> int | None:
-        """Return the line of an element by tag and name, if it is known."""
+        """Return the line of an element by tag and name, or None if it is unknown."""
         return self.lines.get((tag, name))
 
 
 def prepare(source: Source, root: Element, folder: Path | None) -> Prepared:
-    """Return a model for MuJoCo out of the root element of a file, whose other files must lie in its folder."""
+    """Return a model for MuJoCo from the root element of a file; files that it refers to must be in `folder`."""
     if root.tag != "mujoco":
         raise source.error(root, "the root element is not <mujoco>", "give an MJCF file")
     source.rest(root, ("model",), [child.tag for child in root.children])
@@ -56,7 +58,7 @@ def prepare(source: Source, root: Element, folder: Path | None) -> Prepared:
     out = Prepared()
     for element in _all(Element("mujoco", {}, sections)):
         _refuse_values(source, element)
-        if element.tag == "material":  # colours are read, textures are not
+        if element.tag == "material":  # colors are read, textures are not
             element.attributes = {key: value for key, value in element.attributes.items() if key != "texture"}
             element.children = []
         if "name" in element.attributes:
@@ -71,7 +73,7 @@ def prepare(source: Source, root: Element, folder: Path | None) -> Prepared:
 
 
 def _included(source: Source, element: Element, folder: Path | None, seen: dict[Path, int]) -> Element:
-    """Return an element with the content of other files in the place of its <include>s; `seen` has their sizes."""
+    """Return an element with its <include>s replaced by the content of the files; `seen` has their sizes."""
     children: list[Element] = []
     for child in element.children:
         if child.tag != "include":
@@ -79,20 +81,22 @@ def _included(source: Source, element: Element, folder: Path | None, seen: dict[
             continue
         path = _file(source, child, source.text(child, "file"), folder)
         if path in seen or len(seen) >= MAX_INCLUDES:
-            fault = "is included already" if path in seen else f"is one of more than {MAX_INCLUDES} files"
-            raise source.error(child, f"{shown(path.name)} {fault}", "MuJoCo includes a file once; remove the others")
+            fault = "is already included" if path in seen else f"is one of more than {MAX_INCLUDES} files"
+            raise source.error(
+                child, f"{shown(path.name)} {fault}", "MuJoCo includes a file only once; remove this one"
+            )
         data = read_bytes(path, most=MAX_BYTES - sum(seen.values()))
         seen[path] = len(data)
         source.report.read(f"included {path.name!r}", child.line)
         inner = parse_xml(data, file=str(path))
         for part in _all(inner):
-            part.line = child.line  # lines are those of the main file
+            part.line = child.line  # line numbers refer to the main file
         children += _included(source, inner, folder, seen).children
     return Element(element.tag, element.attributes, children, element.line, element.text)
 
 
 def _section(source: Source, section: Element) -> Element | None:
-    """Return a section with what is read of it, or nothing; what is left out is reported."""
+    """Return the part of a section that is read, or None; the rest is reported as dropped."""
     known = {"asset": ASSETS, "equality": EQUALITIES}
     if section.tag not in SECTIONS:
         count = sum(1 for _ in _all(section)) - 1
@@ -107,7 +111,7 @@ def _section(source: Source, section: Element) -> Element | None:
 
 
 def _body(source: Source, body: Element) -> Element:
-    """Return a body, a <frame> or the world without what is only looked at or is not rigid."""
+    """Return a body, a <frame> or the world without cameras, lights and height fields; refuse what is not rigid."""
     children = []
     for child in body.children:
         if child.tag in SOFT:
@@ -124,7 +128,7 @@ def _with(element: Element, children: list[Element]) -> Element:
 
 
 def _refuse_values(source: Source, element: Element) -> None:
-    """Refuse numbers that are none, of which MuJoCo would only warn, and empty values, after which 4.0 hangs."""
+    """Refuse NaN and infinities, for which MuJoCo only warns, and empty values, which make version 4.0 hang."""
     for name, value in element.attributes.items():
         if not value.strip():
             raise source.error(element, f"the attribute {name!r} is empty", "give it a value, or leave it out")
@@ -133,7 +137,7 @@ def _refuse_values(source: Source, element: Element) -> None:
 
 
 def _copies(element: Element) -> int:
-    """Return the number of elements that an element stands for, <replicate> counted."""
+    """Return the number of elements of a tree after <replicate>."""
     inside = 1 + sum(map(_copies, element.children))
     if element.tag != "replicate":
         return inside
@@ -142,14 +146,14 @@ def _copies(element: Element) -> int:
 
 
 def _read_meshes(source: Source, sections: list[Element], folder: Path | None, out: Prepared) -> None:
-    """Give every <mesh> its bytes under a name of ours, and take the folders out of <compiler>."""
+    """Read the bytes of every <mesh> under a new name, and remove the folders from <compiler>."""
     place, strip = _mesh_folder(sections)
     for section in sections:
         for mesh in section.children if section.tag == "asset" else ():
             if mesh.tag != "mesh":
                 continue
             if "builtin" in mesh.attributes or mesh.children:
-                raise source.error(mesh, "is made by MuJoCo or a plugin", "give it a file")
+                raise source.error(mesh, "is generated by MuJoCo or a plugin", "give it a file")
             if "file" not in mesh.attributes:
                 continue
             text = mesh.attributes["file"]
@@ -166,7 +170,7 @@ def _read_meshes(source: Source, sections: list[Element], folder: Path | None, o
 
 
 def _mesh_folder(sections: list[Element]) -> tuple[str, bool]:
-    """Return the folder of meshes, and whether paths are stripped, by the <compiler>s; the last word counts."""
+    """Return the folder of meshes and whether paths are stripped, from the <compiler>s; the last one applies."""
     place, strip = "", False
     for section in sections:
         if section.tag == "compiler":
@@ -178,9 +182,11 @@ def _mesh_folder(sections: list[Element]) -> tuple[str, bool]:
 
 
 def _file(source: Source, element: Element, text: str, folder: Path | None, place: str = "") -> Path:
-    """Return the path of a file that lies in the model's folder, or raise ModelError."""
+    """Return the path of a file in the model's folder, or raise ModelError."""
     if folder is None:
-        raise source.error(element, f"needs the file {shown(text, 200)}", "load the model from a file, not from text")
+        raise source.error(
+            element, f"requires the file {shown(text, 200)}", "load the model from a file, not from text"
+        )
     found = find_mesh(f"{place}/{text}" if place else text, [folder])
     if found is None:
         raise source.error(element, f"the file {shown(text, 200)} is not found in the model's folder", "copy it there")
@@ -194,7 +200,7 @@ def _all(element: Element) -> Iterator[Element]:
 
 
 def _write(element: Element, pieces: list[str], at: list[int]) -> None:
-    """Append an element as text on the line that it came from, so that MuJoCo's messages name it."""
+    """Append an element as text on its original line, so that MuJoCo's messages have the right line numbers."""
     if element.line > at[0]:
         pieces.append("\n" * (element.line - at[0]))
         at[0] = element.line

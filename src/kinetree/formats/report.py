@@ -1,4 +1,4 @@
-"""The import report: what was read, changed and dropped, and what looks wrong, each with file and line."""
+"""The import report: parts that were read, changed or dropped, or are suspect, each with file and line."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ class Entry:
 
 @dataclass
 class Report:
-    """Collects entries while a file is read; nothing is lost without an entry."""
+    """Entries collected while a file is read; everything that is dropped has an entry."""
 
     file: str = ""
     entries: list[Entry] = field(default_factory=list)
 
     def read(self, text: str, line: int | None = None) -> None:
-        """Note something that was understood and kept."""
+        """Add an entry for a part that was recognized and kept."""
         self._add("read", text, line)
 
     def changed(self, text: str, line: int | None = None) -> None:
-        """Note something that was merged, snapped or repaired."""
+        """Add an entry for a part that was merged, snapped or repaired."""
         self._add("changed", text, line)
 
     def dropped(self, text: str, line: int | None = None) -> None:
-        """Note something that was in the file and is not in the mechanism."""
+        """Add an entry for a part of the file that is not in the mechanism."""
         self._add("dropped", text, line)
 
     def suspect(self, text: str, line: int | None = None) -> None:
-        """Note something that was kept as it is and looks wrong."""
+        """Add an entry for a part that was kept unchanged but is probably wrong."""
         self._add("suspect", text, line)
 
     def of(self, sort: str) -> list[Entry]:
@@ -56,7 +56,7 @@ class Report:
         self.entries.append(Entry(sort, text, self.file, line))
 
     def __str__(self) -> str:
-        """Return the report as text, a heading for each sort that has entries."""
+        """Return the report as text, with a heading per sort of entries."""
         lines = []
         for sort in SORTS:
             entries = self.of(sort)
@@ -67,6 +67,6 @@ class Report:
 
 
 def report_tolerated(mechanism: Mechanism, report: Report) -> None:
-    """Note as suspect all that only a lenient check let pass."""
+    """Report as suspect all faults that only a lenient check accepts."""
     for part, message in tolerated(mechanism):
         report.suspect(f"{part}: {message}")

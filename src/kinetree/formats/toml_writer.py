@@ -1,4 +1,4 @@
-"""Mechanism -> native TOML, such that reading it again gives the same hash."""
+"""Writer of native TOML files, which the reader turns into a mechanism of the same hash."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Pairs = list[tuple[str, str]]
 def write_toml(mechanism: Mechanism) -> str:
     """Return the mechanism as text of the native format.
 
-    Raises ModelError for what no TOML file can hold: a formula longer or deeper than the reader takes, one whose
-    names it does not read, and names that are not Unicode.
+    Raises ModelError for parts that a TOML file cannot represent: a formula that the reader refuses (too long, too
+    deep, or with other names), and names that are not Unicode.
     """
     blocks = [_block("[mechanism]", _head(mechanism))]
     if mechanism.parameters:
@@ -98,7 +98,7 @@ def _texts(part: Any, *keys: str) -> Pairs:
 
 
 def _unlike(part: Any, **defaults: Any) -> Pairs:
-    """Return the keys whose values are not the reader's defaults."""
+    """Return the keys and values that differ from the reader's defaults."""
     return [(key, _value(getattr(part, key))) for key, default in defaults.items() if getattr(part, key) != default]
 
 
@@ -112,7 +112,7 @@ def _table(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _map(items: tuple[tuple[str, Any], ...]) -> str:
-    """Return named numbers as a table, or as a list of pairs where a name stands twice."""
+    """Return named numbers as a table, or as a list of pairs if a name occurs twice."""
     if len({key for key, _ in items}) < len(items):
         return _value(items)
     return _table((_key(key), _value(value)) for key, value in items)
@@ -131,11 +131,11 @@ def _value(x: Any) -> str:
         return _quoted(_formula(x))
     if isinstance(x, tuple | list):
         return "[" + ", ".join(map(_value, x)) + "]"
-    return repr(float(x) + 0.0)  # never -0.0, which is the same number
+    return repr(float(x) + 0.0)  # 0.0 for -0.0, which is the same number
 
 
 def _formula(x: Expression) -> str:
-    """Return a formula that the reader turns into the same expression."""
+    """Return a formula that the reader parses to the same expression."""
     text = str(x)
     try:
         same = str(parse(text)) == text or not x.names()
@@ -144,7 +144,7 @@ def _formula(x: Expression) -> str:
     if not same:
         raise ModelError(
             f"the expression {text[:80]!r} cannot be written as a formula",
-            remedy="make it shorter, with parameters for its parts, and use names of letters, digits and _",
+            remedy="shorten it by parameters for its parts, and use names of letters, digits and _",
         )
     return text
 

@@ -1,4 +1,4 @@
-"""URDF -> Mechanism: `read_urdf` for files, `read_urdf_text` for text; a report says what became of every element."""
+"""Reader of URDF: `read_urdf` for files, `read_urdf_text` for text; a report lists what was changed or dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BASES = ("fixed", "free")
 FIXED = ("merge", "keep")
 MAX_LINKS = 5_000
 MAX_SHAPES = 10_000
-"""No robot has more; so any bytes are read or refused in a second or two."""
+"""Largest numbers of links and of shapes, above those of real robots: any file is read or refused within seconds."""
 
 
 def read_urdf(
@@ -32,9 +32,9 @@ def read_urdf(
 
     Args:
         path: the file.
-        base: "fixed" stands the root link on the ground, "free" lets it float on a free joint called "root".
-        fixed: "merge" makes one body of links that fixed joints weld, and frames of their names; "keep" keeps them.
-        roots: folders to look for meshes in, besides that of the file: packages, or folders that hold them.
+        base: "fixed" fixes the root link to the ground, "free" lets it float on a free joint named "root".
+        fixed: "merge" merges links connected by fixed joints and keeps their names as frames; "keep" keeps the links.
+        roots: folders searched for meshes, in addition to that of the file: packages, or folders of packages.
     """
     data = read_bytes(path)
     return read_urdf_text(data, file=str(path), base=base, fixed=fixed, roots=(Path(path).parent, *roots))
@@ -48,7 +48,7 @@ def read_urdf_text(
     fixed: str = "merge",
     roots: Sequence[str | Path] = (),
 ) -> tuple[Mechanism, Report]:
-    """Return the mechanism of a URDF in memory and the report of the import; `file` is its name in messages."""
+    """Return the mechanism of a URDF text and the report of the import; `file` is its name in messages."""
     for label, value, known in (("base", base, BASES), ("fixed", fixed, FIXED)):
         if value not in known:
             raise InputError(f"{label} must be one of {', '.join(known)}, not {value!r}")
@@ -75,7 +75,7 @@ def read_urdf_text(
 
 @dataclass(frozen=True)
 class _Parts:
-    """The parts of a mechanism on their way, and the elements that links and joints come from."""
+    """The parts of a mechanism that is being read, and the elements of its links and joints."""
 
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
@@ -96,7 +96,7 @@ def _read_parts(source: Source, robot: Element, roots: Sequence[Path]) -> _Parts
         ("shapes", sum(len(link.children) for link in robot.all("link")), MAX_SHAPES + MAX_LINKS),
     ):
         if count > most:
-            raise source.error(robot, f"has {count} {what}", f"at most {most} are read; split the model")
+            raise source.error(robot, f"has {count} {what}", f"use at most {most}; split the model")
     colors = read_materials(source, robot)
     links, elements = _by_name(source, robot.all("link")), _by_name(source, robot.all("joint"))
     if not links:
@@ -117,7 +117,7 @@ def _read_parts(source: Source, robot: Element, roots: Sequence[Path]) -> _Parts
 def _robot_name(source: Source, robot: Element) -> str:
     name = robot.attributes.get("name", "")
     if not name:
-        source.report.suspect("the robot has no name: it is called 'robot'", robot.line)
+        source.report.suspect("the robot has no name: 'robot' is used", robot.line)
     if len(name) > MAX_NAME:
         raise source.error(robot, f"its name has {len(name)} characters", f"give at most {MAX_NAME}")
     return name or "robot"
@@ -128,7 +128,7 @@ def _by_name(source: Source, elements: Sequence[Element]) -> dict[str, Element]:
     for element in elements:
         name = source.name(element)
         if name in out:
-            raise source.error(element, f"line {out[name].line} has one of this name", "rename one of them")
+            raise source.error(element, f"line {out[name].line} has another one with this name", "rename one of them")
         out[name] = element
     return out
 
@@ -141,7 +141,7 @@ def _without_ground(source: Source, parts: _Parts) -> _Parts:
     while new in parts.links:
         new += "_"
     line = parts.links[GROUND].line
-    source.report.changed(f"link {GROUND!r} is renamed {new!r}: {GROUND!r} is the name of the fixed world", line)
+    source.report.changed(f"link {GROUND!r} is renamed to {new!r}: {GROUND!r} is the name of the fixed world", line)
 
     def renamed(name: str) -> str:
         return new if name == GROUND else name
@@ -155,7 +155,7 @@ def _without_ground(source: Source, parts: _Parts) -> _Parts:
 
 
 def _tree(source: Source, parts: _Parts, base: str, fixed: str) -> _Parts:
-    """Return the parts as a tree that stands on the ground."""
+    """Return the parts as a tree with the ground as root."""
     root = _root(source, parts)
     joints = parts.joints
     if base == "free" or fixed == "keep":
@@ -168,10 +168,10 @@ def _tree(source: Source, parts: _Parts, base: str, fixed: str) -> _Parts:
     merged = merge_fixed(parts.bodies, joints)
     for weld in merged.welds:
         by, name = f" (fixed joint {weld.joint!r})" if weld.joint else "", weld.body
-        text = f"link {name!r} is merged into {weld.carrier!r}{by} and stays a frame"
+        text = f"link {name!r} is merged into {weld.carrier!r}{by} and remains a frame"
         if weld.carrier == GROUND:
-            weight = f"; its {weld.mass:g} kg do not move" if weld.mass else ""
-            text = f"link {name!r} stands on the ground{by} as a frame{weight}"
+            weight = f"; its mass of {weld.mass:g} kg does not move" if weld.mass else ""
+            text = f"link {name!r} is fixed to the ground{by} as a frame{weight}"
         source.report.changed(text, parts.links[name].line)
     for name in merged.hidden:
         source.report.dropped(f"no frame {name!r} for the fixed joint: a link has its name", parts.elements[name].line)
@@ -181,7 +181,7 @@ def _tree(source: Source, parts: _Parts, base: str, fixed: str) -> _Parts:
 
 
 def _root(source: Source, parts: _Parts) -> str:
-    """Return the only link that no joint carries; raise ModelError unless the joints make a tree of all links."""
+    """Return the only link that is not a child; raise ModelError unless the joints connect all links to a tree."""
     carried: dict[str, Joint] = {}
     for joint in parts.joints:
         element = parts.elements[joint.name]
@@ -192,7 +192,7 @@ def _root(source: Source, parts: _Parts) -> str:
         if joint.child in carried:
             raise source.error(
                 element,
-                f"its child {joint.child!r} is the child of joint {carried[joint.child].name!r} too",
+                f"its child {joint.child!r} is already the child of joint {carried[joint.child].name!r}",
                 "a link has one parent in URDF; remove one of the joints",
             )
         carried[joint.child] = joint
@@ -207,7 +207,7 @@ def _root(source: Source, parts: _Parts) -> str:
         if name in chain:
             circle = " -> ".join([name, *reversed(chain[chain.index(name) :][:20])])
             element = parts.elements[carried[name].name]
-            raise source.error(element, f"the links run in a circle: {circle}", "remove one joint of the circle")
+            raise source.error(element, f"the links form a circle: {circle}", "remove one joint of the circle")
     if len(loose) > 1:
         listed = ", ".join(shown(name) for name in loose[:10]) + (", ..." if len(loose) > 10 else "")
         raise source.error(
@@ -219,7 +219,7 @@ def _root(source: Source, parts: _Parts) -> str:
 
 
 def _remarks(source: Source, parts: _Parts, mechanism: Mechanism) -> None:
-    """Report what was read, in numbers, and limits that no coordinate can keep."""
+    """Report the numbers of parts that were read, and crossed limits."""
     for joint in mechanism.joints:
         for lower, upper in zip(joint.limits.lower, joint.limits.upper, strict=False):
             if lower > upper:

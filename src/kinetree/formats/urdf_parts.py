@@ -1,4 +1,4 @@
-"""The links and joints of a URDF as bodies, joints and couplings; placements, axes and inertias in the link's frame."""
+"""The links and joints of a URDF as bodies, joints and couplings; inertias are rotated into the link's frame."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ ONE_AXIS = ("revolute", "continuous", "prismatic")
 
 @dataclass(frozen=True)
 class Mimic:
-    """A coupling with the line it comes from."""
+    """A coupling with its <mimic> element."""
 
     coupling: Coupling
     element: Element
 
 
 def read_link(source: Source, link: Element, colors: dict[str, Color], roots: Sequence[Path]) -> Body:
-    """Return the body of a <link>; without <inertial> it weighs nothing."""
+    """Return the body of a <link>; without <inertial> it is massless."""
     source.rest(link, ("name",), ("inertial", "visual", "collision"))
     name = source.name(link)
     shapes = read_shapes(source, link, colors, roots)
     inertial = source.one(link, "inertial")
     if inertial is None:
-        source.report.read(f"link {name!r} has no <inertial>: it weighs nothing", link.line)
+        source.report.read(f"link {name!r} has no <inertial>: it is massless", link.line)
         return Body(name, shapes=shapes)
     source.rest(inertial, (), ("origin", "mass", "inertia"))
     placement = read_origin(source, inertial)
@@ -56,7 +56,7 @@ def _mass(source: Source, inertial: Element) -> float:
     source.rest(element, ("value",))
     mass = source.number(element, "value")
     if mass < 0:
-        raise source.error(element, f"the mass is {mass:g} kg", "a mass is zero or more")
+        raise source.error(element, f"the mass is {mass:g} kg", "give a mass of zero or more")
     return mass
 
 
@@ -72,7 +72,7 @@ def _inertia(source: Source, inertial: Element) -> Matrix:
 
 
 def read_joint(source: Source, element: Element) -> tuple[Joint, Mimic | None]:
-    """Return the joint of a <joint>, and the coupling of its <mimic>, if it has one."""
+    """Return the joint of a <joint> element, and the coupling of its <mimic>, or None."""
     children = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
     source.rest(element, ("name", "type"), children)
     name, type_ = source.name(element), source.text(element, "type")
@@ -101,7 +101,7 @@ def _end(source: Source, joint: Element, tag: str) -> str:
 
 
 def _child(source: Source, joint: Element, tag: str, type_: str, allowed: Sequence[str]) -> Element | None:
-    """Return a child that only some joint types use; elsewhere it is dropped with a remark."""
+    """Return a child that only some joint types use; for other types it is reported as dropped."""
     element = source.one(joint, tag)
     if element is not None and type_ not in allowed:
         source.report.dropped(f"<{tag}> of the {type_} joint {joint.attributes['name']!r}", element.line)
@@ -133,7 +133,7 @@ def _limits(source: Source, joint: Element, type_: str) -> Limits:
             source.report.dropped(f"lower and upper limit of the continuous joint {name!r}", element.line)
         return Limits(velocity=velocity, effort=effort)
     if lower >= upper:
-        source.report.suspect(f"joint {name!r} can not move: its limits are {lower:g} and {upper:g}", element.line)
+        source.report.suspect(f"joint {name!r} cannot move: its limits are {lower:g} and {upper:g}", element.line)
     if any(x < 0 for x in (*velocity, *effort)):
         source.report.suspect(f"joint {name!r} has a negative velocity or effort limit", element.line)
     return Limits((lower,), (upper,), velocity, effort)
@@ -164,7 +164,7 @@ def _mimic(source: Source, element: Element, joint: Joint, type_: str) -> Mimic 
 
 
 def read_couplings(source: Source, mimics: Sequence[Mimic], joints: dict[str, Joint]) -> tuple[Coupling, ...]:
-    """Return the couplings of joints that mimic others with one coordinate."""
+    """Return the couplings of joints that mimic joints with a single coordinate."""
     out: dict[str, Coupling] = {}
     for mimic in mimics:
         coupling, other = mimic.coupling, mimic.coupling.terms[0][0]
@@ -176,7 +176,9 @@ def read_couplings(source: Source, mimics: Sequence[Mimic], joints: dict[str, Jo
         out[coupling.joint] = coupling
         while other in out:
             if other == coupling.joint:
-                raise ModelError("joints mimic each other in a circle", remedy="let one of them lead", **place)
+                raise ModelError(
+                    "joints mimic each other in a circle", remedy="remove one <mimic> of the circle", **place
+                )
             other = out[other].terms[0][0]
         if other == coupling.joint:
             raise ModelError("the joint mimics itself", remedy="remove the <mimic>", **place)
@@ -184,9 +186,9 @@ def read_couplings(source: Source, mimics: Sequence[Mimic], joints: dict[str, Jo
 
 
 def _not_mimicked(name: str, joints: dict[str, Joint]) -> str:
-    """Return why a joint can not be mimicked, or nothing."""
+    """Return the reason why a joint cannot be mimicked, or an empty text."""
     if name not in joints:
-        return f"{shown(name)}, which is no joint"
+        return f"{shown(name)}, which is not a joint"
     kind = joints[name].kind
     if kind in ("revolute", "prismatic"):
         return ""

@@ -1,4 +1,4 @@
-"""What a URDF draws: origins, geometry, materials and the paths of meshes, which are looked up and never opened."""
+"""The shapes of a URDF: origins, geometry, materials and paths of meshes, which are looked up but not opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .xml import Element
 
 Color = tuple[float, float, float, float]
 UNIT = 1e-6
-"""How far a length may be from 1 before bringing it there is reported: files print some six digits."""
+"""Largest deviation of a length from 1 that is corrected without a report: files print about six digits."""
 
 SIZES = {
     "box": (("size", 3),),
@@ -25,7 +25,7 @@ SIZES = {
 
 
 def read_origin(source: Source, element: Element) -> Placement:
-    """Return the placement that the <origin> of an element gives; none means the identity."""
+    """Return the placement given by the <origin> of an element; the identity without one."""
     origin = source.one(element, "origin")
     if origin is None:
         return Placement()
@@ -41,23 +41,25 @@ def read_origin(source: Source, element: Element) -> Placement:
 
 
 def unit(source: Source, element: Element, numbers: tuple[float, ...]) -> tuple[float, ...]:
-    """Return numbers divided by their length; reported where the length is not 1, refused where it is 0."""
+    """Return a vector scaled to unit length; report it if its length is not 1, and refuse zero length."""
     length = math.hypot(*numbers)
     if not 1e-9 < length < math.inf:
         raise source.error(element, f"{numbers} has no direction", "give numbers such as 0 0 1")
     if abs(length - 1.0) > UNIT:
-        source.report.changed(f"{described(element)}: brought from length {length:.9g} to 1", element.line)
+        source.report.changed(f"{described(element)}: scaled from length {length:.9g} to 1", element.line)
     return tuple(x / length for x in numbers)
 
 
 def read_materials(source: Source, robot: Element) -> dict[str, Color]:
-    """Return the colours of all named materials: those of the robot first, then those that links define."""
+    """Return the colors of all named materials: first those of the robot, then those defined in links."""
     colors: dict[str, Color] = {}
     for material in robot.all("material"):
         color = _own_color(source, material)
         name = material.attributes.get("name", "")
         if name in colors and color != colors[name]:
-            source.report.suspect(f"{described(material)} is defined before; the first is kept", material.line)
+            source.report.suspect(
+                f"{described(material)} is already defined; the first definition is kept", material.line
+            )
         if color is not None:
             colors.setdefault(name, color)
     for link in robot.all("link"):
@@ -115,7 +117,7 @@ def _color(source: Source, visual: Element, colors: dict[str, Color]) -> Color |
         return None
     color, name = _own_color(source, material), material.attributes.get("name", "")
     if color is None and name and name not in colors and source.one(material, "texture") is None:
-        source.report.suspect(f"{described(material)} has no colour and is defined nowhere", material.line)
+        source.report.suspect(f"{described(material)} has no color and is not defined elsewhere", material.line)
     return color or colors.get(name)
 
 
@@ -137,16 +139,16 @@ def _mesh(source: Source, mesh: Element, roots: Sequence[Path]) -> str:
     found = find_mesh(text, roots)
     if found is None:
         source.report.suspect(
-            f"mesh {shown(text, 200)} is not found inside the folders given; its path is kept as it is", mesh.line
+            f"mesh {shown(text, 200)} is not found in the given folders; its path is kept unchanged", mesh.line
         )
     return text if found is None else str(found)
 
 
 def find_mesh(text: str, roots: Iterable[Path]) -> Path | None:
-    """Return the file that a mesh's path names, only if it lies inside one of the folders; nothing is opened.
+    """Return the file of a mesh path if it is inside one of the folders, else None; no file is opened.
 
-    `package://name/rest` and `model://name/rest` mean rest in a folder called name, in a root or a root itself;
-    `file://` paths may be absolute; others are relative to the roots. Links and `..` must not lead out.
+    `package://name/rest` and `model://name/rest` mean rest in a folder `name`, which is in a root or is a root itself.
+    `file://` paths may be absolute; others are relative to the roots. Links and `..` must not lead out of the folders.
     """
     scheme, _, rest = text.rpartition("://")
     if len(text) > 4096 or scheme not in ("", "package", "model", "file"):
@@ -158,7 +160,7 @@ def find_mesh(text: str, roots: Iterable[Path]) -> Path | None:
                 real = candidate.resolve()
                 if real.is_relative_to(folder) and real.is_file():
                     return real
-        except (OSError, ValueError, RuntimeError):  # names no system takes, links in a circle
+        except (OSError, ValueError, RuntimeError):  # invalid names, circular links
             continue
     return None
 

@@ -1,4 +1,4 @@
-"""XML as a bounded tree of elements with line numbers: no document types, no entities, no surprises."""
+"""XML as a tree of elements of bounded size, with line numbers; document types and entities are refused."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from xml.parsers import expat
 from ..errors import ModelError, shown
 
 MAX_BYTES = 16 * 2**20
-"""With this and the bounds below, any bytes are read or refused in a second or less."""
+"""Largest file [bytes]; with this and the bounds below, any file is read or refused within a second."""
 MAX_DEPTH = 200
 MAX_ELEMENTS = 250_000
 MAX_ATTRIBUTES = 1_000
 MAX_TEXT = 1_000_000
-"""The most characters of one attribute, or of the text of one element."""
+"""Largest number of characters of one attribute, or of the text of one element."""
 MAX_TAG = 1_000
 CHUNK = 2**20
 
@@ -52,9 +52,7 @@ def read_bytes(path: str | Path, *, most: int = MAX_BYTES) -> bytes:
             f"cannot be read: {cause}", remedy="check the path and its permissions", file=shown(str(path), 200)
         ) from None
     if len(data) > most:
-        raise ModelError(
-            f"is larger than {most} bytes", remedy="split the file or remove what no model needs", file=path
-        )
+        raise ModelError(f"is larger than {most} bytes", remedy="split the file or remove unnecessary parts", file=path)
     return data
 
 
@@ -67,13 +65,13 @@ def parse_xml(data: bytes | str, *, file: str = "<text>") -> Element:
     """Return the root element of XML in memory, or raise ModelError with file and line."""
     encoding = None
     if isinstance(data, str):
-        encoding = "utf-8"  # whatever the declaration says: a string is decoded already
+        encoding = "utf-8"  # overrides the declaration: a string is already decoded
         try:
             data = data.encode(encoding)
         except UnicodeEncodeError as error:
             raise ModelError(f"is not text: {error.reason}", remedy="give Unicode text", file=file) from None
     if len(data) > MAX_BYTES:
-        raise ModelError(f"is larger than {MAX_BYTES} bytes", remedy="remove what no model needs", file=file)
+        raise ModelError(f"is larger than {MAX_BYTES} bytes", remedy="remove unnecessary parts", file=file)
     builder = _Builder(file, encoding)
     try:
         for start in range(0, len(data), CHUNK):
@@ -87,7 +85,7 @@ def parse_xml(data: bytes | str, *, file: str = "<text>") -> Element:
             file=file,
             line=error.lineno,
         ) from None
-    except (LookupError, ValueError) as error:  # from a codec that the declaration names
+    except (LookupError, ValueError) as error:  # from the codec named in the declaration
         raise ModelError(
             f"its encoding cannot be read: {shown(str(error))}", remedy="save the file as UTF-8", file=file, line=1
         ) from None
@@ -97,13 +95,13 @@ def parse_xml(data: bytes | str, *, file: str = "<text>") -> Element:
 
 
 class _Builder:
-    """The handlers of one parse."""
+    """The handlers of expat's events that build the tree of elements."""
 
     def __init__(self, file: str, encoding: str | None) -> None:
         self.file, self.count = file, 0
         self.root: Element | None = None
         self.open: list[Element] = []
-        self.pieces: list[list[str]] = []  # of text, for each open element
+        self.pieces: list[list[str]] = []  # the pieces of text of each open element
         self.sizes: list[int] = []
         self.parser = expat.ParserCreate(encoding)
         self.parser.buffer_text = True
@@ -117,7 +115,7 @@ class _Builder:
         return ModelError(what, remedy=remedy, file=self.file, line=self.parser.CurrentLineNumber)
 
     def doctype(self, *_) -> None:
-        raise self.error("declares a document type or an entity", "remove the <!DOCTYPE ...> and write entities out")
+        raise self.error("declares a document type or an entity", "remove the <!DOCTYPE ...> and expand the entities")
 
     def bound_pending(self, fed: int) -> None:
         if fed - self.parser.CurrentByteIndex > 2 * CHUNK:
@@ -130,16 +128,16 @@ class _Builder:
         if self.count > MAX_ELEMENTS:
             raise self.error(f"has more than {MAX_ELEMENTS} elements", "split the model")
         if len(self.open) >= MAX_DEPTH:
-            raise self.error(f"elements are nested more than {MAX_DEPTH} deep", "no model needs that")
+            raise self.error(f"elements are nested more than {MAX_DEPTH} levels deep", "flatten the model")
         if len(attributes) > MAX_ATTRIBUTES or len(tag) > MAX_TAG:
             raise self.error(
                 f"the element {shown(tag)} is too large",
-                f"at most {MAX_ATTRIBUTES} attributes, and {MAX_TAG} characters of a tag, are read",
+                f"use at most {MAX_ATTRIBUTES} attributes, and {MAX_TAG} characters in a tag",
             )
         for key, value in attributes.items():
             if len(value) > MAX_TEXT or len(key) > MAX_TAG:
                 raise self.error(
-                    f"the attribute {shown(key)} of <{tag}> has {len(value)} characters", f"at most {MAX_TEXT} are read"
+                    f"the attribute {shown(key)} of <{tag}> has {len(value)} characters", f"use at most {MAX_TEXT}"
                 )
         if any(key.startswith("xmlns") for key in attributes):
             attributes = {k: v for k, v in attributes.items() if k != "xmlns" and not k.startswith("xmlns:")}
@@ -163,5 +161,5 @@ class _Builder:
         self.sizes[-1] += len(data)
         if self.sizes[-1] > MAX_TEXT:
             tag = self.open[-1].tag
-            raise self.error(f"the text of <{tag}> is too long", f"at most {MAX_TEXT} characters are read")
+            raise self.error(f"the text of <{tag}> is too long", f"use at most {MAX_TEXT} characters")
         self.pieces[-1].append(data)
