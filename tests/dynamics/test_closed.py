@@ -173,7 +173,7 @@ def test_light_bodies_hold_heavy_ones_or_are_refused():
         qdd = between_sliders(mass).forward_dynamics(q, rest, push)
         assert_close(qdd[:2], [1e4 / (2e4 + mass)] * 2, 1e-8, "qdd")
     with pytest.raises(
-        kt.ModelError, match=r"loop 'right' holds heavy bodies together by bodies .* 1e-11 .* put a rod"
+        kt.ModelError, match=r"loop 'right' connects heavy bodies by bodies .* 1e-11 .* replace them by a rod"
     ):
         between_sliders(1e-8).forward_dynamics(q, rest, push)
 

@@ -79,7 +79,9 @@ def test_conditions_combine():
 def test_a_condition_is_no_number(misuse):
     """Refuse arithmetic on a comparison, and say how to make a number of it."""
     x = Trace().input(0, 0)
-    with pytest.raises(TypeError, match=r"a condition is no number: where\(condition, 1.0, 0.0\) makes one of it"):
+    with pytest.raises(
+        TypeError, match=r"a condition is not a number; where\(condition, 1.0, 0.0\) converts it to one"
+    ):
         misuse(x < 2.0, x)
 
 
@@ -87,13 +89,13 @@ def test_numbers_are_no_conditions():
     """Refuse to choose by a number, to combine with one, to return a condition and to ask for its truth."""
     trace = Trace()
     x = trace.input(0, 0)
-    with pytest.raises(TypeError, match="where chooses by a comparison such as x < y, not by a number"):
+    with pytest.raises(TypeError, match="the condition of where is a number; expected a comparison such as x < y"):
         scalars.where(x, 1.0, 2.0)
-    with pytest.raises(TypeError, match="a condition is a comparison of numbers, not a Value: write x < y, not x"):
+    with pytest.raises(TypeError, match="the condition is a Value; expected a comparison of numbers, such as x < y"):
         (x < 1.0) & x
-    with pytest.raises(TypeError, match="a traced condition has no truth: choose by where"):
+    with pytest.raises(TypeError, match="a traced condition is neither true nor false yet; choose by where"):
         bool(x < 1.0)
-    with pytest.raises(TypeError, match="a condition is no number"):
+    with pytest.raises(TypeError, match="a condition is not a number"):
         Program.of_trace("bad", (Array("x", (1,)),), (Array("y", (1,)),), trace, [[x < 1.0]])
 
 
@@ -104,9 +106,9 @@ def test_numbers_are_no_conditions():
     ([(Op.INPUT, 0, 0), (Op.SIN, -1)], [1], "operation 1 (sin) reads operation -1, which does not come before it"),
     ([(Op.INPUT, 0, 0), (Op.ADD, 0)], [1], "operation 1 (add) has 1 operands; expected 2"),
     ([(Op.INPUT, 0, 0), (Op.LESS, 0, 0), (Op.MUL, 0, 1)], [2],
-     "operation 2 (mul) takes a number where operation 1 is a boolean"),
+     "operation 2 (mul) expects a number, but operation 1 is a boolean"),
     ([(Op.INPUT, 0, 0), (Op.SELECT, 0, 0, 0)], [1],
-     "operation 1 (select) takes a boolean where operation 0 is a number"),
+     "operation 1 (select) expects a boolean, but operation 0 is a number"),
     ([(Op.INPUT, 0, 0), (Op.LESS, 0, 0)], [1], "a result is operation 1 (less), a boolean; select numbers by it"),
     ([(Op.INPUT, 0, 0)], [3], "a result is operation 3; there are 1"),
 ])  # fmt: skip

@@ -50,7 +50,7 @@ def test_other_versions_are_refused():
     """Refuse the text of a later version."""
     data = json.loads(traced(lambda x: [x]).dumps())
     data["kinetree"] = 99
-    with pytest.raises(ValueError, match="a Program of version 99, this reads version 2"):
+    with pytest.raises(ValueError, match="the text is a Program of version 99; expected version 2"):
         Program.loads(json.dumps(data))
 
 

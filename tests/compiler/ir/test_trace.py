@@ -83,7 +83,7 @@ def test_constants_keep_their_bits():
 def test_values_of_two_traces_do_not_mix(misuse):
     """Refuse a value of another trace, also one of the same place, and name what to use instead."""
     a, b = Trace().input(0, 0), Trace().input(0, 0)
-    with pytest.raises(InputError, match=r"a traced value of an earlier compilation came back.*kt\.PythonControl"):
+    with pytest.raises(InputError, match=r"a traced value of an earlier compilation was used again.*kt\.PythonControl"):
         misuse(a, b)
 
 

@@ -130,7 +130,7 @@ def test_another_version_is_refused():
     program = kt.chain(70).function("gravity_torque").program
     data = json.loads(program.dumps())
     data["kinetree rolled"] = 99
-    with pytest.raises(ValueError, match="a rolled program of version 99, this reads version 1"):
+    with pytest.raises(ValueError, match="the text is a rolled program of version 99; expected version 1"):
         BoundProgram.loads(json.dumps(data))
 
 

@@ -46,7 +46,7 @@ def test_forms_that_do_not_fit():
     """Join a field that is missing, or has other scalars, and read which one."""
     p = Patterns()
     p.begin("mu", (0.0, 0.0))
-    with pytest.raises(RollError, match="the parent's 'mu' comes from an earlier sweep"):
+    with pytest.raises(RollError, match="the parent's 'mu' is of an earlier sweep; rolled code carries"):
         p.join({})
-    with pytest.raises(RollError, match="'mu' has another number of scalars here than there"):
+    with pytest.raises(RollError, match="'mu' has different numbers of scalars in two classes"):
         p.join({"mu": (1.0, 2.0, 3.0)})

@@ -132,7 +132,7 @@ def test_faults_of_two_outputs_are_named(two):
         with pytest.raises(InputError) as caught:
             two.equations_of_motion(S.q, S.qd, **options)
         assert str(caught.value) == f"equations_of_motion: {message}"
-    with pytest.raises(InputError, match="equations_of_motion has several outputs, which rolled code has not"):
+    with pytest.raises(InputError, match="equations_of_motion has several outputs, and rolled code has only one"):
         two.function("equations_of_motion", lowering="rolled")
     with pytest.raises(InputError, match=r"equations_of_motion: q\[0, 1\] is nan"):
         two.equations_of_motion(np.where(np.arange(6) == 1, np.nan, S.q[:1]), S.qd[:1])

@@ -177,7 +177,10 @@ def jump(t, q, qd):
             lambda: Function(by_math),
             "the controller 'by_math' cannot be compiled (must be real number, not Value); write",
         ),
-        (lambda: Function(jump), "the controller 'jump' cannot be compiled (a traced condition has no truth"),
+        (
+            lambda: Function(jump),
+            "the controller 'jump' cannot be compiled (a traced condition is neither true nor false",
+        ),
     ],
 )
 def test_faults_are_named(make, message):
@@ -224,5 +227,5 @@ class Remembering:
 def test_a_compiled_control_cannot_remember(wrapped):
     """Refuse a function that keeps traced values from one call to the next, also where it is sampled."""
     control = wrapped(Function(Remembering()))
-    with pytest.raises(InputError, match=r"a traced value of an earlier compilation came back.*kt\.PythonControl"):
+    with pytest.raises(InputError, match=r"a traced value of an earlier compilation was used again.*kt\.PythonControl"):
         simulate(System(ARM), S.q[0], S.qd[0], duration=0.05, control=control, progress=False)

@@ -1,1 +1,1 @@
-"""The intermediate form: what is traced, and the Program that every target reads."""
+"""The intermediate representation: operations, traces, and the Program that every target reads."""

@@ -1,4 +1,4 @@
-"""The operations of a Program, in one table: operands, result, how each is applied, and how it is counted."""
+"""The table of operations of Programs: types of operands and result, implementation, and cost."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Type(Enum):
 
 @dataclass(frozen=True)
 class Operation:
-    """What an operation takes and returns, and how it is applied.
+    """The types of an operation's operands and result, its implementations, and its cost.
 
     `function` takes scalars of any kind: floats, traced values, expressions. `array` takes NumPy arrays. `cost` is the
-    label under which it is counted, None for what costs nothing.
+    label under which the operation is counted, None if it is free.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Operation:
 
 
 COSTS: tuple[str, ...] = ("multiplications", "additions", "divisions", "roots", "sines", "others")
-"""The labels of a count of operations, in the order of tables."""
+"""The labels under which operations are counted, in the order of the columns of tables."""
 
 _X, _B = Type.NUMBER, Type.BOOLEAN
 
@@ -90,16 +90,16 @@ OPERATIONS: dict[Op, Operation] = {
     Op.NOT: Operation("not", (_B,), _B, scalars.logical_not, np.logical_not),
     Op.SELECT: Operation("select", (_B, _X, _X), _X, scalars.where, np.where),
 }
-"""Every operation that computes; inputs and constants are numbers and take no operands."""
+"""All operations except INPUT and CONST, which are numbers and take no operands."""
 
 FUNCTIONS = tuple(op for op, o in OPERATIONS.items() if o.operands == (_X,) and o.result is _X and op is not Op.NEG)
-"""The elementary functions of one number, which every scalar has as methods of the same name."""
+"""The elementary functions of one number; every scalar type has methods of the same names."""
 
 BOOLEANS = frozenset(op for op, o in OPERATIONS.items() if o.result is _B)
 """The operations whose result is a boolean."""
 
 _SIZES = {op: len(o.operands) + 1 for op, o in OPERATIONS.items() if _B not in (*o.operands, o.result)}
-"""The length of an operation on numbers alone, with its operands."""
+"""The length of the tuple (operation, operand, ...) of each operation without booleans."""
 
 
 def apply(op: Op, *operands: Any) -> Any:
@@ -110,7 +110,7 @@ def apply(op: Op, *operands: Any) -> Any:
 
 
 def count(ops: Iterable[tuple]) -> dict[str, int]:
-    """Return how many multiplications, additions, divisions, square roots, sines and others there are."""
+    """Return the number of multiplications, additions, divisions, square roots, sines and other operations."""
     out = dict.fromkeys(COSTS, 0)
     for op, *_ in ops:
         if op > Op.CONST and (label := OPERATIONS[op].cost):
@@ -119,12 +119,12 @@ def count(ops: Iterable[tuple]) -> dict[str, int]:
 
 
 def check(ops: tuple[tuple, ...], results: tuple[tuple[int, ...], ...], sizes: list[int]) -> None:
-    """Raise TypeError or ValueError for operations that do not fit together, or are no program of such inputs."""
+    """Raise TypeError or ValueError unless the operations form a valid program of inputs with these sizes."""
     booleans: set[int] = set()
     for i, op in enumerate(ops):
         code = op[0]
         size = _SIZES.get(code)
-        if size is not None:  # nearly all operations: this must be quick
+        if size is not None:  # nearly all operations take this path, so it must be quick
             if len(op) == size and 0 <= op[1] < i and 0 <= op[-1] < i and booleans.isdisjoint(op[1:]):
                 continue
         elif code is Op.CONST:
@@ -146,7 +146,7 @@ def check(ops: tuple[tuple, ...], results: tuple[tuple[int, ...], ...], sizes: l
 
 
 def _check_one(i: int, code: Op, x: tuple, booleans: set[int]) -> None:
-    """Check the number, the order and the types of an operation's operands."""
+    """Raise an error unless the number, order and types of an operation's operands are right."""
     expected = OPERATIONS[code].operands
     where = f"operation {i} ({OPERATIONS[code].name})"
     if len(x) != len(expected):
@@ -156,4 +156,4 @@ def _check_one(i: int, code: Op, x: tuple, booleans: set[int]) -> None:
             raise ValueError(f"{where} reads operation {k}, which does not come before it")
         found = Type.BOOLEAN if k in booleans else Type.NUMBER
         if found is not wanted:
-            raise TypeError(f"{where} takes a {wanted.value} where operation {k} is a {found.value}")
+            raise TypeError(f"{where} expects a {wanted.value}, but operation {k} is a {found.value}")

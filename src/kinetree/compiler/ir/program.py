@@ -1,4 +1,4 @@
-"""Program: the arithmetic of one function in static single assignment, the one thing that every target reads."""
+"""Program: the arithmetic of one function in static single assignment form, the input of every target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .operations import BOOLEANS, OPERATIONS, Op, Type, check, count
 from .trace import Trace
 
 VERSION = 2
-"""The version of the text of a Program; 2 has booleans."""
+"""The version of the text form of a Program; version 2 introduced booleans."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Array:
 
 @dataclass(frozen=True)
 class Program:
-    """Operations in order (operands before use), named inputs, named outputs with an operation for each entry.
+    """Operations in order (operands before use), named inputs, and named outputs with one operation per entry.
 
-    Operations have types (operations.py), which are checked when a Program is made: comparisons are booleans, by which
-    numbers are selected; inputs and results are numbers.
+    Operations are typed (operations.py), and types are checked when a Program is made. Comparisons are booleans, which
+    select between numbers. Inputs and results are numbers.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Program:
     results: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        """Check operands and types."""
+        """Check the operands and types of all operations."""
         check(self.ops, self.results, [a.size for a in self.inputs])
 
     @cached_property
@@ -57,7 +57,7 @@ class Program:
 
     @classmethod
     def of_trace(cls, name: str, inputs, outputs, trace: Trace, results) -> Program:
-        """Return what `results` (a list of scalars for each output) need of a trace, in its order."""
+        """Return the Program of the traced operations on which `results` depend, one list of scalars per output."""
         roots = [[trace.index(x) for x in entries] for entries in results]
         needed, leaf = bytearray(len(trace.ops)), Op.CONST
         stack = [i for entries in roots for i in entries]
@@ -79,7 +79,8 @@ class Program:
     def with_inputs(self, inputs: Sequence[Array], places: Mapping[str, tuple[str, int]]) -> Program:
         """Return the same arithmetic on other input arrays.
 
-        `places` has the new array, and the entry in it, at which an old input begins; others keep their names.
+        `places` maps the name of an old input to a new array and to the entry at which the old one begins there. Inputs
+        without a place keep their names.
         """
         group = {a.name: g for g, a in enumerate(inputs)}
         starts = [places.get(a.name, (a.name, 0)) for a in self.inputs]
@@ -94,7 +95,7 @@ class Program:
         return hashlib.sha256(self.dumps().encode()).hexdigest()
 
     def cost(self) -> dict[str, int]:
-        """Return the counts of multiplications, additions, divisions, square roots and sines, as run for one sample."""
+        """Return the numbers of multiplications, additions, divisions, square roots and sines for one sample."""
         return count(self.ops)
 
     def dumps(self) -> str:
@@ -108,10 +109,10 @@ class Program:
 
     @classmethod
     def loads(cls, text: str) -> Program:
-        """Return the program that `dumps` wrote."""
+        """Return the program of a text that `dumps` returned."""
         data = json.loads(text)
         if data.get("kinetree") != VERSION:
-            raise ValueError(f"a Program of version {data.get('kinetree')}, this reads version {VERSION}")
+            raise ValueError(f"the text is a Program of version {data.get('kinetree')}; expected version {VERSION}")
         inputs, outputs = (tuple(Array(n, tuple(s)) for n, s in group) for group in data["arrays"])
         ops = tuple(
             (Op.CONST, float.fromhex(op[1])) if op[0] == Op.CONST else (Op(op[0]), *op[1:]) for op in data["ops"]
@@ -119,7 +120,7 @@ class Program:
         return cls(data["name"], inputs, outputs, ops, tuple(tuple(r) for r in data["results"]))
 
     def interpret(self, *arguments: Any) -> list[np.ndarray]:
-        """Run the program operation by operation in NumPy: slow, plain, and independent of every target."""
+        """Run the program operation by operation in NumPy, independently of every target: simple and slow."""
         return interpreted(self, arguments)
 
     def replay(
@@ -128,9 +129,9 @@ class Program:
         apply: Callable[..., Any],
         constant: Callable[[float], Any] = lambda x: x,
     ) -> list[list[Any]]:
-        """Run the program on any scalars, a sequence of them for each input.
+        """Run the program on scalars of any type, given as one sequence per input.
 
-        `apply(op, *operands)` does an operation, `constant` reads a number.
+        `apply(op, *operands)` carries out an operation, `constant` converts a number.
         """
         values: list[Any] = []
         for op, *x in self.ops:
@@ -144,7 +145,7 @@ class Program:
 
 
 class Replayed(Protocol):
-    """What can be run on any scalars: a Program, or a form of loops over bodies."""
+    """A program that runs on scalars of any type: a Program, or a rolled program with its numbers."""
 
     @property
     def inputs(self) -> tuple[Array, ...]:
@@ -162,7 +163,7 @@ class Replayed(Protocol):
 
 
 def interpreted(form: Replayed, arguments: Sequence[Any]) -> list[np.ndarray]:
-    """Run a form in NumPy, all samples of a batch at once."""
+    """Run a program in NumPy, all samples of a batch at once."""
     arrays = [np.asarray(a, dtype=float) for a in arguments]
     lead = np.broadcast_shapes(*(a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, form.inputs, strict=True)))
     flat = [np.broadcast_to(a, lead + i.shape).reshape(*lead, i.size) for a, i in zip(arrays, form.inputs, strict=True)]

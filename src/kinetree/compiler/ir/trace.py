@@ -1,7 +1,7 @@
-"""Tracing: scalars that write down what is done to them, each distinct operation once.
+"""Tracing: scalars that record the operations applied to them, each distinct operation once.
 
-Constants fold, zeros and ones vanish, signs move outward, and equal operations on equal operands are one value, so
-that a page of sweeps leaves behind nothing but the arithmetic the mechanism needs.
+Constants are folded, additions of zero and multiplications by one are dropped, and signs are moved outward. Equal
+operations on equal operands are one value. What remains is the arithmetic that the mechanism requires.
 """
 
 from __future__ import annotations
@@ -15,34 +15,41 @@ from .operations import BOOLEANS, FUNCTIONS, Op
 __all__ = ["Condition", "Op", "Trace", "Value"]
 
 LEAKED = (
-    "a traced value of an earlier compilation came back: a function that is compiled was called again and had kept it, "
-    "as a controller with a state does. What is compiled cannot remember; give a controller with a memory as "
+    "a traced value of an earlier compilation was used again: the function being compiled has stored it between "
+    "calls, as a controller with a state does. Compiled functions have no memory; give a controller with a state as "
     "kt.PythonControl(function, rate=...), which is called with numbers at each sampling instant"
 )
-"""Why operands of two traces are refused: indices of one mean other operations in the other."""
+"""The message for operands of two different traces, whose indices refer to different operations."""
 
 _INPUT, _CONST, _ADD, _SUB, _MUL, _DIV, _NEG = Op.INPUT, Op.CONST, Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG
-_ATAN2, _LESS, _SELECT, _AND, _OR, _NOT = Op.ATAN2, Op.LESS, Op.SELECT, Op.AND, Op.OR, Op.NOT  # quick to look up
+_ATAN2, _LESS, _SELECT, _AND, _OR, _NOT = (
+    Op.ATAN2,
+    Op.LESS,
+    Op.SELECT,
+    Op.AND,
+    Op.OR,
+    Op.NOT,
+)  # module globals are looked up faster than members of an enum
 
 
 class Trace:
-    """A growing list of operations; `Value`s and `Condition`s point into it."""
+    """A growing list of operations, to which every `Value` and `Condition` refers by index."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without operations."""
         self.ops: list[tuple] = []  # (Op, operand, ...): indices of earlier operations; numbers for INPUT and CONST
         self._known: dict[tuple, Any] = {}
 
     def input(self, group: Hashable, index: Hashable) -> Value:
-        """Return entry `index` of the input `group`: numbers, or names."""
+        """Return entry `index` of the input `group`; both may be numbers or names."""
         return self.record(_INPUT, group, index)
 
     def constant(self, x: float) -> Value:
-        """Return a number as a value."""
+        """Return a number as a traced value."""
         return self.record(_CONST, float(x))
 
     def record(self, *key) -> Any:
-        """Return the value of an operation, or the condition, made before or now."""
+        """Return the value or condition of an operation, which is recorded unless it already has been."""
         value = self._known.get(key)
         if value is None:
             value = (Condition if key[0] in BOOLEANS else Value)(self, len(self.ops))
@@ -51,7 +58,7 @@ class Trace:
         return value
 
     def index(self, x: Value | float) -> int:
-        """Return the place of a value, or of a plain number."""
+        """Return the index of the operation of a value, or of a plain number."""
         if type(x) is not Value:
             return self.constant(x).id  # type: ignore[arg-type]
         if x.trace is not self:
@@ -59,21 +66,21 @@ class Trace:
         return x.id
 
     def condition(self, x: Condition) -> int:
-        """Return the place of a condition."""
+        """Return the index of the operation of a condition."""
         if type(x) is not Condition:
-            raise TypeError(f"a condition is a comparison of numbers, not a {type(x).__name__}: write x < y, not x")
+            raise TypeError(f"the condition is a {type(x).__name__}; expected a comparison of numbers, such as x < y")
         if x.trace is not self:
             raise InputError(LEAKED)
         return x.id
 
 
 class Value:
-    """A traced scalar."""
+    """A traced real number."""
 
     __slots__ = ("id", "trace")
 
     def __init__(self, trace: Trace, id: int) -> None:
-        """Point at operation `id` of the trace."""
+        """Refer to operation `id` of the trace."""
         self.trace = trace
         self.id = id
 
@@ -158,7 +165,7 @@ class Value:
         return self.trace.record(_DIV, self.trace.constant(other).id, self.id)
 
     def __neg__(self):
-        """Record a change of sign, kept as far outside as possible."""
+        """Record a change of sign, moved as far outward as possible."""
         t = self.trace
         op = t.ops[self.id]
         if op[0] is _NEG:
@@ -176,8 +183,8 @@ class Value:
         return self.trace.record(_LESS, self.trace.index(other), self.id)
 
     def where(self, yes, no):
-        """Refuse: a choice needs a condition."""
-        raise TypeError("where chooses by a comparison such as x < y, not by a number")
+        """Raise TypeError: a choice requires a condition."""
+        raise TypeError("the condition of where is a number; expected a comparison such as x < y")
 
     def atan2(self, x):
         """Record the angle of (x, self)."""
@@ -188,17 +195,17 @@ class Value:
         return self.trace.record(_ATAN2, self.trace.index(y), self.id)
 
     def __bool__(self) -> bool:
-        """Refuse: a traced value is known only when the code runs."""
-        raise TypeError("a traced value has no truth: choose by where(x < y, yes, no)")
+        """Raise TypeError: a traced value has a number only when the compiled code runs."""
+        raise TypeError("a traced value is neither true nor false; choose by where(x < y, yes, no)")
 
 
 class Condition:
-    """A traced boolean, the result of a comparison: where(condition, yes, no) chooses by it, and & | ~ combine them."""
+    """A traced boolean, the result of a comparison: the first argument of `where`; & | ~ combine conditions."""
 
     __slots__ = ("id", "trace")
 
     def __init__(self, trace: Trace, id: int) -> None:
-        """Point at operation `id` of the trace."""
+        """Refer to operation `id` of the trace."""
         self.trace = trace
         self.id = id
 
@@ -208,13 +215,13 @@ class Condition:
         return t.record(_SELECT, self.id, t.index(yes), t.index(no))
 
     def __and__(self, other):
-        """Record that both conditions hold."""
+        """Record the conjunction of two conditions."""
         if isinstance(other, bool):
             return self if other else False
         return self.trace.record(_AND, self.id, self.trace.condition(other))
 
     def __or__(self, other):
-        """Record that one of two conditions holds, or both do."""
+        """Record the disjunction of two conditions."""
         if isinstance(other, bool):
             return True if other else self
         return self.trace.record(_OR, self.id, self.trace.condition(other))
@@ -222,18 +229,20 @@ class Condition:
     __rand__, __ror__ = __and__, __or__
 
     def __invert__(self):
-        """Record that this condition does not hold."""
+        """Record the negation of the condition."""
         t = self.trace
         op = t.ops[self.id]
         return Condition(t, op[1]) if op[0] is _NOT else t.record(_NOT, self.id)
 
     def __bool__(self) -> bool:
-        """Refuse: a traced condition is known only when the code runs."""
-        raise TypeError("a traced condition has no truth: choose by where(x < y, yes, no), combine by & | ~")
+        """Raise TypeError: a traced condition is true or false only when the compiled code runs."""
+        raise TypeError(
+            "a traced condition is neither true nor false yet; choose by where(x < y, yes, no), combine by & | ~"
+        )
 
     def __float__(self) -> float:
-        """Refuse: a condition is no number."""
-        raise TypeError("a condition is no number: where(condition, 1.0, 0.0) makes one of it")
+        """Raise TypeError: a condition is not a number."""
+        raise TypeError("a condition is not a number; where(condition, 1.0, 0.0) converts it to one")
 
 
 def _function(op: Op):
@@ -250,7 +259,7 @@ def _refusal(name: str):
         return float(self)
 
     method.__name__ = name
-    method.__doc__ = "Refuse: a condition is no number."
+    method.__doc__ = "Raise TypeError: a condition is not a number."
     return method
 
 

@@ -1,4 +1,4 @@
-"""A mechanism and the name of an algorithm in, the Program out."""
+"""Requests to compile an algorithm, and the Program of an algorithm for one mechanism."""
 
 from __future__ import annotations
 
@@ -16,21 +16,28 @@ from .closed_tree import ClosedTree
 from .loop_pattern import DEPENDENT_SINGLE, ROUNDING_SINGLE
 
 UNROLLED = 64
-"""Up to so many bodies code is unrolled, if nothing else is asked for: beyond, it takes long to compile."""
+"""The largest number of bodies for which code is unrolled by default; longer code takes long to compile."""
 LARGE = 3000
-"""Up to so many entries of the output code is unrolled: a matrix of 60 degrees of freedom took a minute to compile."""
+"""The largest number of output entries for which code is unrolled by default.
+
+The inertia matrix of 60 degrees of freedom, with 3600 entries, took a minute to compile."""
 LOWERINGS = ("auto", "unrolled", "rolled")
 CLOSING = ("closure_residual", "closure_jacobian", "closure_bias", "multipliers", "closing_step", "closing_speed")
-"""Functions of the loops."""
+"""The functions of the equations of loops."""
 DRIVEN = ("forward_dynamics", "implicit_dynamics")
-"""Functions that loops are part of."""
+"""The functions of a mechanism whose results depend on its loops."""
 FEW, MANY = 128, 256
-"""The same in degrees of freedom for functions that loops are part of, where a mechanism has few loops for its size, as
-a hanging bridge has, or many: rolled, they are Python that calls rolled sweeps, for each equation."""
+"""The largest numbers of degrees of freedom for which functions that depend on loops are unrolled by default.
+
+The first is for mechanisms with few loops for their size, such as a hanging bridge, the second for those with many. The
+rolled functions are Python that calls rolled sweeps for each equation, so they suit few equations."""
 
 
 def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
-    """Tell whether functions of a mechanism are rolled by default, those that loops are part of or (`closed`) not."""
+    """Return whether functions of a mechanism are rolled by default.
+
+    The answer is for functions that depend on loops, with `closed=False` for all others.
+    """
     count, equations = len(mechanism.bodies), len(mechanism.closures)
     if not equations or closed is False:
         return count > UNROLLED
@@ -39,7 +46,7 @@ def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
 
 @dataclass(frozen=True)
 class Request:
-    """What to compile: an algorithm with its options, straight-line ("unrolled") or by loops over bodies ("rolled")."""
+    """An algorithm to compile, with its options; `lowering` is "auto", "unrolled" or "rolled" (see the glossary)."""
 
     name: str
     frame: str | None = None
@@ -49,7 +56,7 @@ class Request:
     lowering: str = "auto"
 
     def checked(self, mechanism: Mechanism) -> Request:
-        """Return the request with defaults filled in, or raise an error that says what is possible."""
+        """Return the request with defaults filled in, or raise an error with the possible values."""
         if not isinstance(self.name, str) or self.name not in ALGORITHMS:
             raise unknown_name("function", self.name, ALGORITHMS)
         algorithm = ALGORITHMS[self.name]
@@ -79,7 +86,9 @@ class Request:
             return "unrolled"  # there is nothing to compute
         if len(ALGORITHMS[self.name].outputs) > 1:
             if self.lowering == "rolled":
-                raise InputError(f"{self.name} has several outputs, which rolled code has not; use lowering='unrolled'")
+                raise InputError(
+                    f"{self.name} has several outputs, and rolled code has only one; use lowering='unrolled'"
+                )
             return "unrolled"
         if self.lowering == "auto":
             closed = self.name in (*CLOSING, *DRIVEN)
@@ -89,7 +98,7 @@ class Request:
 
 
 def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Return the inputs and the outputs of a request, with their shapes."""
+    """Return the inputs and outputs of a request, with their shapes."""
     algorithm = ALGORITHMS[request.name]
     sizes = {"nq": mechanism.nq, "nv": mechanism.nv, "nb": len(mechanism.bodies), "nc": len(mechanism.closures)}
     shapes: dict[str, tuple[str | int, ...]] = {
@@ -104,7 +113,7 @@ def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...]
 
 
 def build(mechanism: Mechanism, request: Request) -> Program:
-    """Trace the page of an algorithm on a mechanism."""
+    """Return the Program of an algorithm, traced on a mechanism."""
     algorithm = ALGORITHMS[request.name]
     inputs, outputs = signature(mechanism, request)
     trace = Trace()
@@ -122,9 +131,9 @@ def build(mechanism: Mechanism, request: Request) -> Program:
 
 
 def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> ClosedTree:
-    """Return a tree for torques and accelerations alone: joints of several axes split, masses lumped.
+    """Return a tree for joint torques and accelerations alone: joints with several axes split, masses lumped.
 
-    Its bodies are not those of the mechanism, but its coordinates, speeds and torques are.
+    Its bodies are not those of the mechanism, but its coordinates, velocities and torques are.
     """
     parts, origin = split_joints(mechanism)
     if "wrenches" in inputs:

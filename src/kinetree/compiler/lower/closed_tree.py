@@ -1,4 +1,4 @@
-"""The tree of a mechanism with loops: the pages of closed mechanisms need to know which equations take part."""
+"""The tree of a mechanism with loops, which also has the pattern of the equations of its loops."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from .sweeps import Tree
 
 
 class ClosedTree(Tree):
-    """A tree on which pages of closed mechanisms run; without loops it is a Tree."""
+    """A tree on which the algorithms of closed mechanisms run; without loops it behaves as a Tree."""
 
     @cached_property
     def closing(self) -> Closing:
-        """Which equations of the loops take part, and when one depends on the others."""
+        """The equations of the loops that take part, and the tolerances for those that depend on others."""
         return closing(self.mechanism)

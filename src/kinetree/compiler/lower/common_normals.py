@@ -1,7 +1,7 @@
-"""The rule for frames of Denavit and Hartenberg: common normals of joint axes, for one body or for arrays of bodies.
+"""Common normals of joint axes, for the frames of Denavit and Hartenberg; for one body or for arrays of bodies.
 
-z is the axis of a joint and d that of the child's joint, both of unit length in the body's frame; `arm` leads from the
-body's joint to the child's. Vectors are arrays [..., 3].
+z is the axis of a joint and d that of the child's joint, both of unit length in the body's frame. `arm` is the vector
+from the body's joint to the child's. Vectors are arrays [..., 3].
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ CROSSING = 1e-6
 """Axes whose directions differ by less than this (the sine of their angle) count as parallel.
 
 Angles in model files are often rounded to six digits, which tilts axes that are meant to be parallel by some 4e-6. With
-a larger value such mechanisms would have fewer planar rotations. With a smaller one the direction of the normal, which
-is known to eps / sine, would be noise."""
+a larger value such mechanisms would have fewer planar rotations. With a smaller one the direction of the normal, whose
+error is eps / sine, would be noise."""
 
 FAR = 4.0
-"""A foot of the common normal farther away than this many arms is not used: the axes are almost parallel.
+"""The largest distance to the foot of a common normal that is used, in arm lengths; beyond it axes are almost parallel.
 
-Moments about so distant an origin are differences of numbers that are larger by this factor."""
+Moments about such a distant origin are differences of numbers that are larger by this factor."""
 
 FLAT = 1e-9
-"""An arm whose part perpendicular to z is smaller than this part of it gives no direction: it is rounding."""
+"""The least ratio of the part of an arm perpendicular to z to the arm itself; a smaller part is rounding error."""
 
 
 def main_children(parents: Sequence[int], single: Sequence[bool]) -> list[int | None]:
-    """Return for each body the child on a joint of one axis (`single`) that carries most bodies, if there is one."""
+    """Return the main child of each body: of its children on `single`-axis joints, that with most bodies, or None."""
     weight = [1] * len(parents)
     for k in range(len(parents) - 1, -1, -1):
         if parents[k] >= 0:
@@ -42,9 +42,9 @@ def main_children(parents: Sequence[int], single: Sequence[bool]) -> list[int | 
 
 
 def foot(z: np.ndarray, d: np.ndarray, arm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far along d, from the child's joint, the foot of the common normal lies, and where there is one.
+    """Return the distance along d from the child's joint to the foot of the common normal, and whether it is usable.
 
-    There is none, and 0 is returned, where the axes are parallel or the foot is FAR.
+    It is not, and the distance is 0, where the axes are parallel or the foot is FAR.
     """
     sine, cosine = norm(np.cross(z, d)), np.vecdot(z, d)
     crossing = sine > CROSSING
@@ -55,9 +55,9 @@ def foot(z: np.ndarray, d: np.ndarray, arm: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def normal(z: np.ndarray, d: np.ndarray, arm: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a direction for x, where there is one, and where the axes cross.
+    """Return a direction for the x axis, whether it exists, and whether the axes cross.
 
-    It is along the common normal; of parallel axes, along the arm as far as that is perpendicular to z.
+    The direction is along the common normal. For parallel axes it is the part of the arm perpendicular to z.
     """
     across = np.cross(z, d)
     crossing = norm(across) > CROSSING

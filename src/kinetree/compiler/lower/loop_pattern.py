@@ -1,7 +1,7 @@
-"""What the equations of closed loops are like in general, found on numbers before anything is traced.
+"""The pattern of the equations of loops: which take part and which depend on others, found before tracing.
 
-Positions of the tree, which are open, show which equations take part at all. Closed positions show which depend on
-others: by geometry, from J with lengths in parts of the mechanism's, and not by the masses of its bodies.
+Random positions, at which the loops are open, show which equations take part. Closed positions show which equations
+depend on others. This is decided by geometry, from J with lengths relative to the mechanism's, and not by masses.
 """
 
 from __future__ import annotations
@@ -20,30 +20,36 @@ from .newton import newton
 from .sweeps import Tree
 
 IDLE = 1e-20
-"""A row of J I^-1 J^T this small beside its usual size is one that vanishes: J is then 1e-10 of its size."""
+"""The ratio to the usual size of J I^-1 J^T below which a row vanishes; J is then 1e-10 of its size."""
 
 DEPENDENT = 1e-8
-"""Pivots of J I^-1 J^T this small beside a row's usual size belong to rows that depend on others: J is then 1e-4 of it.
-Redundant rows seem independent by the square of the gap, which is that of a step not yet closed; and a position this
-near to a singular one is crossed without the row that is about to vanish, since what it says is lost in rounding."""
+"""The ratio of a pivot of J I^-1 J^T to its row's usual size below which the row depends on others.
+
+J is then 1e-4 of its size. The pivot of a redundant row is proportional to the square of the gap, and the gap may be
+that of a step not yet closed. Near a singular position, the row that is about to vanish is left out: its information
+is lost in rounding."""
 
 ROUNDING = 1e-13
-"""Pivots this small beside their diagonal entry are what rounding leaves, whatever the masses are."""
+"""The ratio of a pivot to its diagonal entry below which it is rounding error, for any masses."""
 
 DEPENDENT_SINGLE, ROUNDING_SINGLE = 1e-5, 1e-6
-"""The same in single precision, where rounding alone makes pivots of 1e-7."""
+"""DEPENDENT and ROUNDING in single precision, where rounding alone leaves pivots of 1e-7."""
 
 USUAL = 1e-3
-"""Pivots of independent rows that are smaller, beside the diagonal entry, come of light bodies beside heavy ones."""
+"""The least usual ratio of the pivot of an independent row to its diagonal entry.
+
+Smaller ratios occur where light bodies are connected to heavy ones."""
 
 LIGHT = 1e-11
-"""The least of such pivots that leaves some digits above rounding."""
+"""The least ratio of a pivot to its diagonal entry that leaves some digits above rounding."""
 
 CLOSE = 1e-7
-"""Gaps of positions that are examined, far below the root of DEPENDENT [rad, or lengths of the mechanism]."""
+"""The largest gap of positions that are examined [rad, or lengths of the mechanism].
+
+It is far below the root of DEPENDENT."""
 
 REACHED = 1e-3
-"""Positions with a larger gap [rad, or lengths of the mechanism] say nothing of closed ones."""
+"""The gap [rad, or lengths of the mechanism] above which a position is not evidence for closed ones."""
 
 STRIDE = 0.2
 """The distance from the guess to the second closed position that is examined [rad, or lengths of the mechanism]."""
@@ -51,12 +57,12 @@ STRIDE = 0.2
 
 @dataclass(frozen=True)
 class Closing:
-    """The equations that take part (`kept`), the usual sizes of J I^-1 J^T's diagonal, and what is small beside them.
+    """The equations that take part (`kept`), the usual sizes of the diagonal of J I^-1 J^T, and tolerances.
 
-    Equations that are left out hold by themselves whatever the joints do, such as those perpendicular to the plane of a
-    planar mechanism. `shares` are how much smaller than USUAL of the sizes light bodies make the pivots, 1 elsewhere.
-    `redundant` tells that some equation follows from others wherever the loops are closed, `misfit` by how much they
-    contradict each other [rad, or lengths of the mechanism].
+    Equations that are left out hold at every position, such as those perpendicular to the plane of a planar mechanism.
+    `shares` are the factors by which light bodies make the pivots smaller than USUAL times the sizes, 1 elsewhere.
+    `redundant` is true if some equation follows from others wherever the loops are closed. `misfit` is the
+    contradiction between such equations [rad, or lengths of the mechanism].
     """
 
     kept: tuple[int, ...] = ()
@@ -69,13 +75,13 @@ class Closing:
 
     @property
     def tolerances(self) -> list[float]:
-        """What is small beside the size of each equation that takes part."""
+        """The tolerance of each equation that takes part, relative to its size."""
         return [max(self.tolerance * self.shares[k], min(self.rounding, self.tolerance)) for k in self.kept]
 
 
 @lru_cache(maxsize=256)
 def closing(mechanism: Mechanism) -> Closing:
-    """Return what is known of a mechanism's equations, from a few positions."""
+    """Return the pattern of a mechanism's equations, found at a few positions."""
     count = len(mechanism.closures)
     if not count:
         return Closing()
@@ -97,10 +103,10 @@ def closing(mechanism: Mechanism) -> Closing:
 
 @dataclass(frozen=True)
 class _Closed:
-    """What is found at closed positions: independent equations, whether others depend on them, and numbers of all.
+    """The findings at closed positions: independent equations, whether others depend on them, sizes and pivots.
 
-    `size` and `pivot` are the diagonal entries of J I^-1 J^T and its pivots, `misfit` is the contradiction of equations
-    that depend on others. Where the loops do not close from the guess, nothing is known of them.
+    `size` and `pivot` are the diagonal entries of J I^-1 J^T and its pivots, `misfit` is the contradiction between
+    equations that depend on others. Where the loops do not close from the guess, there are no findings.
     """
 
     independent: tuple[int, ...]
@@ -127,13 +133,13 @@ def _where_closed(mechanism: Mechanism, kept: np.ndarray) -> _Closed:
 
 
 class _GivenRows(Tree):
-    """A tree whose equations that take part are given."""
+    """A tree for which the equations that take part are given."""
 
     closing: Closing
 
 
 def _factored(mechanism: Mechanism, q, kept) -> tuple[np.ndarray, np.ndarray]:
-    """Return the diagonal of J I^-1 J^T at a position, and the pivots of some rows."""
+    """Return the diagonal of J I^-1 J^T at a position, and the pivots of the kept rows."""
     count = len(mechanism.closures)
     tree = _GivenRows(mechanism, {"q": [float(x) for x in q]})
     tree.closing = Closing(tuple(kept), (0.0,) * count, (1.0,) * count, tolerance=ROUNDING)
@@ -142,7 +148,7 @@ def _factored(mechanism: Mechanism, q, kept) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Loops:
-    """Residual, J and steps of a mechanism on numbers, with lengths in parts of the mechanism's."""
+    """Residual, J and steps of a mechanism on plain numbers, with lengths relative to the mechanism's."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -163,7 +169,7 @@ class _Loops:
         return newton(self.residual, self.jacobian, self.move, q, iterations=20, enough=enough)
 
     def positions(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return two closed positions with J: one near the guess, and one some way from it."""
+        """Return two closed positions with J: one near the guess, and one at a distance STRIDE from it."""
         out: list[tuple[np.ndarray, np.ndarray]] = []
         q = np.array(guess(self.mechanism))
         rng = np.random.default_rng(2)
@@ -183,7 +189,10 @@ class _Loops:
 
 
 def leading_rows(J: np.ndarray, least: float) -> list[int]:
-    """Return the rows that do not depend on those before them: of which more than `least` of the largest is left."""
+    """Return the rows that do not depend on earlier ones.
+
+    What remains of such a row, orthogonal to the earlier ones, is longer than `least` times the longest row.
+    """
     chosen, basis = [], np.zeros((0, J.shape[1]))
     largest = np.linalg.norm(J, axis=1).max(initial=0.0)
     for k, row in enumerate(J):
@@ -197,19 +206,19 @@ def leading_rows(J: np.ndarray, least: float) -> list[int]:
 
 
 def _refuse_light(mechanism: Mechanism, lost: list[int]) -> None:
-    """Raise ModelError where masses make the pivots of independent equations as small as rounding."""
+    """Raise ModelError if masses make the pivots of independent equations as small as rounding."""
     if lost:
         names = ", ".join(dict.fromkeys(repr(mechanism.closures[k].name) for k in lost))
         raise ModelError(
-            f"loop {names} holds heavy bodies together by bodies with less than some 1e-11 of their mass or inertia: "
-            "rounding leaves no digits of its forces",
+            f"loop {names} connects heavy bodies by bodies with less than about 1e-11 of their mass or inertia: "
+            "its forces have no correct digits after rounding",
             where=f"mechanism {mechanism.name!r}",
-            remedy="give the light bodies more mass, or put a rod in their place",
+            remedy="give the light bodies more mass, or replace them by a rod",
         )
 
 
 def guess(mechanism: Mechanism) -> list[float]:
-    """Return the mechanism's own guess of a closed position, and no displacement where it has none."""
+    """Return the mechanism's guess of a closed position; joints without one are not displaced."""
     given, out = dict(mechanism.guess), []
     for joint in resolved(mechanism.joints, mechanism.values()):
         out += given.get(joint.name) or kind(joint.kind).neutral(joint)

@@ -1,4 +1,4 @@
-"""Newton's method that closes loops: of single positions by least squares, and of batches by compiled steps."""
+"""Newton's method for closing loops: of single positions by least squares, and of batches by compiled steps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 from ...algebra.arrays import Numbers
 
 RANK = 1e-7
-"""Singular values of J this small beside the largest are zero, at positions that are closed to rounding."""
+"""The ratio to the largest singular value of J below which a singular value counts as zero.
+
+It holds at positions that are closed to rounding."""
 
 
 def iterate(gap: Callable[[Numbers], Numbers], moved: Callable[[Numbers], Numbers], q: Numbers, rounds: int) -> Numbers:
-    """Return positions [..., nq] after steps of Newton's method, each until it is closed or the rounds are used up.
+    """Return positions [..., nq] after Newton steps, each until it is closed or `rounds` steps have been made.
 
-    `gap` returns the gaps of positions [..., 1] in parts of what is left alone, `moved` positions one step further.
+    `gap` returns the gaps of positions [..., 1] as multiples of the tolerance, `moved` the positions one step further.
     """
     for _ in range(rounds):
         if not (open_ := gap(q) > 1.0).any():
@@ -36,8 +38,9 @@ def newton(
 ) -> tuple[Numbers, float]:
     """Return the closed position that Newton's method finds from q, and the largest residual that is left.
 
-    Steps are the least ones, at most a radian long; directions that hardly close anything are left alone, and a step
-    that does not bring the loops nearer is halved. `held` degrees of freedom stay. A residual that is `enough` is left.
+    Steps have least norm, and no entry larger than 1 (a radian). Directions with singular values below RANK are left
+    out. A step that does not reduce the residual is halved. `held` degrees of freedom do not move. The search stops
+    where the norm of the residual is at most `enough`.
     """
     left, stuck = residual(q), False
 
@@ -58,7 +61,7 @@ def newton(
                 left = gap
                 return tried
             step /= 2
-        stuck = True  # nothing brings the loops nearer
+        stuck = True  # no step along this direction reduces the residual
         return q
 
     q = iterate(open_, moved, q, iterations)

@@ -1,10 +1,11 @@
-"""The tree that a page of sweeps runs on: records of bodies, and steps from parent to child and back.
+"""The tree on which algorithms run: one record per body, and sweeps from the ground to the tips and back.
 
-A step function sees only `i`, the record of a body, and `p`, that of its parent. Here every step is run once for each
-body on traced scalars (unrolled); nothing in a page depends on that.
+A step function has two arguments: `i`, the record of a body, and `p`, that of its parent. Here every step runs once per
+body on traced scalars (unrolled), but algorithms do not depend on that.
 
-Each body has a working frame (frames.py), in which its joint's axis is z. Placements and masses are turned into it at
-trace time, where they are constants; what enters and leaves (wrenches, twists, poses) is turned at the border.
+Each body has a working frame (working_frames.py), whose z axis is the axis of its joint. Placements and masses are
+transformed to it at trace time, when they are constants. Inputs and outputs (wrenches, twists, poses) are transformed
+from and to the body's own frame.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from .working_frames import NOISE, WorkingFrame, chosen_frames, plain_frames, st
 
 
 class Record:
-    """What is known of one body: data of the mechanism, inputs, and whatever the sweeps put here."""
+    """The record of one body: its data, the inputs of its joint, and the results of earlier sweeps."""
 
     q: tuple
     qd: tuple
     added: tuple
 
     def __init__(self, body, joint, frame: WorkingFrame, parent: Record | Ground) -> None:
-        """Hold a body and its joint, whose numbers are scalars already."""
+        """Store a body and its joint, whose expressions have already been replaced by scalars."""
         self.body, self.joint, self.kind = body, joint, joint_kinds.kind(joint.kind)
         self.frame, self.parent = frame, parent
         self.to_work = constant(snapped(transpose(frame.axes)))
@@ -47,12 +48,12 @@ class Record:
 
     @cached_property
     def _stand(self) -> tuple[Propagation, tuple[float, float]]:
-        """The propagation from the parent where the joint is not displaced, but for a turn theta about z."""
+        """The propagation from the parent at zero joint displacement, and (cos, sin) of a rotation about z after it."""
         placement, parent = self.joint.placement, self.parent
-        turn = parent.to_work.matrix()
-        whole = snapped(matmul(turn, matmul(placement.rotation, self.frame.axes)))
+        rotation = parent.to_work.matrix()
+        whole = snapped(matmul(rotation, matmul(placement.rotation, self.frame.axes)))
         place = sub(add(placement.translation, times(placement.rotation, self.frame.origin)), parent.frame.origin)
-        r = cleared(times(turn, place))
+        r = cleared(times(rotation, place))
         if self.kind.AXIAL == joint_kinds.ROTATION and all(is_number(x) for row in whole for x in row):
             factors, theta = standing(whole)
             return Propagation(r, factors), theta
@@ -60,53 +61,53 @@ class Record:
 
     @property
     def stand(self) -> Propagation:
-        """The propagation from the parent where the joint is not displaced (a revolute joint, but for a turn)."""
+        """The propagation from the parent at zero joint displacement, without the rotation about z."""
         return self._stand[0]
 
     @cached_property
     def A(self) -> Propagation:
-        """The propagation from the parent."""
+        """The propagation from the parent at the joint's displacement."""
         stand, (c, s) = self._stand
         if (c, s) == (1.0, 0.0):
-            before, turn, after = self.kind.displacement(self.joint, self.q)
-            return Propagation(add(stand.r, stand.E @ before), stand.E @ turn, after)
+            before, rotation, after = self.kind.displacement(self.joint, self.q)
+            return Propagation(add(stand.r, stand.E @ before), stand.E @ rotation, after)
         (q,) = self.q
-        if c in (0.0, 1.0, -1.0):  # quarter turns only swap sine and cosine
-            turn = Planar(2, c * cos(q) - s * sin(q), s * cos(q) + c * sin(q))
+        if c in (0.0, 1.0, -1.0):  # quarter rotations only swap sine and cosine
+            rotation = Planar(2, c * cos(q) - s * sin(q), s * cos(q) + c * sin(q))
         else:
-            turn = Planar(2, cos(q + math.atan2(s, c)), sin(q + math.atan2(s, c)))
-        return Propagation(stand.r, stand.E @ Rotation((turn,)))
+            rotation = Planar(2, cos(q + math.atan2(s, c)), sin(q + math.atan2(s, c)))
+        return Propagation(stand.r, stand.E @ Rotation((rotation,)))
 
     @cached_property
     def P(self) -> Motion:
-        """The joint's motion."""
+        """The motion of the joint: one twist per degree of freedom, with its rate."""
         return self.kind.motion(self.joint, self.q, self.qd)
 
     @property
     def bias(self) -> TwistRate:
-        """The joint's share of the twist rate that does not depend on qdd, once i.t is known."""
+        """The part of the joint's twist rate that does not depend on qdd; it requires `t`."""
         return self.P.bias(self.t, self.qd)
 
     @cached_property
     def M(self) -> MassMatrix:
-        """The mass matrix."""
+        """The mass matrix about the working origin."""
         inertia = self.to_work.symmetric_congruence(from_moments(self.body.inertia))
         com = cleared(self.to_work @ sub(self.body.com, self.frame.origin))
         return MassMatrix.of_body(self.body.mass, com, inertia)
 
     @cached_property
     def armature(self) -> tuple:
-        """The inertia of each degree of freedom's own drive, with what is `added` to it."""
+        """The inertia of the drive of each degree of freedom, plus the input `added`."""
         own = self.joint.armature or (0.0,) * self.kind.NV
         return tuple(a + b for a, b in zip(own, self.added, strict=True))
 
     def from_body(self, w: Wrench) -> Wrench:
-        """Return a wrench about the body's origin, in its axes, about the working origin in the working axes."""
+        """Transform a wrench from the body's own frame to the working frame, origin and axes."""
         n, f = self.to_work @ w.n, self.to_work @ w.f
         return Wrench(sub(n, cross(self.height, f)), f)
 
     def in_body(self, x):
-        """Return a twist, twist rate or wrench of the working frame about the body's origin, in its axes."""
+        """Transform a twist, twist rate or wrench from the working frame to the body's own frame, origin and axes."""
         back, h = self.to_work.T, self.height
         if isinstance(x, Wrench):
             return Wrench(back @ add(x.n, cross(h, x.f)), back @ x.f)
@@ -116,14 +117,14 @@ class Record:
 
 
 class Ground:
-    """The record of the ground: at rest, with gravity as an upward acceleration; whatever is added to it vanishes."""
+    """The record of the ground: at rest, with gravity as an upward acceleration; sums into it are discarded."""
 
     frame = WorkingFrame()
     to_work = ONE
     t = Twist()
 
     def __getattr__(self, name: str) -> _Nothing:
-        """Return something that swallows sums, for what nobody asked the ground to collect."""
+        """Return an object that discards what is added to it, for fields that the algorithm did not set here."""
         return NOTHING
 
 
@@ -139,10 +140,10 @@ NOTHING = _Nothing()
 
 
 class FrameRecord:
-    """A named frame: the record it rides on and its place in that record's working frame."""
+    """A named frame: the record of its body, and its position and rotation in that body's working frame."""
 
     def __init__(self, frame, record: Record | Ground) -> None:
-        """Turn the frame's placement into the working frame."""
+        """Transform the frame's placement to the working frame."""
         self.record = record
         self.r = record.to_work @ sub(frame.placement.translation, record.frame.origin)
         self.R = snapped(matmul(record.to_work.matrix(), frame.placement.rotation))
@@ -150,7 +151,7 @@ class FrameRecord:
 
 
 def loop_frames(loop, record_a: Any, record_b: Any) -> tuple[FrameRecord, FrameRecord]:
-    """Return the frames of a loop, whose numbers are scalars already, with z along the loop's axis."""
+    """Return the two frames of a loop, with z along the loop's axis; its expressions are scalars already."""
     axes = loop_kinds.frame(loop)
     a, b = (
         FrameRecord(Frame(loop.name, body, Placement(p.translation, matmul(p.rotation, axes))), record)
@@ -160,29 +161,29 @@ def loop_frames(loop, record_a: Any, record_b: Any) -> tuple[FrameRecord, FrameR
 
 
 class LoopRecord:
-    """A loop: its two frames, and the bodies between each and the nearest body that carries both, outward."""
+    """A loop: its two frames, and for each the bodies outward from the nearest common ancestor to it."""
 
     def __init__(self, loop, a: FrameRecord, b: FrameRecord, chain_a: list, chain_b: list) -> None:
-        """Hold the parts."""
+        """Store the loop, its frames and the two chains of bodies."""
         self.loop, self.a, self.b = loop, a, b
         self.chain_a, self.chain_b = chain_a, chain_b
 
 
 class CouplingRecord:
-    """A coupling: (record, ratio) of each joint in sum of ratio q = offset."""
+    """A coupling, sum of ratio * q = offset, with (record, ratio) of each joint."""
 
     def __init__(self, coupling, by_joint: Mapping[str, Any]) -> None:
-        """Find the records of the joints by name."""
+        """Look up the records of the joints by name."""
         self.name, self.offset = coupling.name, coupling.offset
         ratios = ((coupling.joint, 1.0), *((name, -ratio) for name, ratio in coupling.terms))
         self.terms = [(by_joint[name], ratio) for name, ratio in ratios]
 
 
 class Tree:
-    """A mechanism on traced scalars, with the sweeps over it."""
+    """A mechanism on scalars of any type, traced or plain, with the sweeps over its bodies."""
 
     def __init__(self, mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> None:
-        """Make a record for each body; inputs are flat scalars: q, any of qd, qdd, tau, added, wrenches, parameters."""
+        """Make one record per body; inputs are flat lists: q, and any of qd, qdd, tau, added, wrenches, parameters."""
         self.mechanism = mechanism
         self.ground: Any = Ground()
         values = mechanism.values(inputs.get("parameters"))
@@ -209,11 +210,11 @@ class Tree:
         self._values = values
 
     def lump(self) -> None:
-        """Count every mass to the body nearest to the ground that could carry it, tips first.
+        """Assign every mass to the body nearest to the ground that could carry it, tips first.
 
-        The points of a joint's axis, say, move with both bodies: the same motion needs the same torques, whichever
-        of the two has their mass. What is left beyond the joints is sparse, and the ground takes its share for
-        nothing. Only the joints' reactions and the energies' constant tell the difference.
+        For example, points on the axis of a revolute joint move with both of its bodies. The same motion requires the
+        same torques, whichever body has their mass. The remaining mass matrices are sparse, and mass on the ground
+        costs nothing. Only the reactions at joints and the constant in the potential energy change.
         """
         for i in reversed(self.records):
             part = i.kind.common(i.M)
@@ -221,17 +222,17 @@ class Tree:
             i.parent.M += i.stand.T @ part @ i.stand
 
     def each(self, step: Callable) -> None:
-        """Run a step on every body."""
+        """Run a step function on every body."""
         for record in self.records:
             step(record)
 
     def outward(self, step: Callable) -> None:
-        """Run a step from the ground to the tips."""
+        """Run a step function from the ground to the tips."""
         for record in self.records:
             step(record, record.parent)
 
     def inward(self, step: Callable) -> None:
-        """Run a step from the tips to the ground."""
+        """Run a step function from the tips to the ground."""
         for record in reversed(self.records):
             step(record, record.parent)
 
@@ -241,7 +242,7 @@ class Tree:
         return FrameRecord(resolved(frame, self._values), self._record(frame.body))
 
     def chain(self, frame: FrameRecord) -> Chain:
-        """Return the bodies between the ground and a frame, to sweep over these alone."""
+        """Return the bodies between the ground and a frame, for sweeps over these alone."""
         if frame.record is self.ground:
             return Chain([])
         index = self.records.index(frame.record)
@@ -249,7 +250,7 @@ class Tree:
 
     @cached_property
     def loops(self) -> list[LoopRecord]:
-        """The loops, in order."""
+        """The records of the loops, in the order of the mechanism."""
         out = []
         for loop in self.mechanism.loops:
             plain = resolved(loop, self._values)
@@ -261,7 +262,7 @@ class Tree:
 
     @cached_property
     def couplings(self) -> list[CouplingRecord]:
-        """The couplings, in order."""
+        """The records of the couplings, in the order of the mechanism."""
         by_joint = {i.joint.name: i for i in self.records}
         out = []
         for coupling in self.mechanism.couplings:
@@ -270,22 +271,22 @@ class Tree:
         return out
 
     def joints(self, name: str) -> list:
-        """Return what each record holds under a name for its degrees of freedom, in order."""
+        """Return a field with one scalar per degree of freedom, of all records in order."""
         return [x for record in self.records for x in getattr(record, name)]
 
     def bodies(self, name: str) -> list:
-        """Return the entries of what each record holds under a name (twists, wrenches, poses), in order."""
+        """Return the entries of a field (twists, wrenches, poses) of all records in order."""
         return [x for record in self.records for x in getattr(record, name).entries()]
 
     def columns(self, name: str) -> list:
-        """Return the 6 x nv matrix, row by row, of the twists that records hold under a name; others are zero."""
+        """Return the 6 x nv matrix, row by row, whose columns are a field of twists; zero where a record has none."""
         zero = (0.0,) * 6
         held = [getattr(i, name, None) or [None] * len(i.labels) for i in self.records]
         columns = [zero if t is None else t.entries() for twists in held for t in twists]
         return [column[row] for row in range(6) for column in columns]
 
     def matrix(self, entries: Mapping[tuple[int, int], Any]) -> list:
-        """Return the entries of an nv x nv matrix, row by row; missing ones are zero."""
+        """Return the entries of an nv x nv matrix, row by row; missing entries are zero."""
         return [entries.get((i, j), 0.0) for i in range(self.nv) for j in range(self.nv)]
 
     def _record(self, body: str) -> Any:
@@ -298,20 +299,20 @@ class Chain:
     """The bodies of one path, with the sweeps of a tree."""
 
     def __init__(self, records: list) -> None:
-        """Hold the records from the ground outward."""
+        """Store the records, from the ground outward."""
         self.records = records
 
     each, outward, inward = Tree.each, Tree.outward, Tree.inward
 
 
 def _slice(inputs: Mapping[str, Sequence[Any]], name: str, own: slice) -> tuple:
-    """Return a joint's share of an input; what is not an input is at rest."""
+    """Return the entries of an input that belong to one joint; zeros if there is no such input."""
     if name not in inputs:
         return (0.0,) * (own.stop - own.start)
     return tuple(inputs[name][own])
 
 
 def cleared(r: Vector) -> Vector:
-    """Return a place with entries set to zero that are rounding beside the others."""
+    """Return a vector with entries set to zero that are rounding errors relative to the largest."""
     size = max((abs(x) for x in r if is_number(x)), default=0.0)
     return tuple(0.0 if is_number(x) and abs(x) <= NOISE * size else x for x in r)  # type: ignore[return-value]

@@ -1,10 +1,10 @@
-"""Working frames: where each body's arithmetic is done, chosen so that little of it is left.
+"""Working frames: the frames in which the arithmetic of each body is done, chosen so that few operations remain.
 
-A body's own frame is its user's choice. For the sweeps any other frame fixed to the body will do, and constants absorb
-the difference. Along a chain of axes the frames of Denavit and Hartenberg leave the least: z along the joint's axis, x
-along the common normal to the axis of the (main) child, the origin at the foot of the normal from the parent's axis.
-Then a turn from parent to child is Rx(alpha) Rz(q + theta), two planar turns, and the child's origin lies at (a, 0, b).
-A tip has no child to face: its x axis points at the mass centre.
+The user chooses a body's own frame. For the sweeps any other frame fixed to the body is equally correct, and constants
+absorb the difference. Along a chain of axes the frames of Denavit and Hartenberg need the fewest operations. Their z is
+along the joint's axis, x along the common normal to the axis of the (main) child, and the origin is the foot of the
+normal from the parent's axis. Then the rotation from parent to child is Rx(alpha) Rz(q + theta), two planar rotations,
+and the child's origin is at (a, 0, b). At a tip, which has no child, the x axis points to the center of mass.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...model.mechanism import Mechanism, resolved
 from .common_normals import FLAT, foot, main_children, norm, normal
 
 NOISE = 16 * np.finfo(float).eps
-"""Entries this small are the rounding of a zero in products of three rotations."""
+"""The magnitude below which an entry is the rounding error of a zero, for products of three rotations."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class WorkingFrame:
 
 
 def plain_frames(mechanism: Mechanism, values) -> list[WorkingFrame]:
-    """Return the joints' canonical axes at the joints' own origins, for numbers of any sort."""
+    """Return frames with the canonical axes of the joints at the bodies' own origins, for scalars of any type."""
     joints = (resolved(j, values) for j in mechanism.joints)
     return [WorkingFrame(joint_kinds.kind(j.kind).frame(j)) for j in joints]
 
 
 def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
-    """Return Denavit and Hartenberg's frames where joints have one axis, the canonical ones elsewhere."""
+    """Return the frames of Denavit and Hartenberg where joints have one axis, the canonical ones elsewhere."""
     values = mechanism.values()
     joints = [resolved(j, values) for j in mechanism.joints]
     main = main_children(mechanism.parents, [joint_kinds.kind(j.kind).AXIAL is not None for j in joints])
@@ -57,7 +57,7 @@ def chosen_frames(mechanism: Mechanism) -> list[WorkingFrame]:
         if child is not None:
             axes = _facing(axes, z, origin, joints[child])
         elif _is(joint, ROTATION):
-            axes = _turned(axes, z, np.array(resolved(mechanism.bodies[i].com, values), dtype=float))
+            axes = _with_x(axes, z, np.array(resolved(mechanism.bodies[i].com, values), dtype=float))
         out.append(WorkingFrame(_tuples(axes), tuple(map(float, origin))))  # type: ignore[arg-type]
     return out
 
@@ -71,35 +71,35 @@ def _is(joint, what: str) -> bool:
 
 
 def _origin(joint, z, parent: WorkingFrame, parent_has_axis: bool):
-    """Return the working origin in the body's frame: the foot of the normal from the parent's axis (or origin)."""
+    """Return the working origin in the body's frame: the foot of the normal from the parent's axis or origin."""
     R, p = np.array(joint.placement.rotation, dtype=float), np.array(joint.placement.translation, dtype=float)
     arm = p - np.array(parent.origin)  # from the parent's working origin to the joint, in the parent's frame
     if _is(joint, TRANSLATION):
-        return _cleared(-(R.T @ arm), 1 + np.abs(arm).max())  # any point will do: the parent's own
-    axis, across = R @ z, np.array(parent.axes, dtype=float)[:, 2]
-    s, usable = foot(across, axis, arm)
+        return _cleared(-(R.T @ arm), 1 + np.abs(arm).max())  # any point is correct: the parent's origin costs least
+    axis, parent_axis = R @ z, np.array(parent.axes, dtype=float)[:, 2]
+    s, usable = foot(parent_axis, axis, arm)
     if not (parent_has_axis and usable):
         s = -(axis @ arm)
     return _cleared(s * z, 1 + np.abs(arm).max())
 
 
 def _facing(axes, z, origin, child):
-    """Return axes turned about z so that x points along the common normal to the child's axis."""
+    """Return axes rotated about z so that x is along the common normal to the child's axis."""
     R, p = np.array(child.placement.rotation, dtype=float), np.array(child.placement.translation, dtype=float)
     direction = R @ np.array(joint_kinds.kind(child.kind).frame(child), dtype=float)[:, 2]
     x, there, crossing = normal(z, direction, p - origin)
     if not there or not (crossing or _is(child, ROTATION)):
         return axes
-    return _turned(axes, z, x / norm(x))
+    return _with_x(axes, z, x / norm(x))
 
 
-def _turned(axes, z, direction):
-    """Return axes turned about z so that x points along a direction, as far as that is across z."""
-    across = direction - (direction @ z) * z
-    if np.linalg.norm(across) <= FLAT * (1 + np.linalg.norm(direction)):
+def _with_x(axes, z, direction):
+    """Return axes rotated about z so that x is along the part of a direction perpendicular to z."""
+    part = direction - (direction @ z) * z
+    if np.linalg.norm(part) <= FLAT * (1 + np.linalg.norm(direction)):
         return axes
-    x = across / np.linalg.norm(across)
-    x -= (x @ z) * z  # once more, for directions almost along z
+    x = part / np.linalg.norm(part)
+    x -= (x @ z) * z  # a second time, because the first result is inaccurate for directions almost along z
     x = _cleared(x / np.linalg.norm(x))
     return np.stack([x, _cleared(np.cross(z, x)), z], axis=1)
 
@@ -107,34 +107,34 @@ def _turned(axes, z, direction):
 def standing(rotation: Matrix) -> tuple[Rotation, tuple[float, float]]:
     """Return factors F and (cos, sin) of theta with rotation = F Rz(theta).
 
-    rotation = Rz(gamma) Rx(alpha) Rz(theta); of the two ways to write it, the one without a first turn is taken.
+    rotation = Rz(gamma) Rx(alpha) Rz(theta) has two solutions; the one with gamma = 0 is returned if there is one.
     """
     C = _cleared(np.array(rotation, dtype=float))
     sine = math.hypot(C[0, 2], C[1, 2])
     factors: tuple = ()
     if sine > NOISE:
-        # alpha is taken negative where that turns gamma = pi into gamma = 0. For small alpha gamma is uncertain, but
-        # harmless: what is left of the rotation without it decides alpha and theta.
+        # alpha is negative where that makes gamma 0 instead of pi. For small alpha, gamma is uncertain. This is
+        # harmless: alpha and theta are computed from the rotation that remains without gamma.
         gamma = _pair(-C[1, 2], C[0, 2], sine if C[1, 2] <= 0 else -sine)
         C = _cleared(np.array(Planar(2, *gamma).matrix()).T @ C)
-        factors = _turn(2, *gamma)
+        factors = _planar_factors(2, *gamma)
     alpha = _pair(C[2, 2], -C[1, 2], math.hypot(C[2, 2], C[1, 2]))
     theta = _pair(C[0, 0], -C[0, 1], math.hypot(C[0, 0], C[0, 1]))
-    return Rotation((*factors, *_turn(0, *alpha))), theta
+    return Rotation((*factors, *_planar_factors(0, *alpha))), theta
 
 
 def _pair(c: float, s: float, size: float) -> tuple[float, float]:
-    """Return cosine and sine, cleared of rounding."""
+    """Return c / size and s / size, cleared of rounding errors."""
     return tuple(map(float, _cleared([c / size, s / size])))  # type: ignore[return-value]
 
 
-def _turn(k: int, c: float, s: float) -> tuple:
-    """Return the factors of a constant turn about axis k: none, a permutation, or a planar turn."""
+def _planar_factors(k: int, c: float, s: float) -> tuple:
+    """Return the factors of a constant rotation about axis k: none, a permutation, or a planar rotation."""
     return constant(Planar(k, c, s).matrix()).factors
 
 
 def _cleared(x, scale: float = 1.0):
-    """Return an array with entries that are -1, 0 or 1 but for rounding set to these."""
+    """Return an array with entries that are -1, 0 or 1 up to rounding set to exactly these."""
     x = np.array(x, dtype=float)
     x[np.abs(x) <= NOISE * scale] = 0.0
     for exact in (1.0, -1.0):

@@ -1,4 +1,4 @@
-"""A page of a mechanism as a rolled program with its numbers: traced for the classes of bodies, bound to the bodies."""
+"""The rolled program of an algorithm for one mechanism: traced per class of bodies, with the numbers of each body."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .tree import RolledTree
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be compiled: a page of a mechanism, with its arrays and options."""
+    """An algorithm to compile for a mechanism, with its arrays and options."""
 
     mechanism: Mechanism
     name: str
@@ -37,7 +37,7 @@ class Job:
 
 
 def bind(job: Job) -> BoundProgram:
-    """Return the rolled program of a page with the numbers of the bodies."""
+    """Return the rolled program of a job with the numbers of the bodies."""
     b = bodies_of(job.mechanism, frame=job.frame, wrenches=job.wrenches)
     numbers = Numbers(job.mechanism, job.frame, b)
     program = _traced(job, b, numbers.classes)
@@ -51,7 +51,7 @@ def bind(job: Job) -> BoundProgram:
 
 
 def _traced(job: Job, b: Bodies, numbers: list[dict[str, Any]]) -> RolledProgram:
-    """Run the page on the classes of bodies."""
+    """Trace the algorithm on the classes of bodies."""
     names = tuple(a.name for a in job.inputs)
     tree = RolledTree(job.mechanism, b.classes, frozenset(names), [known(x) for x in numbers])
     options = {"frame": job.frame} if job.algorithm.frame else {}
@@ -62,12 +62,12 @@ def _traced(job: Job, b: Bodies, numbers: list[dict[str, Any]]) -> RolledProgram
 
 
 def _sizes(b: Bodies, of_classes: Any) -> np.ndarray:
-    """Return a size for each body from those of the classes."""
+    """Return one size per body from the sizes of the classes."""
     return np.array([*of_classes], dtype=int)[b.of_class]
 
 
 def _shifts(mechanism: Mechanism, b: Bodies, numbers: list[dict[str, Any]]) -> np.ndarray:
-    """Return what is added to each coordinate before its sine is taken: theta of lean revolute joints."""
+    """Return the shift of each coordinate before its sine is taken: theta of lean revolute joints, 0 elsewhere."""
     shifts, segments = np.zeros(mechanism.nq), b.segments
     of_body = np.repeat(np.arange(len(segments)), segments[:, COUNT])
     for c, what in enumerate(b.classes):
@@ -81,9 +81,10 @@ def _shifts(mechanism: Mechanism, b: Bodies, numbers: list[dict[str, Any]]) -> n
 
 @dataclass(frozen=True)
 class Table:
-    """The numbers of the bodies, behind those that all share.
+    """The numbers that all bodies share, followed by the numbers of each body.
 
-    `codes` has for each which number made from parameters it is, or -1; `make` is the step that makes them.
+    With free parameters, `make` is the step that computes numbers from them. `codes` has the index of the computed
+    number for each entry, or -1 for a plain number.
     """
 
     numbers: np.ndarray
@@ -92,7 +93,7 @@ class Table:
 
 
 class Numbers:
-    """The numbers of the bodies of each class, by name; of free parameters, traced ones."""
+    """The numbers of the bodies of each class, by name; traced where the mechanism has free parameters."""
 
     def __init__(self, mechanism: Mechanism, frame: str | None, b: Bodies) -> None:
         """Compute, or trace, the numbers."""
@@ -113,7 +114,7 @@ class Numbers:
             self.classes.append({name: [x[name] for x in each] for name in each[0]})
 
     def table(self, p: RolledProgram, rows: np.ndarray) -> Table:
-        """Return the table of what a program reads; `rows` says where each body's numbers begin."""
+        """Return the table that a program reads; `rows` are the entries at which the numbers of each body begin."""
         entries: Any = np.zeros(max(int(rows[-1]), 1), dtype=object if self.trace.ops else float)
         entries[: len(p.shared)] = [self.shared[name] for name in p.shared]
         for c, names in enumerate(p.columns):

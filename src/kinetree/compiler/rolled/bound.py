@@ -1,4 +1,4 @@
-"""BoundProgram: a rolled program with the numbers of a mechanism's bodies, which is all that runs for one sample."""
+"""BoundProgram: a rolled program with the numbers of a mechanism's bodies, complete for running one sample."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .program import CLASS, COUNT, BodyClass, Loop, RolledProgram, Step, is_angl
 from .replay import Replay, run_step
 
 VERSION = 1
-"""The version of the text of a rolled program; a reader of one version refuses the others."""
+"""The version of the text form of a rolled program; texts of other versions raise ValueError."""
 
 ANGLE = ((Op.ADD, 0, 0), (Op.SIN, 0), (Op.COS, 0))
-"""What is done to a coordinate before the loops: its shift is added, then sine and cosine are taken."""
+"""The operations on a coordinate before the loops: add its shift, then take sine and cosine."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoundProgram:
-    """A rolled program and the bodies that it runs over; like a Program it has a cost and a hash, and is interpreted.
+    """A rolled program with the bodies over which it runs; like a Program it has a cost, a hash and an interpreter.
 
-    `segments` [n, 8] are runs of bodies and `table` the numbers that steps read. `shifts` are added to the coordinates
-    whose sines are taken; it is empty where none are. Of a mechanism with free parameters, `make` computes numbers from
-    these, and `codes` has for each entry of the table which of them it is, or -1 for a plain number.
+    `segments` [n, 8] are sequences of bodies and `table` the numbers that steps read. `shifts` are added to the
+    coordinates before sines are taken, and empty if none are. With free parameters, `make` computes numbers from them.
+    `codes` then has the index of the computed number for each entry of the table, or -1 for a plain number.
     """
 
     program: RolledProgram
@@ -53,7 +53,7 @@ class BoundProgram:
         return hashlib.sha256(self.dumps().encode()).hexdigest()
 
     def cost(self) -> dict[str, int]:
-        """Return the counts of multiplications, additions, divisions, square roots and sines, as run for one sample."""
+        """Return the numbers of multiplications, additions, divisions, square roots and sines for one sample."""
         out = dict.fromkeys(COSTS, 0)
         for ops, times in self._parts():
             for what, n in count(ops).items():
@@ -61,7 +61,7 @@ class BoundProgram:
         return out
 
     def _parts(self) -> Iterator[tuple[Sequence[tuple], int]]:
-        """Yield all operations, with how often they are run."""
+        """Yield all operations, with the number of times they run."""
         yield ANGLE, len(self.shifts)
         classes, lengths = self.segments[:, CLASS], self.segments[:, COUNT]
         for loop in self.program.loops:
@@ -69,7 +69,9 @@ class BoundProgram:
             for c, step in enumerate(loop.steps):
                 mine = classes == c
                 yield [op for op in step.ops if not is_angle(step.ops, op)], int(lengths[mine].sum())
-                if step.results and loop.direction == "inward":  # what a segment hands on is added to its parent's sum
+                if (
+                    step.results and loop.direction == "inward"
+                ):  # the carries of a segment are added to its parent's sums
                     yield ANGLE[:1], len(loop.keys) * int(mine.sum())
         yield self.program.last.ops, 1
         if self.make is not None:
@@ -91,11 +93,11 @@ class BoundProgram:
 
     @classmethod
     def loads(cls, text: str) -> BoundProgram:
-        """Return the program that `dumps` wrote."""
+        """Return the program of a text that `dumps` returned."""
         data = json.loads(text)
         version = data.get("kinetree rolled")
         if version != VERSION:
-            raise ValueError(f"a rolled program of version {version}, this reads version {VERSION}")
+            raise ValueError(f"the text is a rolled program of version {version}; expected version {VERSION}")
         inputs, outputs = (tuple(Array(n, tuple(s)) for n, s in group) for group in data["arrays"])
         segments = np.array(data["segments"], dtype=np.int64).reshape(-1, 8)
         codes, make = np.array(data["codes"], dtype=np.int64), data["make"]
@@ -105,7 +107,7 @@ class BoundProgram:
         )  # fmt: skip
 
     def interpret(self, *arguments: Any) -> list[np.ndarray]:
-        """Run the loops body by body and operation by operation in NumPy: slow, plain, independent of every target."""
+        """Run the loops operation by operation in NumPy, independently of every target: simple and slow."""
         return interpreted(self, arguments)
 
     def replay(
@@ -114,9 +116,9 @@ class BoundProgram:
         apply: Callable[..., Any],
         constant: Callable[[float], Any] = lambda x: x,
     ) -> list[list[Any]]:
-        """Run the program on any scalars, a sequence of them for each input.
+        """Run the program on scalars of any type, given as one sequence per input.
 
-        `apply(op, *operands)` does an operation, `constant` reads a number.
+        `apply(op, *operands)` carries out an operation, `constant` converts a number.
         """
         given = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}
         table = [constant(float(x)) for x in self.table]
@@ -139,7 +141,7 @@ def _program_data(p: RolledProgram) -> list:
 
 
 def _program_of(data: list) -> RolledProgram:
-    """Return the program of lists from JSON."""
+    """Return the program that `_program_data` has turned into lists."""
     name, inputs, output, classes, loops, last, columns, slots, shared, coordinates = data
     made = (
         Loop(index, direction, _tuples(keys), tuple(map(_step_of, steps)), _step_of(ground))
@@ -158,7 +160,7 @@ def _step_data(step: Step) -> list:
 
 
 def _step_of(data: list) -> Step:
-    """Return the step of lists from JSON."""
+    """Return the step that `_step_data` has turned into lists."""
     ops, results = data
     constant = Op.CONST
     read = ((constant, float.fromhex(op[1])) if op[0] == constant else (Op(op[0]), *_tuples(op[1:])) for op in ops)
@@ -171,10 +173,10 @@ def _tuples(x: Any) -> Any:
 
 
 def _bits(x: np.ndarray) -> str:
-    """Return an array of numbers as text."""
+    """Return an array of numbers as text that keeps every bit."""
     return base64.b64encode(x.astype("<f8").tobytes()).decode()
 
 
 def _floats(text: str) -> np.ndarray:
-    """Return the numbers of a text."""
+    """Return the array of a text that `_bits` returned."""
     return np.frombuffer(base64.b64decode(text), dtype="<f8").astype(float)

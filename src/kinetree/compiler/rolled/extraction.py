@@ -1,4 +1,4 @@
-"""From the sweeps of a page to a RolledProgram: only what is read later is kept."""
+"""Extraction of a RolledProgram from traced sweeps: only operations whose results are used are kept."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .tree import RolledTree, Sweep
 def rolled_program(
     name: str, tree: RolledTree, inputs: tuple[str, ...], result: Any, *, coordinates: bool
 ) -> RolledProgram:
-    """Return the program of a page that has run on a rolled tree and returned `result`."""
+    """Return the program of an algorithm that was traced on a rolled tree and returned `result`."""
     tree.flush()
     return _Extraction(tree, result).program(name, inputs, coordinates)
 
 
 class _Extraction:
-    """Walks the sweeps backward, from what is asked for to what that needs."""
+    """A backward pass over the sweeps, from the requested results to the values on which they depend."""
 
     def __init__(self, tree: RolledTree, result: Any) -> None:
         self.tree, self.trace = tree, tree.trace
@@ -99,9 +99,9 @@ class _Extraction:
         return extract(self.trace, roots)
 
     def _places(self, c: int) -> dict[int, int]:
-        """Return a place in the row for each slot of a class; a slot that is read no more makes room for another."""
+        """Return the index of each slot of a class in the workspace; a slot that is no longer read is reused."""
         places: dict[int, int] = {}
-        free_from: list[int] = []  # the sweep in which a place may be written again
+        free_from: list[int] = []  # the sweep from which an index can be used again
         made = self.tree.produced
         for value in sorted(self.read_last[c], key=lambda v: (made[c, v], v)):
             free = (k for k, sweep in enumerate(free_from) if sweep <= made[c, value])
@@ -118,7 +118,7 @@ class _Extraction:
 
 
 def extract(trace: Trace, roots: Iterable[tuple[tuple, int]]) -> Step:
-    """Return the operations that some results need, in order."""
+    """Return the operations on which some results depend, in order."""
     roots = list(roots)
     needed, stack = set(), [i for _, i in roots]
     while stack:
@@ -137,7 +137,7 @@ def extract(trace: Trace, roots: Iterable[tuple[tuple, int]]) -> Step:
 
 
 def _placed(step: Step, places: dict[int, int]) -> Step:
-    """Return a step with its slots by their places in the row."""
+    """Return a step whose slots are given by their indices in the workspace."""
     ops = tuple(
         (op[0], ("slot",), places[op[2]]) if op[0] is Op.INPUT and op[1][0] == "slot" else op for op in step.ops
     )

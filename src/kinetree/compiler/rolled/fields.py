@@ -1,4 +1,4 @@
-"""Fields of records (twists, matrices, tuples) as lists of scalars, and the form that a field has in all classes."""
+"""Fields of records (twists, matrices, tuples) as lists of scalars, and the pattern of a field in all classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .program import Key
 
 
 def mapped(x: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a field with every scalar changed: of tuples, lists, the algebra's types and plain objects."""
+    """Apply a function to every scalar of a field: of tuples, lists, types of `algebra` and plain objects."""
     if type(x) is Value or (isinstance(x, float | int) and not isinstance(x, bool)):
         return change(x)
     if isinstance(x, tuple | list):
@@ -35,10 +35,10 @@ def scalars(x: Any) -> list[Any]:
 
 
 class Patterns:
-    """The forms of the fields that bodies hand on: for each scalar a number, or the first scalar that equals it.
+    """The patterns of the carried fields: each scalar is a number, or refers to the first scalar that always equals it.
 
-    Only the latter need room. Numbers that are the same in all forms, such as zeros, need none, nor do scalars that are
-    one in all: those of symmetric matrices, or angular velocities that two fields have.
+    Only scalars that refer to themselves need storage. Numbers that are the same in all classes, such as zeros, need
+    none. Nor do scalars that are equal in all classes, such as entries of symmetric matrices.
     """
 
     def __init__(self) -> None:
@@ -51,25 +51,27 @@ class Patterns:
 
     @property
     def names(self) -> set[str]:
-        """The fields."""
+        """The names of the fields."""
         return set(self._examples)
 
     def begin(self, name: str, x: Any) -> None:
-        """Take a field, of one form."""
+        """Add a field with the pattern of one class."""
         self._examples[name] = x
         for k, a in enumerate(scalars(x)):
             self._entries[name, k] = (name, k) if type(a) is Value else float(a)
 
     def join(self, forms: dict[str, Any]) -> bool:
-        """Keep what these forms of the fields share with the others; return whether the form has changed."""
+        """Reduce the patterns to what they share with the fields of another class; return whether they changed."""
         first: dict[tuple, Key] = {}
         entries: dict[Key, float | Key] = {}
         for name in self._examples:
             if name not in forms:
-                raise RollError(f"the parent's {name!r} comes from an earlier sweep")
+                raise RollError(
+                    f"the parent's {name!r} is of an earlier sweep; rolled code carries fields of the same sweep only"
+                )
             leaves = scalars(forms[name])
             if (name, len(leaves)) in self._entries or (leaves and (name, len(leaves) - 1) not in self._entries):
-                raise RollError(f"{name!r} has another number of scalars here than there")
+                raise RollError(f"{name!r} has different numbers of scalars in two classes of bodies")
             for k, a in enumerate(leaves):
                 old, new = self._entries[name, k], ("=", a.id) if type(a) is Value else float(a)
                 entries[name, k] = old if old == new else first.setdefault((old, new), (name, k))
@@ -78,7 +80,7 @@ class Patterns:
         return changed
 
     def filled(self, name: str, value: Callable[[Key], Any]) -> Any:
-        """Return a field of its form; `value` gives the scalar of a key."""
+        """Return a field with its pattern; `value` returns the scalar of a key."""
         place: Iterator[int] = count()
 
         def change(_: Any) -> Any:
@@ -89,4 +91,4 @@ class Patterns:
 
 
 class RollError(Exception):
-    """A page does something that only unrolled code can."""
+    """An algorithm contains an operation that only unrolled code supports."""

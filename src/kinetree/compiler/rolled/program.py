@@ -1,7 +1,7 @@
-"""RolledProgram: what the loops of a page do to a body of each class; the form that every target reads.
+"""RolledProgram: the loops of an algorithm, with one step per class of bodies; the input of every target.
 
-Nothing in it depends on the number of bodies or on their numbers: these are in tables (bound.py), so that one code
-serves chains of any length.
+It does not depend on the number of bodies or on their masses and lengths, which are in tables (bound.py). The same code
+therefore serves chains of any length.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ Key = tuple[str, int]
 """A scalar of a field: the field's name and the scalar's number."""
 
 TABLE = ("const",)
-"""The group of inputs that are numbers of a body, by name."""
+"""The group of inputs that are numbers of one body, by name."""
 
 GLOBAL = ("global",)
-"""The group of inputs that all bodies share: gravity, and the place of a frame on its body."""
+"""The group of inputs that all bodies share: gravity, and the placement of a frame on its body."""
 
 CLASS, COUNT, PARENT, FIRST_Q, FIRST_V, BODY, ROW, SLOT = range(8)
-"""The entries of a segment: class, number of bodies, the parent's row (0: the ground), first coordinate, first degree
-of freedom, first body, where its numbers begin in the table and where its slots begin in the workspace."""
+"""The entries of a segment.
+
+They are its class, its number of bodies, the parent's row (0: the ground), the first coordinate, degree of freedom and
+body, the start of its numbers in the table, and the start of its slots in the workspace."""
 
 
 @dataclass(frozen=True)
 class BodyClass:
-    """What bodies have in common that are run by the same code.
+    """The properties shared by all bodies that the same code serves.
 
     A `lean` joint has one axis, as its parent has, in frames of Denavit and Hartenberg: its placement is
-    Rx(alpha) Rz(theta) and (a, 0, b). With `armature` the joint's drive has inertia. With `loaded` an external wrench
-    may act on the body.
+    Rx(alpha) Rz(theta) and (a, 0, b). With `armature`, the drive of the joint has inertia. With `loaded`, an
+    external wrench may act on the body.
     """
 
     kind: str
@@ -44,10 +46,10 @@ class BodyClass:
 
 @dataclass(frozen=True)
 class Step:
-    """Straight-line arithmetic: operations as in a Program, and where their results go.
+    """Straight-line arithmetic: operations as in a Program, and the targets of their results.
 
     Inputs are (Op.INPUT, group, index), with the groups TABLE, GLOBAL, ("array", name), ("slot",), ("in", loop) for
-    carries and ("row", loop, "ground" or "frame") for what a loop left there. Targets are ("carry", place),
+    carries and ("row", loop, "ground" or "frame") for the carries of a loop there. Targets are ("carry", place),
     ("slot", place), ("out", entry), ("column", row, k) or ("made", place).
     """
 
@@ -57,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Loop:
-    """One sweep over all bodies: a step for each class. `keys` are the carries, `ground` what they begin with."""
+    """One sweep over all bodies: one step per class. `keys` are the carries, `ground` computes their initial values."""
 
     index: int
     direction: str
@@ -68,12 +70,12 @@ class Loop:
 
 @dataclass(frozen=True)
 class RolledProgram:
-    """The loops of a page, then `last` for results of the whole.
+    """The loops of an algorithm, then the step `last` for results of the whole mechanism.
 
-    `classes` are those of the bodies. `columns` are the numbers in each class's row of the table, `slots` is the size
-    of its row of the workspace. `shared` are the numbers that all bodies share. `output` is the order of the results:
-    by "joints", "bodies", "columns" or "whole". With `coordinates` joints give coordinates, otherwise degrees of
-    freedom.
+    `classes` are the classes of bodies. `columns` names the numbers of a body in the table, `slots` is its number of
+    slots in the workspace, both per class. `shared` names the numbers that all bodies share. `output` is the order of
+    the results: by "joints", "bodies", "columns" or "whole". With `coordinates`, results by joints have one entry per
+    coordinate, otherwise one per degree of freedom.
     """
 
     name: str
@@ -89,10 +91,10 @@ class RolledProgram:
 
     @cached_property
     def angles(self) -> bool:
-        """Whether sines of coordinates are needed."""
+        """Whether steps read sines or cosines of coordinates."""
         return any(is_angle(s.ops, op) for loop in self.loops for s in loop.steps for op in s.ops)
 
 
 def is_angle(ops: Sequence[tuple], op: tuple) -> bool:
-    """Tell whether an operation is the sine or cosine of a coordinate, which is computed before the sweeps."""
+    """Return whether an operation is the sine or cosine of a coordinate, which is computed before the loops."""
     return op[0] in (Op.SIN, Op.COS) and ops[op[1]][:2] == (Op.INPUT, ("array", "q"))

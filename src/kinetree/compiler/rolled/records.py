@@ -1,6 +1,6 @@
-"""What a step sees while it is traced once for a class of bodies: its body, the parent, the ground and a frame.
+"""The arguments of a step while it is traced for a class of bodies: records of body, parent, ground and frame.
 
-The numbers of a body are inputs, read from a table.
+The numbers of a body are traced inputs, which the code reads from a table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SYMMETRIC = tuple((i, j) for i in range(3) for j in range(i, 3))
 
 
 def body_numbers(i: Record, body_class: BodyClass) -> dict[str, Any]:
-    """Return the numbers of a body that its class reads, of whatever scalars the record has."""
+    """Return the numbers of a body that steps of its class read, for scalars of any type."""
     stand, (c, s) = i._stand
     E = stand.E if (c, s) == (1.0, 0.0) else stand.E @ Rotation((Planar(2, c, s),))
     E = E.matrix()
@@ -36,22 +36,22 @@ def body_numbers(i: Record, body_class: BodyClass) -> dict[str, Any]:
     else:
         out |= {f"E{a}{b}": E[a][b] for a, b in MATRIX}
     out |= {"m": i.M.m} | {f"c{k}": i.M.mc[k] for k in range(3)} | {f"J{a}{b}": i.M.J[a][b] for a, b in SYMMETRIC}
-    turn = i.to_work.matrix()
-    out |= {f"W{a}{b}": turn[a][b] for a, b in MATRIX} | {f"h{k}": i.height[k] for k in range(3)}
+    W = i.to_work.matrix()
+    out |= {f"W{a}{b}": W[a][b] for a, b in MATRIX} | {f"h{k}": i.height[k] for k in range(3)}
     out |= {f"a{k}": a for k, a in enumerate(i.armature)} | {"pitch": i.joint.pitch}
     return out
 
 
 class StepRecord(Record):
-    """The record of any body of a class while a step is traced; fields of earlier sweeps come back when they are read.
+    """The record of any body of a class while a step is traced.
 
-    `recall(name)` returns such a field. What the step sets is in `made`.
+    `recall(name)` returns a field that an earlier sweep has stored. `made` has the fields that the step sets.
     """
 
     def __init__(
         self, trace: Trace, inputs: frozenset[str], body_class: BodyClass, known: Mapping[str, float], recall
     ) -> None:
-        """Make the inputs of a body of the class, of whose numbers some are `known`."""
+        """Make the inputs of a body of the class; `known` has the numbers that are constants."""
         kind = joint_kinds.kind(body_class.kind)
         joint = SimpleNamespace(
             kind=body_class.kind,
@@ -73,11 +73,11 @@ class StepRecord(Record):
         return tuple(trace.input(("array", name), k) for k in range(count))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Keep what a step leaves in the record."""
+        """Store a field that the step sets."""
         self.__dict__[name] = self.made[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        """Return a field that an earlier sweep left."""
+        """Return a field that an earlier sweep has stored."""
         if name.startswith("__"):
             raise AttributeError(name)
         value = self.__dict__[name] = self.recall(name)
@@ -95,7 +95,7 @@ class StepRecord(Record):
 
     @cached_property
     def _stand(self) -> tuple[Propagation, tuple[float, float]]:  # type: ignore[override]
-        """The propagation from the parent where the joint is not displaced; a revolute joint's theta is in q."""
+        """The propagation from the parent at zero joint displacement; theta of a revolute joint is part of q."""
         if not self.body_class.lean:
             return Propagation(self._vector("r"), Rotation((Full(self._matrix("E")),))), (1.0, 0.0)
         r = self.number("r0"), 0.0, self.number("r2")
@@ -106,36 +106,36 @@ class StepRecord(Record):
 
     @cached_property
     def A(self) -> Propagation:  # type: ignore[override]
-        """The propagation from the parent."""
-        before, turn, after = self.kind.displacement(self.joint, self.q)
-        return Propagation(add(self.stand.r, self.stand.E @ before), self.stand.E @ turn, after)
+        """The propagation from the parent at the joint's displacement."""
+        before, rotation, after = self.kind.displacement(self.joint, self.q)
+        return Propagation(add(self.stand.r, self.stand.E @ before), self.stand.E @ rotation, after)
 
     @cached_property
     def M(self) -> MassMatrix:  # type: ignore[override]
-        """The mass matrix."""
+        """The mass matrix about the working origin."""
         xx, xy, xz, yy, yz, zz = (self.number(f"J{a}{b}") for a, b in SYMMETRIC)
         return MassMatrix(self.number("m"), self._vector("c"), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
     @cached_property
     def armature(self) -> tuple:  # type: ignore[override]
-        """The inertia of each degree of freedom's own drive, with what is `added` to it."""
+        """The inertia of the drive of each degree of freedom, plus the input `added`."""
         if not self.body_class.armature:
             return self.added
         return tuple(self.number(f"a{k}") + self.added[k] for k in range(self.kind.NV))
 
     @cached_property
     def to_work(self) -> Rotation:  # type: ignore[override]
-        """The rotation from the body's axes to the working ones."""
+        """The rotation from the body's axes to the working axes."""
         return Rotation((Full(self._matrix("W")),))
 
     @cached_property
     def height(self) -> Vector:  # type: ignore[override]
-        """The offset from the body's origin to the working one."""
+        """The vector from the body's origin to the working origin, in working axes."""
         return self._vector("h")
 
     @cached_property
     def w_ext(self) -> Wrench:  # type: ignore[override]
-        """The external wrench."""
+        """The external wrench in the working frame."""
         if not self.body_class.loaded:
             return Wrench()
         w = tuple(self.trace.input(("array", "wrenches"), k) for k in range(6))
@@ -143,21 +143,21 @@ class StepRecord(Record):
 
 
 def at_rest(name: str) -> Any:
-    """Return what a record has before any step, as records of unrolled trees do."""
+    """Return the initial value of a field, as in records of unrolled trees."""
     if name == "t":
         return Twist()
-    raise AttributeError(f"no step has left {name!r} in the record")
+    raise AttributeError(f"no earlier step has set {name!r} in the record")
 
 
 class Outward:
-    """The parent in an outward step: its fields of the same sweep, handed on from body to body."""
+    """The parent in an outward step; its fields of the same sweep are carried from body to body."""
 
     def __init__(self, tree: Any, sweep: Any) -> None:
-        """Belong to a sweep."""
+        """Store the sweep to which the step belongs."""
         self._tree, self._sweep = tree, sweep
 
     def __getattr__(self, name: str) -> Any:
-        """Return a field, of the form that all parents share."""
+        """Return a field, with the pattern that all parents share."""
         if name not in self._sweep.patterns:
             base = self._sweep.base[name] = self._tree.ground.given(name)
             self._sweep.patterns.begin(name, base)
@@ -165,23 +165,23 @@ class Outward:
 
 
 class Inward:
-    """The parent in an inward step, which only takes sums."""
+    """The parent in an inward step, to whose fields the step can only add."""
 
     def __init__(self, sweep: Any, step: int, out: dict[str, Any]) -> None:
-        """Belong to a step of a sweep; `out` gets what is added."""
+        """Store the step and its sweep; terms are stored in `out`."""
         self.__dict__.update(_sweep=sweep, _step=step, _out=out)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what a sum begins with."""
+        """Return an empty sum."""
         return _Sum(None)
 
     def __setattr__(self, name: str, total: Any) -> None:
-        """Keep what was added."""
+        """Store the terms that were added."""
         if not isinstance(total, _Sum):
-            raise RollError(f"the parent's {name!r} is set inward, where only += is possible")
+            raise RollError(f"the parent's {name!r} is set in an inward step; rolled code supports only +=")
         self._out[name] = total.value
         self._sweep.owner[name] = self._step
-        if name not in self._sweep.patterns:  # a tip gets nothing from children
+        if name not in self._sweep.patterns:  # the sum of a tip, which has no children, is zero
             self._sweep.patterns.begin(name, mapped(total.value, lambda x: 0.0))
 
 
@@ -194,34 +194,34 @@ class _Sum:
 
 
 class GroundRecord:
-    """The record of the ground: what a page gave it, and what inward sweeps brought."""
+    """The record of the ground: the fields that the algorithm set, plus the sums of inward sweeps."""
 
     def __init__(self, tree: Any) -> None:
-        """Start at rest."""
+        """Start with a twist of zero."""
         self.__dict__.update(_tree=tree, _given={"t": Twist()})
 
     def given(self, name: str) -> Any:
-        """Return what a page gave."""
+        """Return a field that the algorithm set."""
         if name not in self._given:
-            raise RollError(f"the ground has no {name!r}")
+            raise RollError(f"{name!r} of the ground is read before it is set")
         return self._given[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Take a field."""
+        """Store a field."""
         self._given[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        """Return a field with what the bodies added to it."""
+        """Return a field plus the terms that the bodies added to it."""
         sweep = self._tree.carried(name, "inward")
         base = self.given(name)
         return base if sweep is None else base + self._tree.row(sweep, name, "ground")
 
 
 class RolledFrame:
-    """A named frame; `record` has what outward sweeps left in its body."""
+    """A named frame; `record` has the fields that outward sweeps computed for its body."""
 
     def __init__(self, tree: Any) -> None:
-        """Make the frame's place an input."""
+        """Make the frame's position and rotation inputs."""
         number = tree.trace.input
         self.record = _FrameBody(tree)
         self.r: Any = tuple(number(GLOBAL, f"r{k}") for k in range(3))

@@ -1,4 +1,4 @@
-"""A rolled program run body by body on scalars of any kind, as native code runs it."""
+"""Execution of a rolled program body by body on scalars of any type, in the order of native code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .program import (
 )
 
 Read = Callable[[Sequence[tuple], tuple], Any]
-"""Returns an input of a step, or the sine of a coordinate, from the step's operations and the operation itself."""
+"""A function of a step's operations and one of them; it returns an input, or the sine or cosine of a coordinate."""
 
 
 def run_step(step: Step, read: Read, apply: Callable[..., Any], constant: Callable[[float], Any]) -> dict[tuple, Any]:
@@ -45,7 +45,7 @@ def run_step(step: Step, read: Read, apply: Callable[..., Any], constant: Callab
 
 @dataclass(frozen=True)
 class Place:
-    """Where a body's entries begin: in q, in velocities, among bodies, in the table and among the slots."""
+    """The indices at which a body's entries begin: in q, in qd, among bodies, in the table and among the slots."""
 
     q: int
     v: int
@@ -54,13 +54,13 @@ class Place:
     slot: int
 
     def of(self, array: str) -> int:
-        """Return where the body's entries of an input array begin."""
+        """Return the index at which the body's entries of an input array begin."""
         return {"q": self.q, "q2": self.q, "wrenches": 6 * self.body}.get(array, self.v)
 
 
 @dataclass
 class Replay:
-    """One run: `rows` has for each loop what segments hand on, behind the ground's row; `slots` what bodies keep."""
+    """One run; `rows` has the ground's row and one row per segment for each loop, `slots` the stored scalars."""
 
     program: RolledProgram
     segments: list[list[int]]
@@ -74,7 +74,7 @@ class Replay:
     out: dict[int, Any] = field(default_factory=dict)
 
     def results(self, output: Array) -> list[Any]:
-        """Run all loops, then what comes last; return the entries of the output."""
+        """Run all loops and the last step; return the entries of the output."""
         for loop in self.program.loops:
             self._loop(loop, output)
         last = run_step(self.program.last, self._common, self.apply, self.constant)
@@ -100,7 +100,7 @@ class Replay:
             rows[target] = [add(Op.ADD, a, b) for a, b in zip(rows[target], handed, strict=True)] if inward else handed
 
     def _body(self, loop: Loop, segment: list[int], k: int, carries: list[Any], output: Array) -> list[Any]:
-        """Run the step of one body; return what it hands on."""
+        """Run the step of one body; return its carries."""
         p, c = self.program, segment[CLASS]
         kind = joint_kinds.kind(p.classes[c].kind)
         at = Place(
@@ -136,7 +136,7 @@ class Replay:
         return [results["carry", j] for j in range(len(loop.keys))]
 
     def _common(self, ops: Sequence[tuple], op: tuple) -> Any:
-        """Return an input that does not depend on the body: a number that all share, or what a loop left in a row."""
+        """Return an input that does not depend on the body: a shared number, or a carry in a row."""
         _, group, index = op
         if group == GLOBAL:
             return self.table[self.program.shared.index(index)]

@@ -1,7 +1,7 @@
-"""The numbers that rolled kernels read: rows of the bodies, and segments of bodies that follow each other.
+"""The tables that rolled code reads: numbers of each body, and segments of consecutive bodies.
 
-A segment is a run of bodies of one class, each the parent of the next; a body with a child elsewhere ends its segment.
-All work is done by arrays over the bodies of a class: the same records as in unrolled code, on columns of numbers.
+A segment is a sequence of bodies of one class, each the parent of the next. A body with a child in another segment is
+the last of its segment. The numbers are computed by the records of unrolled code, on arrays over the bodies of a class.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .records import MATRIX, body_numbers
 
 @dataclass(frozen=True)
 class Bodies:
-    """The bodies that a kernel runs over: `index` in the mechanism, parents among themselves, and their classes."""
+    """The bodies over which loops run: `index` in the mechanism, `parents` among themselves, and their classes."""
 
     mechanism: Mechanism
     index: np.ndarray
@@ -49,7 +49,7 @@ class Bodies:
         """Whether each body begins a segment."""
         n = len(self.index)
         follows = self.parents == np.arange(n) - 1
-        follows[1:] &= np.diff(self.index) == 1  # on the way to a frame, branches are left out
+        follows[1:] &= np.diff(self.index) == 1  # along the path to a frame, branches are left out
         branching = np.zeros(n + 1, dtype=bool)
         branching[self.parents[~follows]] = True  # the ground is the last entry
         out = ~follows
@@ -59,7 +59,7 @@ class Bodies:
 
     @cached_property
     def segments(self) -> np.ndarray:
-        """The segments but for their places in the table and the workspace, [n, 8]."""
+        """The segments [n, 8], without their positions in the table and the workspace."""
         first = np.flatnonzero(self.starts)
         out = np.zeros((len(first), 8), dtype=np.int64)
         own = np.cumsum(self.starts)  # the row of each body's segment: the ground's is 0
@@ -118,7 +118,7 @@ def _body_index(mechanism: Mechanism, frame: str) -> int:
 
 
 def _canonical_axes(kinds: list[str], joints: list[Any]) -> np.ndarray:
-    """Return the kinds' own frames, [n, 3, 3]."""
+    """Return the canonical axes of the joints, [n, 3, 3]."""
     out = np.tile(np.eye(3), (len(kinds), 1, 1))
     groups: dict[tuple, list[int]] = {}
     for k, joint in enumerate(joints):
@@ -163,7 +163,7 @@ def class_numbers(b: Bodies, c: int) -> dict[str, np.ndarray]:
 
 
 def _cleared(numbers_: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return numbers with the rounding noise of zeros and ones cleared, so that `known` finds these."""
+    """Return numbers with zeros and ones cleared of rounding errors, for `known` to find them."""
     out = dict(numbers_)
     for name, x in out.items():
         if name[0] in "EW" or name in ("ca", "sa", "ct", "st"):
@@ -179,7 +179,7 @@ def _cleared(numbers_: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def known(numbers_: Mapping[str, Sequence[Any] | np.ndarray]) -> dict[str, float]:
-    """Return the numbers that are 0, 1 or -1 for all bodies of a class: code that knows them is shorter."""
+    """Return the numbers that are 0, 1 or -1 for all bodies of a class; as constants they make code shorter."""
     out = {}
     for name, x in numbers_.items():
         first = x[0]
@@ -191,7 +191,7 @@ def known(numbers_: Mapping[str, Sequence[Any] | np.ndarray]) -> dict[str, float
 
 
 def shared_numbers(b: Bodies, frame: str | None) -> dict[str, Any]:
-    """Return the numbers that all bodies share: gravity, and a frame's place on its body."""
+    """Return the numbers that all bodies share: gravity, and the placement of a frame on its body."""
     values = b.mechanism.values()
     out = {f"g{k}": g for k, g in enumerate(resolved(b.mechanism.gravity, values))}
     if frame is None:
@@ -204,7 +204,7 @@ def shared_numbers(b: Bodies, frame: str | None) -> dict[str, Any]:
 
 
 def frame_numbers(f: FrameRecord) -> dict[str, Any]:
-    """Return the place of a frame."""
+    """Return the position and rotation of a frame, entry by entry."""
     return {f"r{k}": f.r[k] for k in range(3)} | {f"R{a}{c}": f.R[a][c] for a, c in MATRIX}
 
 

@@ -1,8 +1,8 @@
-"""The rolled tree: a page of sweeps traced once for each class of bodies, to be run by loops over the bodies.
+"""The rolled tree, on which an algorithm is traced once per class of bodies, for loops over the bodies.
 
-A step reads `i`, the fields that earlier sweeps left in the body (slots of a workspace), and `p`, fields that are
-handed from body to body (carries). Outward, carries are what the parent has just computed; inward, sums over the
-children. Sweeps in the same direction are one loop, and values that are never read are not computed.
+A step reads from `i` the fields that earlier sweeps stored for the body (slots of a workspace). It reads from `p`
+fields that are carried from body to body (carries): outward the results of the parent, inward sums over the children.
+Consecutive sweeps in the same direction are one loop, and values that are never read are not computed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .program import GLOBAL, TABLE, BodyClass
 from .records import GroundRecord, Inward, Outward, RolledFrame, StepRecord, at_rest
 
 CHEAP = 6
-"""The most operations on a body's numbers that are repeated in a later loop rather than stored: as quick as a load."""
+"""The largest number of operations that a later loop repeats instead of loading a stored result; they take as long."""
 
 
 class Sweep:
-    """Steps that run in one loop over the bodies, in one direction, with what each class of bodies makes of them.
+    """Steps that run in one loop over the bodies, in one direction, with their results per class.
 
-    `patterns` has the forms of the carries by name, `out` their values by class, `base` what the ground gives.
+    `patterns` has the patterns of the carries by name, `out` their values by class, `base` those of the ground.
     """
 
     def __init__(self, index: int) -> None:
@@ -32,30 +32,30 @@ class Sweep:
         self.index, self.direction = index, "each"
         self.steps: list[tuple[str, Callable]] = []
         self.patterns = Patterns()
-        self.owner: dict[str, int] = {}  # which step adds to a carry, inward
+        self.owner: dict[str, int] = {}  # the step that adds to a carry, inward
         self.out: dict[int, dict[str, Any]] = {}
         self.base: dict[str, Any] = {}
 
     def takes(self, direction: str) -> bool:
-        """Tell whether a step can join."""
+        """Return whether a step in this direction can be added."""
         return "each" in (direction, self.direction) or direction == self.direction
 
     def add(self, direction: str, step: Callable) -> None:
-        """Join a step."""
+        """Add a step."""
         self.steps.append((direction, step))
         if direction != "each":
             self.direction = direction
 
 
 class RolledTree:
-    """A tree of classes of bodies, on which a page runs in the place of a tree of bodies."""
+    """A tree of classes of bodies, on which an algorithm runs instead of on a tree of bodies."""
 
     loops = couplings = ()
 
     def __init__(
         self, mechanism, classes: tuple[BodyClass, ...], inputs: frozenset[str], known: Sequence[Mapping[str, float]]
     ) -> None:
-        """Start without sweeps; `inputs` names the arrays, `known` has the numbers that are constants, by class."""
+        """Start without sweeps; `inputs` are names of arrays, `known` has the constant numbers of each class."""
         self.mechanism, self.classes, self.inputs, self.known = mechanism, classes, inputs, known
         self.trace = Trace()
         self.sweeps: list[Sweep] = []
@@ -67,42 +67,42 @@ class RolledTree:
         self._pending: Sweep | None = None
 
     def each(self, step: Callable) -> None:
-        """Run a step on every body."""
+        """Add a step for every body."""
         self._add("each", step)
 
     def outward(self, step: Callable) -> None:
-        """Run a step from the ground to the tips."""
+        """Add a step from the ground to the tips."""
         self._add("outward", step)
 
     def inward(self, step: Callable) -> None:
-        """Run a step from the tips to the ground."""
+        """Add a step from the tips to the ground."""
         self._add("inward", step)
 
     def frame(self, name: str) -> RolledFrame:
-        """Return the frame, whose place is an input."""
+        """Return the frame, whose placement is an input."""
         return RolledFrame(self)
 
     def chain(self, frame: RolledFrame) -> RolledTree:
-        """Return the tree: its bodies are those between the ground and the frame."""
+        """Return the tree itself, whose bodies are those between the ground and the frame."""
         return self
 
     def joints(self, name: str) -> tuple[str, str]:
-        """Return the request to hand out a field, entry by entry of the joints."""
+        """Return the request for a field with entries per degree of freedom."""
         self.flush()
         return ("joints", name)
 
     def bodies(self, name: str) -> tuple[str, str]:
-        """Return the request to hand out a field, entry by entry of the bodies."""
+        """Return the request for a field with entries per body."""
         self.flush()
         return ("bodies", name)
 
     def columns(self, name: str) -> tuple[str, str]:
-        """Return the request to hand out a field of twists as columns of a matrix."""
+        """Return the request for a field of twists, as columns of a matrix."""
         self.flush()
         return ("columns", name)
 
     def flush(self) -> None:
-        """Trace the steps that wait for others to join."""
+        """Trace the steps that have been added since the last sweep was closed."""
         if self._pending is not None:
             self._trace(self._pending)
             self.sweeps.append(self._pending)
@@ -114,7 +114,7 @@ class RolledTree:
         return next((s for s in reversed(self.sweeps) if s.direction == direction and name in s.patterns), None)
 
     def row(self, sweep: Sweep, name: str, place: str) -> Any:
-        """Return a carry as a sweep left it at the ground, or at the frame's body."""
+        """Return the value of a carried field after a sweep, at the ground or at the body of the frame."""
         group = ("row", sweep.index, place)
         return sweep.patterns.filled(name, lambda key: self.trace.input(group, key))
 
@@ -125,7 +125,7 @@ class RolledTree:
         self._pending.add(direction, step)
 
     def _trace(self, sweep: Sweep) -> None:
-        """Trace every class again and again until the forms of the carries fit all of them."""
+        """Trace every class repeatedly, until the patterns of the carries fit all classes."""
         changed, records = True, []
         while changed:
             names = sweep.patterns.names
@@ -148,24 +148,24 @@ class RolledTree:
                 out |= i.made
             else:
                 for name, owner in sweep.owner.items():
-                    if owner == k:  # what the children gave
+                    if owner == k:  # add the sum over the children
                         setattr(i, name, getattr(i, name) + self.carry(sweep, name))
                 step(i, Inward(sweep, k, out))
         return i
 
     def carry(self, sweep: Sweep, name: str) -> Any:
-        """Return what the body before in a sweep hands on."""
+        """Return a field that the previous body of a sweep passes on."""
         return sweep.patterns.filled(name, lambda key: self.trace.input(("in", sweep.index), key))
 
     def _recall(self, c: int, name: str) -> Any:
-        """Return a field that an earlier sweep left in bodies of a class."""
+        """Return a field that an earlier sweep has stored for bodies of a class."""
         if name not in self.fields[c]:
             return at_rest(name)
         index, value = self.fields[c][name]
         return mapped(value, lambda x: self._later(c, index, x))
 
     def _later(self, c: int, sweep: int, x: Any) -> Any:
-        """Return a scalar of an earlier sweep: what is cheap is computed again, the rest stored."""
+        """Return a scalar of an earlier sweep: computed again if that is cheap, otherwise loaded from a slot."""
         if type(x) is not Value:
             return x
         op = self.trace.ops[x.id]
