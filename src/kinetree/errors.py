@@ -6,6 +6,43 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+KeyPath = tuple[str | int, ...]
+"""Keys, names and numbers of items that lead to a value, from the outermost: ("body", 2, "mass")."""
+
+
+class Where(str):
+    """A place as messages name it, "body 'hand', mass", together with its key path."""
+
+    path: KeyPath
+
+    def __new__(cls, text: str, path: KeyPath) -> Where:
+        """Make the place of a path."""
+        new = super().__new__(cls, text)
+        new.path = path
+        return new
+
+
+def at(*keys: str) -> Where:
+    """Return the place of a key by the keys that lead to it: "run, times"."""
+    return Where(", ".join(keys), keys)
+
+
+def part_at(sort: str, name: str) -> Where:
+    """Return the place of a part of a mechanism: "body 'hand'"."""
+    return Where(f"{sort} {name!r}", (sort, name))
+
+
+def below(where: str, key: str, item: int | None = None) -> Where:
+    """Return the place of a key below another place, or of an item, from 0, of the list there."""
+    if item is None:
+        return Where(f"{where}, {key}", (*path_of(where), key))
+    return Where(f"{where}, {key} {item + 1}", (*path_of(where), key, item))
+
+
+def path_of(where: str) -> KeyPath:
+    """Return the key path of a place; a plain text has none."""
+    return where.path if isinstance(where, Where) else ()
+
 
 class KinetreeError(Exception):
     """Base of every error that Kinetree raises on purpose."""
@@ -22,9 +59,11 @@ class ModelError(KinetreeError):
         remedy: str = "",
         file: str | Path | None = None,
         line: int | None = None,
+        path: KeyPath = (),
     ) -> None:
-        """Compose `file:line: where: what; remedy` from the parts that are given."""
-        self.what, self.where, self.remedy = what, where, remedy
+        """Compose `file:line: where: what; remedy` from the parts that are given; the path is that of `where`."""
+        self.what, self.where, self.remedy = what, str(where), remedy
+        self.path = path or path_of(where)
         self.file, self.line = (str(file) if file is not None else None), line
         super().__init__(self._compose())
 
@@ -43,15 +82,16 @@ class ModelError(KinetreeError):
             remedy=self.remedy,
             file=self.file or file,
             line=self.line if self.line is not None else line,
+            path=self.path,
         )
 
     def __reduce__(self):
         """Pickle the parts, so that the error keeps them in another process."""
-        return (_rebuild, (type(self), self.what, self.where, self.remedy, self.file, self.line))
+        return (_rebuild, (type(self), self.what, self.where, self.remedy, self.file, self.line, self.path))
 
 
-def _rebuild(kind, what, where, remedy, file, line):
-    return kind(what, where=where, remedy=remedy, file=file, line=line)
+def _rebuild(kind, what, where, remedy, file, line, path):
+    return kind(what, where=where, remedy=remedy, file=file, line=line, path=path)
 
 
 class AssemblyError(ModelError):

@@ -337,7 +337,7 @@ def test_lenient_files_keep_impossible_inertias():
         ('[[body]]\nname = "b"\nmass = [1]\n', "f.toml:3: body 'b', mass: a list where a number belongs"),
         ('[[body]]\nname = "b"\nmass = "2*"\n', "f.toml:3: body 'b', mass: something is missing at the end"),
         ('[[body]]\nname = "b"\nmass = "2*m"\n' + ONE[20:], "f.toml:1: body 'b': no parameter 'm'; available: none"),
-        ('[[body]]\nname = "b"\n[[body.shape]]\nsize = [1]\n', "f.toml:1: body 'b', shape 1: 'kind' is missing"),
+        ('[[body]]\nname = "b"\n[[body.shape]]\nsize = [1]\n', "f.toml:3: body 'b', shape 1: 'kind' is missing"),
         ('[[body]]\nname = "b"\n', "f.toml:2: body 'b' is the child of no joint; connect it to its parent"),
         (ONE + "lower = 1\n", "f.toml:8: joint 'j': no key 'lower'"),
         (ONE + "limits = { lwer = 1 }\n", "f.toml:8: joint 'j', limits: no key 'lwer'; did you mean 'lower'?"),

@@ -13,9 +13,8 @@ from typing import Any
 
 from ..analysis.joint_entries import entries
 from ..compiler.ir.trace import Trace
-from ..errors import InputError, ModelError, unknown_name
+from ..errors import InputError, ModelError, below, unknown_name
 from ..formats.fields import constant, known_keys, name, required, sequence, sort, text, truth
-from ..formats.toml_lines import Places
 from ..model.mechanism import Mechanism
 from ..numbers import numbers
 from ..simulation import references
@@ -74,17 +73,12 @@ def force(table: Any, where: str, mechanism: Mechanism) -> Any:
     return made
 
 
-def control(table: Any, where: str, mechanism: Mechanism, folder: Path, places: Places, nth: int) -> Any:
+def control(table: Any, where: str, mechanism: Mechanism, folder: Path) -> Any:
     """Return the controller of a table, after a trial on the mechanism; `limit` bounds its torques."""
-    readers = {"reference": lambda x, _: reference(x, f"{where}, reference", folder)}
-    if isinstance(table, Mapping) and isinstance(table.get("reference"), Mapping):
-        in_section = re.search(r"^[ \t]*\[{1,2}[ \t]*control[ \t]*\.[ \t]*reference[ \t]*\]", places.text, re.MULTILINE)
-        before = sum(header == "control.reference" for _, header, _, _ in places.elements)
-        header = ("control.reference", before, "") if in_section else ("control", nth, "reference")
-        places.add(f"{where}, reference", *header)
+    readers = {"reference": lambda x, _: reference(x, below(where, "reference"), folder)}
     made = _built(CONTROLLERS, "control", table, where, ("limit",), readers)
     if "limit" in table:
-        made = _tried(lambda: Saturated(made, _limit(table["limit"], f"{where}, limit")), where, table)
+        made = _tried(lambda: Saturated(made, _limit(table["limit"], below(where, "limit"))), where, table)
     _tried(lambda: made.torque(instant(mechanism)), where, table)
     return made
 
@@ -93,9 +87,9 @@ def reference(table: Any, where: str, folder: Path) -> Any:
     """Return the reference of a table; its numbers may be in a CSV file in the folder of the experiment."""
     if isinstance(table, Mapping) and table.get("kind") == "table" and "file" in table:
         known_keys(table, ("kind", "file", "columns", "ends"), where)
-        file = inner(folder, text(table["file"], f"{where}, file"), f"{where}, file")
-        columns = _names(table["columns"], f"{where}, columns") if "columns" in table else None
-        ends = text(table.get("ends", "not-a-knot"), f"{where}, ends")
+        file = inner(folder, text(table["file"], below(where, "file")), below(where, "file"))
+        columns = _names(table["columns"], below(where, "columns")) if "columns" in table else None
+        ends = text(table.get("ends", "not-a-knot"), below(where, "ends"))
         return _tried(lambda: references.Table.from_csv(file, columns=columns, ends=ends), where, table)
     return _built(REFERENCES, "reference", table, where)
 
@@ -123,16 +117,16 @@ def instant(mechanism: Mechanism) -> Instant:
 def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tuple[str, ...] = (), readers=None) -> Any:
     """Return the object of a table: its kind selects the class, whose fields are the other keys."""
     found = known_keys(table, table if isinstance(table, Mapping) else (), where)
-    kind = name(required(found, "kind", where), f"{where}, kind")
+    kind = name(required(found, "kind", where), below(where, "kind"))
     if kind not in kinds:
-        raise unknown_name(f"{sort} of kind", kind, kinds, where=f"{where}, kind")
+        raise unknown_name(f"{sort} of kind", kind, kinds, where=below(where, "kind"))
     keys = fields(kinds[kind])
     known_keys(found, ("kind", *(key.name for key in keys), *more), where)
     given = {}
     for key in keys:
         if key.name in found or key.default is MISSING:
             value = required(found, key.name, where)
-            given[key.name] = {**READERS, **(readers or {})}.get(key.name, plain_numbers)(value, f"{where}, {key.name}")
+            given[key.name] = {**READERS, **(readers or {})}.get(key.name, plain_numbers)(value, below(where, key.name))
     return _tried(lambda: kinds[kind](**given), where, found)
 
 
@@ -143,13 +137,14 @@ def _tried(make: Callable[[], Any], where: str, table: Mapping[str, Any]) -> Any
     except ModelError as error:
         if error.file or error.where.startswith(where):
             raise
-        raise ModelError(error.what, where=where + _named(error.what, table), remedy=error.remedy) from None
+        raise ModelError(error.what, where=_named(error.what, table, where), remedy=error.remedy) from None
     except InputError as error:
-        raise ModelError(str(error), where=where + _named(str(error), table)) from None
+        raise ModelError(str(error), where=_named(str(error), table, where)) from None
 
 
-def _named(message: str, table: Mapping[str, Any]) -> str:
-    return next((f", {word}" for word in re.findall(r"\w+", message) if word in table and word != "kind"), "")
+def _named(message: str, table: Mapping[str, Any], where: str) -> str:
+    words = (word for word in re.findall(r"\w+", message) if word in table and word != "kind")
+    return next((below(where, word) for word in words), where)
 
 
 def plain_numbers(x: Any, where: str) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import library
-from ..errors import AssemblyError, InputError, ModelError, unknown_name
+from ..errors import AssemblyError, InputError, ModelError, Where, at, below, unknown_name
 from ..formats.fields import constant, known_keys, name, required, sequence, text, truth
 from ..formats.toml import file_text
 from ..formats.toml import parsed_toml as parsed
@@ -49,38 +49,35 @@ def read_experiment(path: str | Path) -> Experiment:
     """Read an experiment file; errors name its line and a remedy."""
     path = Path(path)
     source = file_text(path)
-    places = Places(source)
     try:
-        return _experiment(parsed(source), places, path)
+        return _experiment(parsed(source), path)
     except RecursionError:
         raise ModelError("the nesting is too deep", remedy="write flat tables and short formulas", file=path) from None
     except OverflowError:
         raise ModelError("a number is too large to compute with", remedy="use SI units", file=path) from None
     except ModelError as error:
-        raise (error if error.file else places.locate(error, str(path))) from None
+        raise (error if error.file else Places(source).locate(error, str(path))) from None
 
 
-def _experiment(data: dict[str, Any], places: Places, path: Path) -> Experiment:
+def _experiment(data: dict[str, Any], path: Path) -> Experiment:
     for key in data:
         if key not in TABLES:
-            raise unknown_name("table", key[:MAX_NAME], TABLES, line=places.line(key[:MAX_NAME], 0))
-    tables = {key: known_keys(data.get(key, {}), known, places.add(key, key)) for key, known in KEYS.items()}
+            raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
+    tables = {key: known_keys(data.get(key, {}), known, at(key)) for key, known in KEYS.items()}
     head = tables["experiment"]
     system = _system(head, path.parent)
     mechanism = system.mechanism
     key = "own_forces" if "own_forces" in head else "passive"  # the former is its old name
-    own = truth(head.get(key, True), f"experiment, {key}")
+    own = truth(head.get(key, True), at("experiment", key))
     forces = [
-        forces_and_control.force(table, places.add(f"force {i + 1}", "force", i), mechanism)
+        forces_and_control.force(table, _item("force", i, data), mechanism)
         for i, table in enumerate(_listed(data, "force"))
     ]
     controls = [
-        forces_and_control.control(
-            table, places.add(f"control {i + 1}", "control", i), mechanism, path.parent, places, i
-        )
+        forces_and_control.control(table, _item("control", i, data), mechanism, path.parent)
         for i, table in enumerate(_listed(data, "control"))
     ]
-    values = _parameters(data.get("parameters", {}), places.add("parameters", "parameters"), system)
+    values = _parameters(data.get("parameters", {}), at("parameters"), system)
     q0, qd0 = _start(tables["start"], system, values)
     return Experiment(
         path.stem,
@@ -88,7 +85,7 @@ def _experiment(data: dict[str, Any], places: Places, path: Path) -> Experiment:
         q0,
         qd0,
         _times(tables["run"]),
-        text(head.get("description", ""), "experiment, description"),
+        text(head.get("description", ""), at("experiment", "description")),
         (*(forces_of(mechanism) if own else ()), *forces),
         None if not controls else controls[0] if len(controls) == 1 else Sum(controls),
         values,
@@ -98,9 +95,9 @@ def _experiment(data: dict[str, Any], places: Places, path: Path) -> Experiment:
 
 
 def _system(head: Mapping[str, Any], folder: Path) -> System:
-    where = "experiment, mechanism"
-    model = name(required(head, "mechanism", "experiment"), where)
-    base = text(head.get("base", "fixed"), "experiment, base")
+    where = at("experiment", "mechanism")
+    model = name(required(head, "mechanism", at("experiment")), where)
+    base = text(head.get("base", "fixed"), at("experiment", "base"))
     is_file = any(mark in model for mark in "/\\.")
     if not is_file and model not in library.names():
         error = unknown_name("library mechanism", model, library.names(), where=where)
@@ -112,8 +109,13 @@ def _listed(data: dict[str, Any], key: str) -> list[Any]:
     """Return the list of tables [[key]]; a single [key] is a list of one."""
     found = data.get(key, [])
     if not isinstance(found, list | Mapping):
-        raise ModelError("not a table", where=key, remedy=f"write [{key}] or [[{key}]], with its keys below")
+        raise ModelError("not a table", where=at(key), remedy=f"write [{key}] or [[{key}]], with its keys below")
     return [found] if isinstance(found, Mapping) else found
+
+
+def _item(sort: str, i: int, data: dict[str, Any]) -> Where:
+    """Return the place of one of the tables of a sort; a single [table] has no number in its path."""
+    return Where(f"{sort} {i + 1}", (sort, i) if isinstance(data[sort], list) else (sort,))
 
 
 def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -125,14 +127,14 @@ def _start(table: Mapping[str, Any], system: System, values: np.ndarray | None) 
         key = "qd"
         return q, starting.speed(system, q, given[key], values)
     except AssemblyError as error:
-        raise ModelError(error.what, where="start, q", remedy=error.remedy) from None
+        raise ModelError(error.what, where=at("start", "q"), remedy=error.remedy) from None
     except InputError as error:
-        raise ModelError(str(error), where=f"start, {key}") from None
+        raise ModelError(str(error), where=at("start", key)) from None
 
 
 def _state(table: Mapping[str, Any], key: str, system: System) -> np.ndarray | dict[str, list[float]] | None:
     """Return q or qd as given: all numbers, those of some joints by name, or None."""
-    given, where = table.get(key), f"start, {key}"
+    given, where = table.get(key), at("start", key)
     column = columns(system.mechanism)[key]
     if given is None:
         return None
@@ -142,9 +144,9 @@ def _state(table: Mapping[str, Any], key: str, system: System) -> np.ndarray | d
     for part, value in given.items():
         if part not in column.parts:
             raise unknown_name(f"part of {key}", part[:MAX_NAME], column.parts, where=where)
-        at = np.atleast_1d(np.arange(len(column.labels))[column.parts[part]])
-        found = _numbers(value, len(at), where, [column.labels[k] for k in at])
-        named[part] = found if len(at) > 1 else found[0]
+        entries = np.atleast_1d(np.arange(len(column.labels))[column.parts[part]])
+        found = _numbers(value, len(entries), where, [column.labels[k] for k in entries])
+        named[part] = found if len(entries) > 1 else found[0]
     return named
 
 
@@ -158,19 +160,22 @@ def _numbers(x: Any, count: int, where: str, labels: list[str]) -> list[float]:
 
 def _times(table: Mapping[str, Any]) -> np.ndarray:
     if ("duration" in table) == ("times" in table):
-        raise ModelError("a run requires either duration or times", where="run", remedy="give one of them, in seconds")
+        raise ModelError(
+            "a run requires either duration or times", where=at("run"), remedy="give one of them, in seconds"
+        )
     if "times" in table:
         if "samples" in table:
             raise ModelError(
-                "samples is for runs with a duration, not with times", where="run, samples", remedy="leave it out"
+                "samples is for runs with a duration, not with times", where=at("run", "samples"), remedy="leave it out"
             )
+        where = at("run", "times")
         try:
-            return check_times(np.array([constant(x, "run, times") for x in sequence(table["times"], "run, times")]))
+            return check_times(np.array([constant(x, where) for x in sequence(table["times"], where)]))
         except InputError as error:
-            raise ModelError(str(error), where="run, times") from None
+            raise ModelError(str(error), where=where) from None
     samples = _count(table, "samples", OUTPUTS)
     if not 2 <= samples <= SAMPLES:
-        raise ModelError(f"samples is {samples}", where="run, samples", remedy=f"give 2 to {SAMPLES}")
+        raise ModelError(f"samples is {samples}", where=at("run", "samples"), remedy=f"give 2 to {SAMPLES}")
     return np.linspace(0.0, _positive(table, "duration"), samples)
 
 
@@ -178,35 +183,43 @@ def _method(table: Mapping[str, Any]) -> dict[str, Any]:
     method: dict[str, Any] = {key: _positive(table, key) for key in ("dt", "rtol", "atol") if key in table}
     if "max_steps" in table:
         method["max_steps"] = _count(table, "max_steps", 0)
-    label = text(table.get("method", "auto"), "run, method")
+    label = text(table.get("method", "auto"), at("run", "method"))
     try:
         chosen = choose(label, method.get("dt"), method.get("rtol", 1e-8))
     except ModelError as error:
-        raise ModelError(error.what, where="run, method", remedy=error.remedy) from None
+        raise ModelError(error.what, where=at("run", "method"), remedy=error.remedy) from None
     if chosen.adaptive and "dt" in method:
-        raise ModelError(f"{chosen.name} chooses its own steps", where="run, dt", remedy="leave dt out, or use rk4")
+        raise ModelError(
+            f"{chosen.name} chooses its own steps", where=at("run", "dt"), remedy="leave dt out, or use rk4"
+        )
     if not chosen.adaptive and "dt" not in method:
-        raise ModelError(f"{chosen.name} takes fixed steps", where="run, method", remedy="add dt = ... in seconds")
+        raise ModelError(
+            f"{chosen.name} takes fixed steps", where=at("run", "method"), remedy="add dt = ... in seconds"
+        )
     return method | {"method": label}
 
 
 def _loops(table: Mapping[str, Any], system: System) -> dict[str, Any]:
     return (
-        {"loops": forces_and_control.loops(table["loops"], "run, loops", system.mechanism)} if "loops" in table else {}
+        {"loops": forces_and_control.loops(table["loops"], at("run", "loops"), system.mechanism)}
+        if "loops" in table
+        else {}
     )
 
 
 def _positive(table: Mapping[str, Any], key: str) -> float:
-    value = constant(table[key], f"run, {key}")
+    value = constant(table[key], at("run", key))
     if value <= 0.0:
-        raise ModelError(f"{key} is {value:g}", where=f"run, {key}", remedy="give more than zero")
+        raise ModelError(f"{key} is {value:g}", where=at("run", key), remedy="give more than zero")
     return value
 
 
 def _count(table: Mapping[str, Any], key: str, default: int) -> int:
     value = table.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or (key in table and value < 1):
-        raise ModelError(f"{key} is not a whole number above zero", where=f"run, {key}", remedy="give one such as 1000")
+        raise ModelError(
+            f"{key} is not a whole number above zero", where=at("run", key), remedy="give one such as 1000"
+        )
     return value
 
 
@@ -216,37 +229,37 @@ def _parameters(table: Any, where: str, system: System) -> np.ndarray | None:
     known_keys(table, table if isinstance(table, Mapping) else (), where)
     for key in table:
         if key not in names:
-            raise unknown_name("free parameter", key[:MAX_NAME], names, where=f"{where}, {key}")
-    return np.array([constant(table.get(p.name, p.value), f"{where}, {p.name}") for p in free]) if free else None
+            raise unknown_name("free parameter", key[:MAX_NAME], names, where=below(where, key))
+    return np.array([constant(table.get(p.name, p.value), below(where, p.name)) for p in free]) if free else None
 
 
 def _outputs(table: Mapping[str, Any], system: System) -> Outputs:
     known = columns(system.mechanism, given=GIVEN)
     save = _texts(table, "save")
     for file in save:
-        plain(file, "output, save", "the folder of the results")
+        plain(file, at("output", "save"), "the folder of the results")
         if Path(file).suffix.lower() not in FORMATS:
             endings = ", ".join(FORMATS)
             raise ModelError(
-                f"{file!a} is not a format of trajectories", where="output, save", remedy=f"use one of {endings}"
+                f"{file!a} is not a format of trajectories", where=at("output", "save"), remedy=f"use one of {endings}"
             )
     for column in _texts(table, "columns"):
         if column not in known:
-            raise unknown_name("column", column, known, where="output, columns")
+            raise unknown_name("column", column, known, where=at("output", "columns"))
     for column in _texts(table, "plot"):
         try:
             find(known, column)
         except ModelError as error:
-            raise ModelError(error.what, where="output, plot", remedy=error.remedy) from None
-    page = text(table["replay"], "output, replay") if "replay" in table else None
-    if page is not None and Path(plain(page, "output, replay", "the folder of the results")).suffix != ".html":
+            raise ModelError(error.what, where=at("output", "plot"), remedy=error.remedy) from None
+    page = text(table["replay"], at("output", "replay")) if "replay" in table else None
+    if page is not None and Path(plain(page, at("output", "replay"), "the folder of the results")).suffix != ".html":
         raise ModelError(
-            f"{page!a} is not a web page", where="output, replay", remedy="use a name that ends with .html"
+            f"{page!a} is not a web page", where=at("output", "replay"), remedy="use a name that ends with .html"
         )
     return Outputs(save, _texts(table, "columns"), _texts(table, "plot"), page)
 
 
 def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """Return the texts of a list, or a single text as a list of one."""
-    where, given = f"output, {key}", table.get(key, [])
+    where, given = at("output", key), table.get(key, [])
     return tuple(name(x, where) for x in ([given] if isinstance(given, str) else sequence(given, where)))

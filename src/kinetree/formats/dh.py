@@ -15,7 +15,7 @@ from typing import Any
 from ..algebra.rotations import Full, Planar
 from ..algebra.scalars import Scalar, cos, is_number, sin, snap
 from ..algebra.vectors import Matrix, add, from_moments, matmul, times, to_moments
-from ..errors import ModelError, unknown_name
+from ..errors import ModelError, Where, at, below, unknown_name
 from ..model import GROUND, Body, Frame, Joint, Loop, Mechanism, Number, Parameter, Placement, assemble
 from ..model.checks import MAX_NAME
 from . import toml_parts
@@ -27,6 +27,8 @@ JOINTS = ("revolute", "prismatic", "fixed")
 GEOMETRY = ("a", "alpha", "b", "theta")
 BRANCH = ("gamma", "epsilon")
 ROW = ("joint", *GEOMETRY, "mass", "com", "inertia", "parent", "name", "limits", *LOSSES)
+ROWS = ("dh", "row")
+"""The key path of the rows in a file."""
 
 Parts = tuple[list[Body], list[Joint], list[Frame]]
 
@@ -83,20 +85,20 @@ def parts_from_dh(
     tool: Any = None,
 ) -> Parts:
     """Return bodies, joints and frames of a table; parents may also be among the other `bodies` named."""
-    if name(convention, "dh, convention") not in CONVENTIONS:
-        raise unknown_name("convention", convention, CONVENTIONS, where="dh, convention")
+    if name(convention, at("dh", "convention")) not in CONVENTIONS:
+        raise unknown_name("convention", convention, CONVENTIONS, where=at("dh", "convention"))
     standard = convention == "standard"
     if not rows:
-        raise ModelError("the table has no rows", where="dh", remedy="give a row for each moving body")
+        raise ModelError("the table has no rows", where=at("dh"), remedy="give a row for each moving body")
     for i, row in enumerate(rows):
-        known_keys(row, ROW if standard else (*ROW, *BRANCH), f"row {i + 1}")
-    names = [name(row.get("name", f"link{i + 1}"), f"row {i + 1}, name") for i, row in enumerate(rows)]
+        known_keys(row, ROW if standard else (*ROW, *BRANCH), _row(i))
+    names = [name(row.get("name", f"link{i + 1}"), below(_row(i), "name")) for i, row in enumerate(rows)]
     index = {label: i for i, label in enumerate(names)}
     others = (*bodies, GROUND)
     out: Parts = ([], [], [])
-    ends = [_end(row, degrees, f"row {i + 1}") if standard else Placement() for i, row in enumerate(rows)]
+    ends = [_end(row, degrees, _row(i)) if standard else Placement() for i, row in enumerate(rows)]
     for i, row in enumerate(rows):
-        where = f"row {i + 1}"
+        where = _row(i)
         parent = _parent(row, i, names, index, others)
         if standard:
             start = ends[index[parent]] if parent in index else Placement()
@@ -136,14 +138,14 @@ def _seen_from(end: Placement, inner: Placement) -> Placement:
 
 def _end(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:
     """Return frame i+1 on its body: Rz(theta) Tz(b) Tx(a) Rx(alpha)."""
-    a, alpha, b, theta = (number(row.get(key, 0.0), f"{where}, {key}") for key in GEOMETRY)
+    a, alpha, b, theta = (number(row.get(key, 0.0), below(where, key)) for key in GEOMETRY)
     turn = _turn(2, theta, degrees)
     return Placement(times(turn, (a, 0.0, b)), matmul(turn, _turn(0, alpha, degrees)))
 
 
 def _start(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:
     """Return frame i in its parent's: Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta)."""
-    a, alpha, b, theta, gamma, epsilon = (number(row.get(key, 0.0), f"{where}, {key}") for key in (*GEOMETRY, *BRANCH))
+    a, alpha, b, theta, gamma, epsilon = (number(row.get(key, 0.0), below(where, key)) for key in (*GEOMETRY, *BRANCH))
     turn = matmul(_turn(2, gamma, degrees), _turn(0, alpha, degrees))
     return Placement(add((0.0, 0.0, epsilon), times(turn, (a, 0.0, b))), matmul(turn, _turn(2, theta, degrees)))
 
@@ -162,35 +164,39 @@ def _turn(k: int, angle: Scalar, degrees: bool) -> Matrix:
 
 def _body(row: Mapping[str, Any], label: str, end: Placement, where: str) -> Body:
     """Return the body, with what the row gives in frame i+1 turned into the body's frame."""
-    com = vector(row.get("com", (0.0, 0.0, 0.0)), f"{where}, com")
-    moments = inertia(row.get("inertia", (0.0,) * 6), f"{where}, inertia")
+    com = vector(row.get("com", (0.0, 0.0, 0.0)), below(where, "com"))
+    moments = inertia(row.get("inertia", (0.0,) * 6), below(where, "inertia"))
     return Body(
         label,
-        number(row.get("mass", 0.0), f"{where}, mass"),
+        number(row.get("mass", 0.0), below(where, "mass")),
         add(end.translation, times(end.rotation, com)),
         to_moments(Full(end.rotation).congruence(from_moments(moments))),
     )
 
 
 def _joint(row: Mapping[str, Any], i: int, parent: str, child: str, placement: Placement) -> Joint:
-    where = f"row {i + 1}"
-    kind = name(required(row, "joint", where), f"{where}, joint")
+    where = _row(i)
+    kind = name(required(row, "joint", where), below(where, "joint"))
     if kind not in JOINTS:
-        raise unknown_name("joint", kind, JOINTS, where=f"{where}, joint")
+        raise unknown_name("joint", kind, JOINTS, where=below(where, "joint"))
     return Joint(
         row.get("name", f"joint{i + 1}"),
         kind,
         parent,
         child,
         placement,
-        limits=limits(row.get("limits", {}), f"{where}, limits"),
+        limits=limits(row.get("limits", {}), below(where, "limits")),
         **losses(row, where),
     )
 
 
+def _row(i: int) -> Where:
+    return Where(f"row {i + 1}", (*ROWS, i))
+
+
 def _parent(row: Mapping[str, Any], i: int, names: list[str], index: dict[str, int], others: tuple[str, ...]) -> str:
     """Return the name of the body (or the ground) that a row stands on."""
-    where = f"row {i + 1}, parent"
+    where = below(_row(i), "parent")
     parent = row.get("parent", names[i - 1] if i else GROUND)
     if isinstance(parent, str):
         if parent not in index and parent not in others:

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import ModelError, shown, unknown_name
 from ..model import Mechanism, parse
 from ..model.checks import MAX_NAME
-from .dh import BRANCH, GEOMETRY, mechanism_from_dh
+from .dh import BRANCH, GEOMETRY, ROWS, mechanism_from_dh
 from .numbers import strict_float, strict_floats
 from .report import Report, report_tolerated
 from .toml import file_text
@@ -28,8 +28,6 @@ INERTIA = ("ixx", "iyy", "izz", "ixy", "iyz", "izx")
 COLUMNS = ("joint", *GEOMETRY, *BRANCH, "mass", *COM, *INERTIA, "parent", "name", *LOSSES, *LIMITS)
 SETTINGS = ("convention", "degrees", "gravity", "name", "tool", "lenient")
 TRUTHS, VECTORS = ("degrees", "lenient"), ("gravity", "tool")
-
-_ROW = re.compile(r"row (\d+)")
 
 
 def read_dh_csv(
@@ -68,8 +66,8 @@ def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> t
     try:
         mechanism = mechanism_from_dh([row for _, row in rows], **(said | settings))
     except ModelError as error:
-        place = _ROW.match(error.where)
-        raise error.located(file, rows[int(place[1]) - 1][0] if place else None) from None
+        row = error.path[2] if error.path[:2] == ROWS and len(error.path) > 2 else None
+        raise error.located(file, rows[row][0] if isinstance(row, int) else None) from None
     report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom")
     report_tolerated(mechanism, report)
     return mechanism, report

@@ -9,7 +9,7 @@ from typing import Any
 from ..algebra.rotations import from_axis_angle, from_euler, from_quaternion, from_rpy
 from ..algebra.scalars import Scalar, is_number, sqrt
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_moments
-from ..errors import ModelError, unknown_name
+from ..errors import ModelError, below, path_of, unknown_name
 from ..model import Expression, Number, Placement, parse
 from ..model.checks import MAX_NAME
 from ..numbers import plain
@@ -27,7 +27,7 @@ def known_keys(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any
     names = list(known)
     for key in table:
         if key not in names:
-            raise unknown_name("key", str(key)[:MAX_NAME], names, where=where)
+            raise unknown_name("key", str(key)[:MAX_NAME], names, where=where, path=(*path_of(where), key))
     return table
 
 
@@ -157,10 +157,10 @@ def placement(table: Mapping[str, Any], where: str) -> Placement:
     given = [key for key in ROTATIONS if key in table]
     if len(given) > 1:
         raise ModelError(
-            f"both {given[0]} and {given[1]} are given", where=f"{where}, {given[1]}", remedy="keep one of them"
+            f"both {given[0]} and {given[1]} are given", where=below(where, given[1]), remedy="keep one of them"
         )
-    shift = vector(table["translation"], f"{where}, translation") if "translation" in table else ZERO
-    turn = _ROTATION[given[0]](table[given[0]], f"{where}, {given[0]}") if given else IDENTITY
+    shift = vector(table["translation"], below(where, "translation")) if "translation" in table else ZERO
+    turn = _ROTATION[given[0]](table[given[0]], below(where, given[0])) if given else IDENTITY
     return Placement(shift, turn)
 
 

@@ -13,14 +13,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError, unknown_name
+from ..errors import ModelError, Where, at, below, part_at, unknown_name
 from ..model import Mechanism, assemble
 from ..model.checks import MAX_NAME, impossible_inertias
 from . import toml_parts
-from .dh import CONVENTIONS, parts_from_dh, tool_placement
+from .dh import CONVENTIONS, ROWS, parts_from_dh, tool_placement
 from .fields import known_keys, required, sequence, text, truth, vector
 from .report import Report
-from .toml_lines import Places
+from .toml_lines import WORD, Places
 
 MAX_BYTES = 64 * 2**20
 MAX_DOTS = 100
@@ -37,8 +37,7 @@ SECTIONS = {
 TABLES = ("mechanism", "parameters", *SECTIONS, "dh", "guess")
 MECHANISM = ("name", "gravity", "source", "description", "lenient")
 
-_WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
-_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_WORD}(?:[ \t]*\.[ \t]*{_WORD}){{{MAX_DOTS}}}")
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){WORD}(?:[ \t]*\.[ \t]*{WORD}){{{MAX_DOTS}}}")
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -54,7 +53,7 @@ def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = 
         mechanism = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem, lenient)
         report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
         for body, message in impossible_inertias(mechanism):
-            place = places.locate(ModelError(message, where=f"body {body!r}"), file)
+            place = places.locate(ModelError(message, where=part_at("body", body)), file)
             report.suspect(f"{place.where}: {message}", place.line)
     except RecursionError:
         raise ModelError("the nesting is too deep", remedy="write flat tables and short formulas", file=file) from None
@@ -122,20 +121,22 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | 
         )
     for key in data:
         if key not in TABLES:
-            raise unknown_name("table", key[:MAX_NAME], TABLES, line=places.line(key[:MAX_NAME], 0))
-    places.add("gravity", "mechanism", 0, "gravity")
-    where = places.add("mechanism", "mechanism")
+            raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
+    places.note(("gravity",), ("mechanism", "gravity"))
+    where = at("mechanism")
     head = known_keys(data.get("mechanism", {}), MECHANISM, where)
     parameters = data.get("parameters", {})
-    known_keys(parameters, parameters, places.add("parameters", "parameters"))
-    guess = toml_parts.guess(data.get("guess", {}), places.add("guess", "guess"))
+    known_keys(parameters, parameters, at("parameters"))
+    guess = toml_parts.guess(data.get("guess", {}), at("guess"))
+    for key in parameters:
+        places.note(("parameter", key), ("parameters", key))
     found = {sort: _section(data, sort, places) for sort in SECTIONS}
     if "dh" in data:
         dh = _dh(data["dh"], places, [b.name for b in found["body"]])
         for sort, parts in zip(("body", "joint", "frame"), dh, strict=True):
             found[sort] += parts
     return assemble(
-        text(head.get("name", stem or "mechanism"), f"{where}, name"),
+        text(head.get("name", stem or "mechanism"), below(where, "name")),
         found["body"],
         found["joint"],
         frames=found["frame"],
@@ -143,47 +144,47 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | 
         couplings=found["coupling"],
         forces=found["force"],
         scenery=found["scenery"],
-        gravity=vector(head.get("gravity", (0.0, 0.0, -9.81)), f"{where}, gravity"),
+        gravity=vector(head.get("gravity", (0.0, 0.0, -9.81)), below(where, "gravity")),
         parameters=[
-            toml_parts.parameter(key, table, places.add(f"parameter {key[:80]!r}", "parameters", 0, key[:80]))
+            toml_parts.parameter(key, table, Where(f"parameter {key[:80]!r}", ("parameters", key)))
             for key, table in parameters.items()
         ],
-        source=text(head.get("source", ""), f"{where}, source"),
-        description=text(head.get("description", ""), f"{where}, description"),
+        source=text(head.get("source", ""), below(where, "source")),
+        description=text(head.get("description", ""), below(where, "description")),
         guess=guess,
-        lenient=truth(head.get("lenient", False), f"{where}, lenient") if lenient is None else lenient,
+        lenient=truth(head.get("lenient", False), below(where, "lenient")) if lenient is None else lenient,
     )
 
 
 def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:
     tables, out = data.get(sort, []), []
-    where = places.add(sort, sort)
     if not isinstance(tables, list):
-        raise ModelError("not a list of tables", where=where, remedy=f"write [[{sort}]], with its keys below")
+        raise ModelError("not a list of tables", where=at(sort), remedy=f"write [[{sort}]], with its keys below")
     for i, table in enumerate(tables):
-        out.append(SECTIONS[sort](table, places.add(_label(sort, i, table), sort, i)))
+        out.append(SECTIONS[sort](table, _where(sort, i, table)))
+        places.note((sort, out[-1].name), (sort, i))
     return out
 
 
-def _label(sort: str, i: int, table: Any) -> str:
-    """Return the name that errors use: that of the part, or else its number."""
+def _where(sort: str, i: int, table: Any) -> Where:
+    """Return the place of a part as errors name it: by its name, or else by its number."""
     name = table.get("name") if isinstance(table, dict) else None
-    return f"{sort} {name!r}" if isinstance(name, str) and 0 < len(name) <= 80 else f"{sort} {i + 1}"
+    label = repr(name) if isinstance(name, str) and 0 < len(name) <= 80 else str(i + 1)
+    return Where(f"{sort} {label}", (sort, i))
 
 
 def _dh(table: Any, places: Places, bodies: list[str]):
-    where = places.add("dh", "dh")
+    where = at("dh")
     known_keys(table, ("convention", "degrees", "tool", "row"), where)
-    rows = sequence(required(table, "row", where), f"{where}, row")
-    for i, row in enumerate(rows):
-        places.add(f"row {i + 1}", "dh.row", i)
-        name = row.get("name") if isinstance(row, dict) else None
-        for sort, default in (("body", f"link{i + 1}"), ("joint", f"joint{i + 1}")):
-            places.add(f"{sort} {name if isinstance(name, str) else default!r}", "dh.row", i)
-    return parts_from_dh(
+    rows = sequence(required(table, "row", where), below(where, "row"))
+    parts = parts_from_dh(
         rows,
-        convention=text(table.get("convention", CONVENTIONS[0]), f"{where}, convention"),
-        degrees=truth(table.get("degrees", False), f"{where}, degrees"),
+        convention=text(table.get("convention", CONVENTIONS[0]), below(where, "convention")),
+        degrees=truth(table.get("degrees", False), below(where, "degrees")),
         bodies=bodies,
-        tool=tool_placement(table["tool"], f"{where}, tool") if "tool" in table else None,
+        tool=tool_placement(table["tool"], below(where, "tool")) if "tool" in table else None,
     )
+    for i, made in enumerate(zip(*parts[:2], strict=True)):
+        for sort, x in zip(("body", "joint"), made, strict=True):
+            places.note((sort, x.name), (*ROWS, i))
+    return parts

@@ -1,81 +1,92 @@
-"""Where the tables of a TOML text stand: the line of an element, so that an error can name it."""
+"""Lines of a TOML text by key path, so that an error can name the line of its cause."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from ..errors import ModelError
+from ..errors import KeyPath, ModelError
 
-_HEADER = re.compile(r"^[ \t]*\[{1,2}[ \t]*[A-Za-z_]", re.MULTILINE)
-_UNKNOWN = re.compile(r"no key '([^']*)'")
+WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
+"""One key: bare, or in quotes."""
+
+_WORD = re.compile(WORD)
+_KEYS = rf"{WORD}(?:[ \t]*\.[ \t]*{WORD})*"
+_HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_KEYS})[ \t]*\]")
+_VALUE = re.compile(rf"[ \t]*({_KEYS})[ \t]*=[ \t]*(.*)")
+_ITEM = re.compile(r"[ \t]*\{")
 
 
 @dataclass
 class Places:
-    """Remembers which table each element came from, by the label that errors use for it."""
+    """The lines of a text, and other paths under which errors know its tables, such as ("body", name)."""
 
     text: str
-    elements: list[tuple[str, str, int, str]] = field(default_factory=list)
+    others: dict[KeyPath, KeyPath] = field(default_factory=dict)
 
-    def add(self, label: str, header: str, nth: int = 0, key: str = "") -> str:
-        """Note that `label` is (a key of) the nth table, from 0, of a header, and return the label."""
-        self.elements.append((label, header, nth, key))
-        return label
+    def note(self, other: KeyPath, path: KeyPath) -> None:
+        """Note another path under which errors know a table or key of the text."""
+        self.others[other] = path
 
     def locate(self, error: ModelError, file: str) -> ModelError:
-        """Return the error with its file, and with its line where the element can be found."""
-        if error.line is not None:
-            return error.located(file)
-        line = None
-        for label, header, nth, key in reversed(self.elements):
-            if _starts(error.where, label):
-                unknown = _UNKNOWN.match(error.what)
-                key = key or _key(error.where[len(label) :]) or (unknown[1] if unknown else "")
-                line = self.line(header, nth, key)
+        """Return the error with its file, and with the line that its key path leads to, if it has one."""
+        return error.located(file, None if error.line is not None else self.line(error.path))
+
+    def line(self, path: KeyPath) -> int | None:
+        """Return the line of a key or table, or else of the innermost table around it."""
+        for n in range(len(path), 0, -1):
+            if path[:n] in self.others:
+                path = self.others[path[:n]] + path[n:]
                 break
-        if line is None:
-            line = self._mentioned(error.what)
-        return error.located(file, line)
+        return next((self._lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self._lines), None)
 
-    def line(self, header: str, nth: int, key: str = "") -> int | None:
-        """Return the line of a key in the nth table of a header, or else that of the header itself."""
-        dotted = r"[ \t]*\.[ \t]*".join(map(re.escape, header.split(".")))
-        found = self._nth(rf"^[ \t]*\[{{1,2}}[ \t]*{dotted}[ \t]*\]", nth)
-        if found is None:
-            listed = self._nth(rf"^[ \t]*{re.escape(header.split('.')[-1])}[ \t]*=", 0)
-            return None if listed is None else self._line(self._nth(r"^[ \t]*\{", nth, listed.end()) or listed)
-        if key:
-            following = _HEADER.search(self.text, found.end())
-            end = following.start() if following else len(self.text)
-            quoted = "[\"']?" + re.escape(key) + "[\"']?"
-            inside = re.compile(rf"^[ \t]*{quoted}[ \t]*[=.]", re.MULTILINE).search(self.text, found.end(), end)
-            if inside:
-                return self._line(inside)
-        return self._line(found)
-
-    def _mentioned(self, what: str) -> int | None:
-        """Return the line of the last element whose sort and quoted name stand in a message."""
-        for label, header, nth, key in reversed(self.elements):
-            sort, _, quoted = label.partition(" ")
-            if quoted[:1] in ("'", '"') and sort in what and quoted in what:
-                return self.line(header, nth, key or "name")
-        return None
-
-    def _nth(self, pattern: str, nth: int, start: int = 0) -> re.Match | None:
-        for i, match in enumerate(re.compile(pattern, re.MULTILINE).finditer(self.text, start)):
-            if i == nth:
-                return match
-        return None
-
-    def _line(self, match: re.Match) -> int:
-        return self.text.count("\n", 0, match.start()) + 1
+    @cached_property
+    def _lines(self) -> dict[KeyPath, int]:
+        return lines_by_path(self.text)
 
 
-def _starts(where: str, label: str) -> bool:
-    return where.startswith(label) and where[len(label) : len(label) + 1] in ("", ",")
+def lines_by_path(text: str) -> dict[KeyPath, int]:
+    """Return the line of each table and key; an item of a list has its number from 0 in the path.
+
+    Items of a list in brackets are found where each starts a line of its own.
+    """
+    lines: dict[KeyPath, int] = {}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    items: KeyPath = ()  # the list in brackets that is open
+    for n, line in enumerate(text.split("\n"), 1):
+        if items and _ITEM.match(line):
+            counts[items] = counts.get(items, 0) + 1
+            lines[(*items, counts[items] - 1)] = n
+        elif found := _HEADER.match(line):
+            table, items = _table(_words(found[2]), found[1] == "[[", counts), ()
+            _add(lines, table, n)
+        elif found := _VALUE.match(line):
+            path = (*table, *_words(found[1]))
+            items = path if found[2].split("#")[0].strip() == "[" else ()
+            _add(lines, path, n)
+    return lines
 
 
-def _key(rest: str) -> str:
-    """Return the key out of `, key` or `, key.more`."""
-    return rest.lstrip(", ").split(",")[0].split(".")[0].split(" ")[0]
+def _add(lines: dict[KeyPath, int], path: KeyPath, line: int) -> None:
+    """Add the line of a path, and of the tables around it, unless they stand further up."""
+    for n in range(1, len(path) + 1):
+        lines.setdefault(path[:n], line)
+
+
+def _table(words: tuple[str, ...], listed: bool, counts: dict[KeyPath, int]) -> KeyPath:
+    """Return the path of a header: a list on the way stands for its last table so far."""
+    path: KeyPath = ()
+    for word in words[:-1]:
+        path = (*path, word)
+        path = (*path, counts[path] - 1) if path in counts else path
+    path = (*path, words[-1])
+    if not listed:
+        return path
+    counts[path] = counts.get(path, 0) + 1
+    return (*path, counts[path] - 1)
+
+
+def _words(keys: str) -> tuple[str, ...]:
+    return tuple(word.strip("\"'") for word in _WORD.findall(keys))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ModelError
+from ..errors import ModelError, below
 from ..model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Parameter, Placement, Shape
 from .fields import (
     PLACEMENT,
@@ -54,13 +54,13 @@ def body(table: Any, where: str) -> Body:
     """Return a body with its shapes."""
     known_keys(table, BODY, where)
     return Body(
-        name(required(table, "name", where), f"{where}, name"),
-        number(table.get("mass", 0.0), f"{where}, mass"),
-        vector(table.get("com", (0.0, 0.0, 0.0)), f"{where}, com"),
-        inertia(table.get("inertia", (0.0,) * 6), f"{where}, inertia"),
+        name(required(table, "name", where), below(where, "name")),
+        number(table.get("mass", 0.0), below(where, "mass")),
+        vector(table.get("com", (0.0, 0.0, 0.0)), below(where, "com")),
+        inertia(table.get("inertia", (0.0,) * 6), below(where, "inertia")),
         tuple(
-            shape(item, f"{where}, shape {i}")
-            for i, item in enumerate(sequence(table.get("shape", ()), f"{where}, shape"), 1)
+            shape(item, below(where, "shape", i))
+            for i, item in enumerate(sequence(table.get("shape", ()), below(where, "shape")))
         ),
     )
 
@@ -68,10 +68,10 @@ def body(table: Any, where: str) -> Body:
 def shape(table: Any, where: str) -> Shape:
     """Return something to draw."""
     known_keys(table, SHAPE, where)
-    color = numbers(table["color"], f"{where}, color", 4) if "color" in table else None
+    color = numbers(table["color"], below(where, "color"), 4) if "color" in table else None
     return Shape(
-        text(required(table, "kind", where), f"{where}, kind"),
-        numbers(table.get("size", ()), f"{where}, size"),  # type: ignore[arg-type]
+        text(required(table, "kind", where), below(where, "kind")),
+        numbers(table.get("size", ()), below(where, "size")),  # type: ignore[arg-type]
         placement(table, where),
         role=text(table.get("role", "visual"), where),
         file=text(table.get("file", ""), where),
@@ -84,16 +84,16 @@ def joint(table: Any, where: str) -> Joint:
     """Return a joint."""
     known_keys(table, JOINT, where)
     return Joint(
-        name(required(table, "name", where), f"{where}, name"),
-        name(required(table, "kind", where), f"{where}, kind"),
-        name(required(table, "parent", where), f"{where}, parent"),
-        name(required(table, "child", where), f"{where}, child"),
+        name(required(table, "name", where), below(where, "name")),
+        name(required(table, "kind", where), below(where, "kind")),
+        name(required(table, "parent", where), below(where, "parent")),
+        name(required(table, "child", where), below(where, "child")),
         placement(table, where),
-        axis=vector(table.get("axis", (0.0, 0.0, 1.0)), f"{where}, axis"),
-        axis2=vector(table["axis2"], f"{where}, axis2") if "axis2" in table else None,
-        pitch=number(table.get("pitch", 0.0), f"{where}, pitch"),
-        sequence=text(table.get("sequence", "zyx"), f"{where}, sequence"),
-        limits=limits(table.get("limits", {}), f"{where}, limits"),
+        axis=vector(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
+        axis2=vector(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
+        pitch=number(table.get("pitch", 0.0), below(where, "pitch")),
+        sequence=text(table.get("sequence", "zyx"), below(where, "sequence")),
+        limits=limits(table.get("limits", {}), below(where, "limits")),
         **losses(table, where),
     )
 
@@ -106,15 +106,15 @@ def limits(table: Any, where: str) -> Limits:
 
 def losses(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return damping, friction and armature, where given."""
-    return {key: one_or_more(table[key], f"{where}, {key}") for key in LOSSES if key in table}
+    return {key: one_or_more(table[key], below(where, key)) for key in LOSSES if key in table}
 
 
 def frame(table: Any, where: str) -> Frame:
     """Return a frame."""
     known_keys(table, FRAME, where)
     return Frame(
-        name(required(table, "name", where), f"{where}, name"),
-        name(required(table, "body", where), f"{where}, body"),
+        name(required(table, "name", where), below(where, "name")),
+        name(required(table, "body", where), below(where, "body")),
         placement(table, where),
     )
 
@@ -123,31 +123,31 @@ def loop(table: Any, where: str) -> Loop:
     """Return what closes a loop."""
     known_keys(table, LOOP, where)
     return Loop(
-        name(required(table, "name", where), f"{where}, name"),
-        name(required(table, "kind", where), f"{where}, kind"),
-        name(required(table, "body_a", where), f"{where}, body_a"),
-        name(required(table, "body_b", where), f"{where}, body_b"),
+        name(required(table, "name", where), below(where, "name")),
+        name(required(table, "kind", where), below(where, "kind")),
+        name(required(table, "body_a", where), below(where, "body_a")),
+        name(required(table, "body_b", where), below(where, "body_b")),
         _side(table, "placement_a", where),
         _side(table, "placement_b", where),
-        axis=vector(table.get("axis", (0.0, 0.0, 1.0)), f"{where}, axis"),
-        axis2=vector(table["axis2"], f"{where}, axis2") if "axis2" in table else None,
-        pitch=number(table.get("pitch", 0.0), f"{where}, pitch"),
-        length=number(table.get("length", 0.0), f"{where}, length"),
+        axis=vector(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
+        axis2=vector(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
+        pitch=number(table.get("pitch", 0.0), below(where, "pitch")),
+        length=number(table.get("length", 0.0), below(where, "length")),
     )
 
 
 def _side(table: Mapping[str, Any], key: str, where: str) -> Placement:
-    return placement(known_keys(table.get(key, {}), PLACEMENT, f"{where}, {key}"), f"{where}, {key}")
+    return placement(known_keys(table.get(key, {}), PLACEMENT, below(where, key)), below(where, key))
 
 
 def coupling(table: Any, where: str) -> Coupling:
     """Return a coupling; its terms are a table, or a list of pairs."""
     known_keys(table, COUPLING, where)
     return Coupling(
-        name(required(table, "name", where), f"{where}, name"),
-        name(required(table, "joint", where), f"{where}, joint"),
-        _pairs(required(table, "terms", where), f"{where}, terms"),
-        number(table.get("offset", 0.0), f"{where}, offset"),
+        name(required(table, "name", where), below(where, "name")),
+        name(required(table, "joint", where), below(where, "joint")),
+        _pairs(required(table, "terms", where), below(where, "terms")),
+        number(table.get("offset", 0.0), below(where, "offset")),
     )
 
 
@@ -155,13 +155,13 @@ def force(table: Any, where: str) -> ForceElement:
     """Return a force element; its coefficients are a table, or a list of pairs."""
     known_keys(table, FORCE, where)
     return ForceElement(
-        name(required(table, "name", where), f"{where}, name"),
-        name(required(table, "kind", where), f"{where}, kind"),
-        name(required(table, "body_a", where), f"{where}, body_a"),
-        name(required(table, "body_b", where), f"{where}, body_b"),
-        vector(table.get("point_a", (0.0, 0.0, 0.0)), f"{where}, point_a"),
-        vector(table.get("point_b", (0.0, 0.0, 0.0)), f"{where}, point_b"),
-        _pairs(table.get("coefficients", {}), f"{where}, coefficients"),
+        name(required(table, "name", where), below(where, "name")),
+        name(required(table, "kind", where), below(where, "kind")),
+        name(required(table, "body_a", where), below(where, "body_a")),
+        name(required(table, "body_b", where), below(where, "body_b")),
+        vector(table.get("point_a", (0.0, 0.0, 0.0)), below(where, "point_a")),
+        vector(table.get("point_b", (0.0, 0.0, 0.0)), below(where, "point_b")),
+        _pairs(table.get("coefficients", {}), below(where, "coefficients")),
     )
 
 
@@ -171,7 +171,7 @@ def guess(table: Any, where: str) -> dict[str, tuple[float, ...]]:
     out = {}
     for key, values in table.items():
         items = values if isinstance(values, list) else [values]
-        out[name(key, where)] = tuple(constant(item, f"{where}, {key}") for item in items)
+        out[name(key, where)] = tuple(constant(item, below(where, key)) for item in items)
     return out
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from ..algebra.vectors import Matrix, from_moments
-from ..errors import ModelError, unknown_name
+from ..errors import ModelError, Where, at, part_at, unknown_name
 from . import force_checks, loop_checks
 from .mechanism import Mechanism, resolved
 from .parameters import CONSTANTS, FUNCTIONS, Expression
@@ -49,7 +49,7 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
             loop_checks.loop(plain)
         for placement in _placements(plain):
             rotation(placement.rotation, where)
-    _finite(resolved(mechanism.gravity, values), "gravity")
+    _finite(resolved(mechanism.gravity, values), at("gravity"))
     force_checks.forces(mechanism)
     loop_checks.couplings(mechanism)
     loop_checks.guess(mechanism)
@@ -62,23 +62,32 @@ def unique_names(mechanism: Mechanism) -> None:
         for item in items:
             check_name(item.name, sort)
             if item.name in seen:
-                raise ModelError(f"the {sort} name {item.name!r} is used twice", remedy="rename one of them")
+                raise ModelError(
+                    f"the {sort} name {item.name!r} is used twice",
+                    remedy="rename one of them",
+                    path=(sort, item.name, "name"),
+                )
             seen.add(item.name)
     for parameter in mechanism.parameters:
         if parameter.name in RESERVED:
             raise ModelError(
                 f"a parameter has the name {parameter.name!r}, which is reserved in formulas",
                 remedy="rename the parameter",
+                path=("parameter", parameter.name),
             )
     if any(b.name == GROUND for b in mechanism.bodies):
         raise ModelError(
-            f"a body has the name {GROUND!r}, which is reserved for the fixed world", remedy="rename the body"
+            f"a body has the name {GROUND!r}, which is reserved for the fixed world",
+            remedy="rename the body",
+            path=("body", GROUND, "name"),
         )
     taken = {b.name for b in mechanism.bodies} | {GROUND}
     for frame in mechanism.frames:
         if frame.name in taken:
             raise ModelError(
-                f"the frame {frame.name!r} has the name of a body", remedy="rename the frame: bodies are frames too"
+                f"the frame {frame.name!r} has the name of a body",
+                remedy="rename the frame: bodies are frames too",
+                path=("frame", frame.name, "name"),
             )
 
 
@@ -93,7 +102,7 @@ def references(mechanism: Mechanism) -> None:
     """Refuse frames, loops, couplings, forces and guesses that refer to missing bodies, joints or parameters."""
     bodies = dict.fromkeys([*(b.name for b in mechanism.bodies), GROUND])
     joints = dict.fromkeys(j.name for j in mechanism.joints)
-    named = [(f"frame {f.name!r}", f.body) for f in mechanism.frames]
+    named = [(part_at("frame", f.name), f.body) for f in mechanism.frames]
     for what in (*mechanism.loops, *mechanism.forces):
         named += [(_where(what), what.body_a), (_where(what), what.body_b)]
     for where, name in named:
@@ -105,7 +114,7 @@ def references(mechanism: Mechanism) -> None:
                 raise unknown_name("joint", name, joints, where=_where(coupling))
     for name, _ in mechanism.guess:
         if name not in joints:
-            raise unknown_name("joint", name, joints, where="guess")
+            raise unknown_name("joint", name, joints, where=at("guess"))
     parameters = dict.fromkeys(p.name for p in mechanism.parameters)
     for part in (*_parts(mechanism), mechanism.gravity):
         for name in () if settled(part) else sorted(_expression_names(part)):
@@ -115,7 +124,7 @@ def references(mechanism: Mechanism) -> None:
 
 def body(b: Any) -> None:
     """Refuse a negative mass, and an inertia that no mass distribution can have."""
-    where = f"body {b.name!r}"
+    where = part_at("body", b.name)
     if b.mass < 0:
         raise ModelError(f"the mass is {b.mass:g} kg", where=where, remedy="give a mass of zero or more")
     if len(b.inertia) != 6:
@@ -167,7 +176,7 @@ def inertia_excess(inertia: tuple[float, ...]) -> tuple[float, tuple[float, ...]
 
 def joint(j: Any, *, lenient: bool = False) -> None:
     """Refuse an unknown kind, a zero axis, a wrong count of numbers, crossed limits and a negative armature."""
-    where = f"joint {j.name!r}"
+    where = part_at("joint", j.name)
     kind = joint_kinds.kind(j.kind, where=where)
     kind.check(j, where)
     counts = {
@@ -229,9 +238,9 @@ def _parts(m: Mechanism):
     return (*m.parameters, *m.bodies, *m.joints, *m.frames, *m.loops, *m.couplings, *m.forces, *m.scenery)
 
 
-def _where(part: Any) -> str:
-    sort = {"ForceElement": "force", "Shape": "scenery"}.get(type(part).__name__, type(part).__name__.lower())
-    return f"{sort} {part.name!r}" if hasattr(part, "name") else "gravity"
+def _where(x: Any) -> Where:
+    sort = {"ForceElement": "force", "Shape": "scenery"}.get(type(x).__name__, type(x).__name__.lower())
+    return part_at(sort, x.name) if hasattr(x, "name") else at("gravity")
 
 
 def _placements(part: Any):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..errors import at
 from .checks import check, check_name, unique_names
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
@@ -51,7 +52,7 @@ def assemble(
         loops=parts["loop"],
         couplings=parts["coupling"],
         forces=parts["force"],
-        gravity=vector(gravity, 3, "gravity"),
+        gravity=vector(gravity, 3, at("gravity")),
         parameters=parts["parameter"],
         scenery=parts["scenery"],
         source=source,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .. import joints as joint_kinds
-from ..errors import ModelError, unknown_name
+from ..errors import ModelError, part_at, unknown_name
 from .mechanism import Mechanism
 from .parts import ForceElement, Joint
 
@@ -29,7 +29,7 @@ def coefficient_names(element: ForceElement, carried: Mapping[str, Joint]) -> tu
 
     `carried` has the joints by the name of their child body.
     """
-    where = f"force {element.name!r}"
+    where = part_at("force", element.name)
     if element.kind == JOINT_SPRING:
         count = joint_kinds.kind(spring_joint(element, carried).kind).NV
         names = tuple(f"{what}_{k + 1}" for what in ("stiffness", "rest") for k in range(count))
@@ -49,7 +49,7 @@ def spring_joint(element: ForceElement, carried: Mapping[str, Joint]) -> Joint:
     if joint is None or joint.parent != element.body_a:
         raise ModelError(
             f"no joint has the parent {element.body_a!r} and the child {element.body_b!r}",
-            where=f"force {element.name!r}",
+            where=part_at("force", element.name),
             remedy="name a body and one of its children",
         )
     return joint

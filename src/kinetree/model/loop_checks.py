@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
-from ..errors import ModelError
+from ..errors import ModelError, at, below, part_at
 from ..joints._common import check_axis
 from .mechanism import Mechanism
 from .parts import GROUND
@@ -18,17 +18,17 @@ LEFT_OUT = {"axis2": None, "pitch": 0.0, "length": 0.0}
 
 def loop(x: Any) -> None:
     """Refuse an unknown kind, two ends on one body, axes without direction, and data of another kind."""
-    where = f"loop {x.name!r}"
-    kind = loop_kinds.kind(x.kind, where=f"{where}, kind")
+    where = part_at("loop", x.name)
+    kind = loop_kinds.kind(x.kind, where=below(where, "kind"))
     if x.body_a == x.body_b:
         body = "the ground" if x.body_a == GROUND else f"body {x.body_a!r}"
-        raise ModelError(f"both ends are on {body}", where=f"{where}, body_b", remedy="name another body")
+        raise ModelError(f"both ends are on {body}", where=below(where, "body_b"), remedy="name another body")
     for key, nothing in LEFT_OUT.items():
         if key not in kind.data and getattr(x, key) != nothing:
             users = [name for name, other in loop_kinds.KINDS.items() if key in other.data]
             raise ModelError(
                 f"a {x.kind} loop has no {key}",
-                where=f"{where}, {key}",
+                where=below(where, key),
                 remedy=f"leave it out, or make it a {' or '.join(users)} loop",
             )
     if "axis" in kind.data and not kind.joint:
@@ -38,12 +38,12 @@ def loop(x: Any) -> None:
     if "length" in kind.data and not x.length > 0:
         raise ModelError(
             f"the rod is {x.length:g} m long",
-            where=f"{where}, length",
+            where=below(where, "length"),
             remedy="give a length above 0, or make it a spherical loop",
         )
     if "pitch" in kind.data and x.pitch == 0:
         raise ModelError(
-            "the pitch is 0 m/rad", where=f"{where}, pitch", remedy="give a pitch, or make it a revolute loop"
+            "the pitch is 0 m/rad", where=below(where, "pitch"), remedy="give a pitch, or make it a revolute loop"
         )
 
 
@@ -52,7 +52,7 @@ def couplings(mechanism: Mechanism) -> None:
     kinds = {j.name: j.kind for j in mechanism.joints}
     leaders: dict[str, dict[str, str]] = {}
     for coupling in mechanism.couplings:
-        where = f"coupling {coupling.name!r}"
+        where = part_at("coupling", coupling.name)
         for name in (coupling.joint, *(term[0] for term in coupling.terms)):
             kind = joint_kinds.kind(kinds[name])
             if (kind.NQ, kind.NV) != (1, 1):
@@ -85,7 +85,7 @@ def _refuse_circles(leaders: dict[str, dict[str, str]]) -> None:
                 circle = [*trail][[*trail].index(following) :]
                 raise ModelError(
                     "joints follow each other in a circle: " + " -> ".join([*circle[:20], following]),
-                    where=f"coupling {leaders[name][following]!r}",
+                    where=part_at("coupling", leaders[name][following]),
                     remedy="remove one of these couplings",
                 )
             elif following in leaders and following not in done:
@@ -98,7 +98,7 @@ def guess(mechanism: Mechanism) -> None:
     kinds = {j.name: joint_kinds.kind(j.kind) for j in mechanism.joints}
     seen: set[str] = set()
     for name, numbers in mechanism.guess:
-        where = f"guess, {name}"
+        where = at("guess", name)
         if name in seen:
             raise ModelError(f"joint {name!r} is guessed twice", where=where, remedy="keep one of them")
         seen.add(name)

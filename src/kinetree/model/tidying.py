@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError, brief
+from ..errors import ModelError, Where, at, below, brief, part_at
 from ..numbers import plain
 from .parameters import Expression
 from .parts import Body, Joint, Limits, Placement
@@ -30,18 +30,19 @@ def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
     if isinstance(given, kind | str) or not isinstance(given, Iterable):
         raise ModelError(
             f"{brief(given)} where a list of kt.{kind.__name__} belongs",
-            where=sort,
+            where=at(sort),
             remedy="put the parts in brackets",
         )
     parts = []
-    for i, part in enumerate(given, 1):
+    for i, part in enumerate(given):
+        numbered = Where(f"{sort} {i + 1}", (sort, i))
         if not isinstance(part, kind):
             raise ModelError(
                 f"{brief(part)} is no kt.{kind.__name__}",
-                where=f"{sort} {i}",
+                where=numbered,
                 remedy=f"give a list of kt.{kind.__name__}",
             )
-        parts.append(tidy(part, f"{sort} {part.name!r}" if isinstance(part.name, str) else f"{sort} {i}"))
+        parts.append(tidy(part, part_at(sort, part.name) if isinstance(part.name, str) else numbered))
     return tuple(parts)
 
 
@@ -52,7 +53,7 @@ def tidy(part: Any, where: str) -> Any:
     changed: dict[str, Any] = {}
     for f in fields(part):
         value: Any = getattr(part, f.name)
-        label = f"{where}, {f.name}"
+        label = below(where, f.name)
         if f.name == "inertia" and len(_sequence(value, label)) != 6:
             what = f"the inertia has {len(value)} numbers"
             raise ModelError(what, where=where, remedy="give xx, yy, zz, xy, yz, zx")
@@ -75,7 +76,7 @@ def tidy(part: Any, where: str) -> Any:
         elif f.name in ("terms", "coefficients"):
             value = tuple((str(name), number(x, label)) for name, x in _sequence(value, label))
         elif f.name == "shapes":
-            value = tuple(tidy(shape, f"{where}, shape") for shape in _sequence(value, label))
+            value = tuple(tidy(shape, below(where, "shape")) for shape in _sequence(value, label))
         elif is_dataclass(value) and not isinstance(value, Expression):
             value = tidy(value, where if isinstance(value, Placement) else label)
         changed[f.name] = value
@@ -122,7 +123,9 @@ def vector(value: Any, count: int | None, where: str) -> tuple:
 def guessed(guess: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
     """Return guessed coordinates, by joint name or as pairs, as pairs of names and tuples of plain numbers."""
     pairs = guess.items() if isinstance(guess, Mapping) else guess
-    return tuple((str(name), _coordinates(value, f"guess of joint {name!r}")) for name, value in pairs)
+    return tuple(
+        (str(name), _coordinates(value, Where(f"guess of joint {name!r}", ("guess", name)))) for name, value in pairs
+    )
 
 
 def _coordinates(value: Any, where: str) -> tuple[float, ...]:

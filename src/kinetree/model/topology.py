@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import ModelError, unknown_name
+from ..errors import ModelError, below, part_at, unknown_name
 from .mechanism import Mechanism
 from .parts import GROUND, Body, Joint
 
@@ -20,11 +20,11 @@ def depth_order(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[list[B
     for joint in joints:
         for role, name in (("parent", joint.parent), ("child", joint.child)):
             if name not in by_name and not (role == "parent" and name == GROUND):
-                raise unknown_name("body", name, [*by_name, GROUND], where=f"joint {joint.name!r}, {role}")
+                raise unknown_name("body", name, [*by_name, GROUND], where=below(part_at("joint", joint.name), role))
         if joint.child in carried:
             raise ModelError(
                 f"its child {joint.child!r} is already the child of joint {carried[joint.child].name!r}",
-                where=f"joint {joint.name!r}",
+                where=part_at("joint", joint.name),
                 remedy="keep one of them in the tree and make the other a loop",
             )
         carried[joint.child] = joint
@@ -46,6 +46,7 @@ def _not_a_tree(by_name: dict[str, Body], carried: dict[str, Joint], reached: se
         return ModelError(
             f"body {loose[0]!r} is the child of no joint" + (f" (nor are {len(loose) - 1} more)" if loose[1:] else ""),
             remedy=f"connect it to its parent, or to {GROUND!r} by a fixed or free joint",
+            path=("body", loose[0], "name"),
         )
     name = next(n for n in by_name if n not in reached)
     cycle = [name]
@@ -55,6 +56,7 @@ def _not_a_tree(by_name: dict[str, Body], carried: dict[str, Joint], reached: se
     return ModelError(
         "the joints form a circle: " + " -> ".join([*reversed(cycle), cycle[-1]]),
         remedy="cut one joint of the circle and describe it as a loop",
+        path=("body", cycle[-1], "name"),
     )
 
 
