@@ -1,4 +1,4 @@
-"""The verbs of analysis: what they print, and their exit status."""
+"""The commands of analysis: their output and exit status."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_verify_prints_routes_and_verdict(capsys):
 
 
 def test_verify_fails_with_a_route_that_differs(capsys, monkeypatch):
-    """Plant an error in a route and get exit status 1 and its name."""
+    """Introduce an error into a route and get exit status 1 and the name of the route."""
 
     def prepare(mechanism):
         honest = ROUTES["denoc"].prepare(mechanism)
@@ -57,7 +57,7 @@ def test_verify_fails_with_a_route_that_differs(capsys, monkeypatch):
 
 
 def test_verify_says_what_did_not_run():
-    """Print on a screen a route that refuses, dimmed, with its reason."""
+    """Print a route that did not run dimmed on a screen, with the reason."""
 
     def prepare(mechanism):
         raise NotRun("has no wheels")
@@ -70,13 +70,13 @@ def test_verify_says_what_did_not_run():
 
 
 def test_verify_refuses_an_unknown_route(capsys):
-    """Mistype a route and read which there are."""
+    """Mistype a route and read the available ones."""
     assert run("verify", "stanford", "--route", "lagrang") == 2
     assert "no route 'lagrang'; did you mean 'lagrange'?" in capsys.readouterr().err
 
 
 def test_cost_prints_counts(capsys):
-    """Count an arm's functions and read the numbers that the System gives."""
+    """Count the operations of an arm's functions and read the numbers of the System."""
     assert run("cost", "stanford") == 0
     out = capsys.readouterr().out
     c = kt.load("stanford").cost("inverse_dynamics")
@@ -87,7 +87,7 @@ def test_cost_prints_counts(capsys):
 
 
 def test_cost_says_what_is_not_possible(capsys, tmp_path):
-    """Count a mechanism with a limp joint: forward dynamics says why not, the rest is counted."""
+    """Count a mechanism with a massless joint: forward dynamics has a reason, the other functions have counts."""
     file = tmp_path / "limp.toml"
     file.write_text(
         '[mechanism]\nname = "limp"\n[[body]]\nname = "b"\n'
@@ -123,7 +123,7 @@ def test_reproduce_lists_and_runs(capsys, tmp_path):
 
 
 def test_reproduce_fails_with_what_does_not_hold(capsys, tmp_path, monkeypatch):
-    """Expect other masses than the paper's and get exit status 1."""
+    """Expect masses other than those of the paper and get exit status 1."""
     from kinetree.reproduce import gupta2013
 
     monkeypatch.setattr(gupta2013, "PRINTED", (1.0,) * 7)
@@ -133,7 +133,7 @@ def test_reproduce_fails_with_what_does_not_hold(capsys, tmp_path, monkeypatch):
 
 
 def test_bench_times_functions(capsys):
-    """Time a function and read its row; name the functions there are where one is not."""
+    """Time a function and read its row; mistype one and read the available ones."""
     assert run("bench", "planar_2r", "--function", "gravity_torque", "--batch", "16") == 0
     assert "gravity_torque" in capsys.readouterr().out
     assert run("bench", "planar_2r", "--function", "pose") == 2

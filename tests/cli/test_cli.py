@@ -1,4 +1,4 @@
-"""The command line: what it prints on a screen and in a pipe, and how it fails."""
+"""The command line: its output on a screen and in a pipe, and its errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ URDF = """\
 
 @pytest.fixture
 def urdf(tmp_path) -> Path:
-    """Return a URDF file with something to merge and something to drop."""
+    """Return a URDF file with a link to merge and elements to drop."""
     file = tmp_path / "two.urdf"
     file.write_text(URDF)
     return file
@@ -59,7 +59,7 @@ def run(*arguments: str) -> int:
 
 
 def screen(width: int = 100) -> Console:
-    """Return a console that believes to be a screen."""
+    """Return a console that acts as a screen."""
     return Console(
         file=io.StringIO(),
         force_terminal=True,
@@ -72,13 +72,13 @@ def screen(width: int = 100) -> Console:
 
 
 def shown(system: kt.System, console: Console, *, everything: bool = False) -> str:
-    """Return what `show` prints for a system."""
+    """Return the output of `show` for a system."""
     print_system(console, system, everything=everything)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def chain(count: int) -> kt.System:
-    """Return a chain of bodies, each with a twig, which nests as deep as it is long."""
+    """Return a chain of bodies with a branch each, whose tree of modules is as deep as the chain is long."""
     bodies = [kt.Body(f"{kind}{i}", 1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)) for i in range(count) for kind in "bt"]
     joints = []
     for i in range(count):
@@ -88,13 +88,13 @@ def chain(count: int) -> kt.System:
 
 
 def test_version(capsys):
-    """Ask for the version."""
+    """Print the version."""
     assert run("--version") == 0
     assert capsys.readouterr().out == f"kinetree {kt.__version__}\n"
 
 
 def test_module_runs():
-    """Run `python -m kinetree` as a user does."""
+    """Run `python -m kinetree` in a process of its own."""
     done = subprocess.run([sys.executable, "-m", "kinetree", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"kinetree {kt.__version__}\n"
 
@@ -108,7 +108,7 @@ def test_import_is_light():
 
 
 def test_help_lists_the_commands(capsys):
-    """Read every command with its whole line of help."""
+    """Read every command with its full line of help."""
     assert run("--help") == 0
     out = re.sub(" +", " ", capsys.readouterr().out)
     assert "list List the built-in mechanisms; `show NAME` prints the details.\n" in out
@@ -136,7 +136,7 @@ def test_list_names_every_mechanism(capsys, monkeypatch):
 
 @pytest.mark.parametrize("width", [30, 71, 72, 200])
 def test_list_keeps_every_word_at_any_width(width):
-    """List on screens of any width and find every word of the summary again."""
+    """List the library on screens of any width and find every word of the summaries."""
     console, mechanism = screen(width), kt.load("stanford").mechanism
     print_library(console, [("stanford", mechanism)])
     out = console.file.getvalue()  # type: ignore[attr-defined]
@@ -160,7 +160,7 @@ def test_show_prints_the_mechanism(capsys):
 
 
 def test_show_prints_the_whole_report(urdf, capsys):
-    """Show a URDF file and read what was merged and dropped, each with file and line."""
+    """Show a URDF file and read the merged and dropped parts, each with file and line."""
     assert run("show", str(urdf)) == 0
     out = capsys.readouterr().out
     assert f"Import report of {urdf}\n" in out
@@ -181,7 +181,7 @@ def test_show_passes_the_options_on(urdf, capsys):
 
 
 def test_long_lists_are_shortened_on_a_screen_only(capsys):
-    """Shorten long lists on a screen and say how to see them; print them whole with --all and in a pipe."""
+    """Shorten long lists on a screen with a remark; print them in full with --all and in a pipe."""
     report = Report("x.urdf")
     for line in range(200):
         report.dropped(f"<part{line}>", line)
@@ -207,7 +207,7 @@ def test_no_body_is_lost_in_a_deep_tree(width):
 
 
 def test_parts_beyond_the_tree_are_listed():
-    """Show loops, couplings, forces and free parameters with what they join."""
+    """Show loops, couplings, forces and free parameters with the parts that they connect."""
     base = chain(2).mechanism
     mechanism = replace(
         base,
@@ -227,7 +227,7 @@ def test_parts_beyond_the_tree_are_listed():
 
 
 def test_names_cannot_command_the_terminal():
-    """Print control characters of a name as text, and brackets as they are."""
+    """Print control characters of a name as text, and brackets unchanged."""
     assert clean("a\x1b[31mb\nc\u202e") == "a\\x1b[31mb\\nc\\u202e"
     body = kt.Body("[red]x[/red]", 1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     system = kt.System(kt.assemble("m", [body], [kt.Joint("j", "revolute", kt.GROUND, body.name)]))
@@ -253,7 +253,7 @@ def test_errors_are_one_line(arguments, message, capsys):
 
 
 def test_a_broken_file_is_located(tmp_path, capsys):
-    """Show a file with a fault and read its place."""
+    """Show a file with a fault and read its line."""
     file = tmp_path / "bad.toml"
     file.write_text('[mechanism]\nname = "x"\nwhat = 1\n')
     assert run("show", str(file)) == 2
@@ -261,13 +261,13 @@ def test_a_broken_file_is_located(tmp_path, capsys):
 
 
 def test_an_unknown_command_is_refused(capsys):
-    """Mistype a command and read the one that was meant."""
+    """Mistype a command and read the intended one."""
     assert run("shw") == 2
     assert "show" in capsys.readouterr().err
 
 
 def test_names_beyond_the_terminals_alphabet_stop_nothing(tmp_path):
-    """Show a name that ASCII lacks on a terminal that knows nothing else."""
+    """Show a name with other characters on an ASCII terminal."""
     file = tmp_path / "name.toml"
     file.write_text('[mechanism]\nname = "caf\u00e9"\n', encoding="utf-8")
     done = subprocess.run(
@@ -298,7 +298,7 @@ def fake_demo(residual: float) -> Demo:
 
 
 def test_demo_prints_what_it_found(monkeypatch, capsys, tmp_path):
-    """Print torques, residuals beside bounds, the timing and the files, and end well."""
+    """Print torques, residuals beside bounds, timings and files, and end with status 0."""
     monkeypatch.setattr("kinetree.demo.run", lambda *, say: say("step") or fake_demo(2e-15))
     monkeypatch.setattr("kinetree.view.demo_figures.draw_demo", lambda demo, folder: (folder / "a.png",))
     assert run("demo", "--out", str(tmp_path)) == 0
@@ -313,7 +313,7 @@ def test_demo_prints_what_it_found(monkeypatch, capsys, tmp_path):
 
 
 def test_demo_fails_when_an_agreement_fails(monkeypatch, capsys, tmp_path):
-    """End with status 1 and say what does not hold."""
+    """End with status 1 and print the check that fails."""
     monkeypatch.setattr("kinetree.demo.run", lambda *, say: fake_demo(float("nan")))
     monkeypatch.setattr("kinetree.view.demo_figures.draw_demo", lambda demo, folder: ())
     assert run("demo", "--out", str(tmp_path)) == 1
@@ -323,7 +323,7 @@ def test_demo_fails_when_an_agreement_fails(monkeypatch, capsys, tmp_path):
 
 
 def test_demo_names_a_file_in_the_way(capsys, tmp_path):
-    """Ask for figures where a file is and read one line."""
+    """Give a file as the folder for figures and read one line."""
     (tmp_path / "file").write_text("")
     assert run("demo", "--out", str(tmp_path / "file")) == 2
     assert "no folder for the figures" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`kinetree doctor`: what it prints, and its exit status."""
+"""`kinetree doctor`: its output and exit status."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_an_open_position_fails(capsys):
 
 
 def test_joints_can_be_set(capsys):
-    """Put the crank at an angle, assemble around it, and print JSON."""
+    """Set the angle of the crank, assemble the rest, and print JSON."""
     assert run("doctor", "four_bar", "--set", "crank=pi/4", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["ok"] and found["closed"] and found["q"][0] == pytest.approx(0.7853981633974483, abs=0)
 
 
 def test_what_cannot_be_set_fails(capsys):
-    """Put a rocker where it cannot be and read the nearest angle, as text and as JSON, with exit status 1."""
+    """Set a rocker to an angle out of reach and read the nearest one, as text and as JSON, with exit status 1."""
     assert run("doctor", "crank_rocker", "--set", "rocker=0.9") == 1
     assert "nearest: hold rocker = " in capsys.readouterr().out
     assert run("doctor", "crank_rocker", "--set", "rocker=0.9", "--json") == 1
@@ -56,7 +56,7 @@ def test_what_cannot_be_set_fails(capsys):
 
 
 def test_wrong_input_is_refused(capsys):
-    """Mistype an option's value and read what is expected, with exit status 2."""
+    """Mistype the value of an option and read the expected form, with exit status 2."""
     assert run("doctor", "four_bar", "--set", "crank") == 2
     assert "--set 'crank': write joint=value, such as --set crank=pi/4" in capsys.readouterr().err
     assert run("doctor", "four_bar", "--set", "cranc=1") == 2

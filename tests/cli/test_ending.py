@@ -1,4 +1,4 @@
-"""How commands end: closed pipes, full disks and interruptions are one line and a status of their own."""
+"""The end of commands: closed pipes, full disks and interruptions each give one line and their own exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FALL = ("simulate", "planar_2r", "--duration", "0.1", "--save", "p.npz")
 
 
 def ended(*arguments: str, stdout, folder: Path) -> tuple[int, str]:
-    """Run the command line in a process of its own and return its exit status and what it wrote to stderr."""
+    """Run the command line in a process of its own and return its exit status and its stderr."""
     done = subprocess.run(
         [sys.executable, "-m", "kinetree", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=folder
     )
@@ -27,7 +27,7 @@ def ended(*arguments: str, stdout, folder: Path) -> tuple[int, str]:
 @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise on Windows")
 @pytest.mark.parametrize("arguments", [FALL, ("list",), ("equations", "planar_2r"), ("simulate", "--help")])
 def test_a_closed_pipe_is_one_line(arguments, tmp_path):
-    """Print into a pipe whose reader is gone: one line, status 141, and the files are there."""
+    """Print into a pipe that the reader has closed: one line, status 141, and the files exist."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -43,7 +43,7 @@ def test_a_closed_pipe_is_one_line(arguments, tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [FALL, ("list",)])
 def test_a_full_disk_is_one_line(arguments, tmp_path):
-    """Print to a full disk: one line, status 74, and the files elsewhere are there."""
+    """Print to a full disk: one line, status 74, and the files elsewhere exist."""
     with open("/dev/full", "w") as full:
         status, complaint = ended(*arguments, stdout=full, folder=tmp_path)
     assert complaint == "kinetree: the output: No space left on device; free some disk space, or choose another path\n"
@@ -53,7 +53,7 @@ def test_a_full_disk_is_one_line(arguments, tmp_path):
 
 
 def test_an_interruption_is_one_line(monkeypatch, capsys):
-    """Interrupt a verb before it has anything to keep: one line and status 130."""
+    """Interrupt a command before it has results: one line and status 130."""
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -81,7 +81,7 @@ def test_a_run_that_is_interrupted_is_kept(monkeypatch, capsys, tmp_path):
 
 
 def test_what_cannot_be_written_is_still_printed(monkeypatch, capsys, tmp_path):
-    """Fail to write a run: its summary is printed all the same, and one line says what failed."""
+    """Fail to write a run: its summary is still printed, and one line gives the reason."""
 
     def full(self, path, **options):
         raise kt.InputError(f"{path}: cannot be written (No space left on device); make room")

@@ -1,4 +1,4 @@
-"""The verbs simulate, inverse and run: what they print and write, and how they end."""
+"""The commands simulate, inverse and run: their output, files and exit status."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_simulate_prints_and_writes(tmp_path, capsys):
 
 
 def test_simulate_closes_the_loops(capsys):
-    """Set a crank and its speed: the others follow, the loops stay closed, and each way of closing is heard."""
+    """Set a crank and its velocity: the other joints follow, and loops stay closed by each method."""
     start = ("simulate", "four_bar", "--set", "crank=0.7", "--speed", "crank=4", "--duration", "0.2")
     for way, gap in (("projection", 1e-12), ("baumgarte=30", 1e-8), ("minimal=crank", 1e-12)):
         assert run(*start, "--loops", way) == 0
@@ -50,7 +50,7 @@ def test_simulate_closes_the_loops(capsys):
 
 
 def test_simulate_sets_joints_of_a_tree(capsys):
-    """Set a joint and a speed of an arm by name: the others are neutral and rest."""
+    """Set a coordinate and a velocity of an arm by name: the others are neutral and at rest."""
     assert run("simulate", "planar_2r", "--set", "joint1=pi/4", "--speed", "joint2=1", "--duration", "0.1") == 0
     text = capsys.readouterr().out
     for line in (r"q.joint1 +0.785398", r"q.joint2 +0", r"qd.joint1 +0", r"qd.joint2 +1"):
@@ -78,13 +78,13 @@ def test_simulate_sets_joints_of_a_tree(capsys):
     ],
 )
 def test_simulate_refuses_what_loops_cannot(options, message, capsys):
-    """Give options that do not fit a four-bar, and read why."""
+    """Give options that do not fit a four-bar, and read the reason."""
     assert run("simulate", "four_bar", "--duration", "0.1", *options) == 2
     assert message in capsys.readouterr().err
 
 
 def test_inverse_refuses_a_motion_that_opens_loops(tmp_path, capsys):
-    """Move a four-bar's joints at will and read which loop opens; along closed positions torques come with a word."""
+    """Read which loop opens in a motion of a four-bar; along closed positions read torques with a remark."""
     assert run("inverse", "four_bar", "--cycloid", "--q1", "1,1,1", "--out", str(tmp_path)) == 2
     assert "the motion opens loop 'pin' (position " in capsys.readouterr().err
     bars = kt.load("four_bar")
@@ -99,7 +99,7 @@ def test_inverse_refuses_a_motion_that_opens_loops(tmp_path, capsys):
 
 
 def test_simulate_writes_nothing_unless_asked(tmp_path, monkeypatch, capsys):
-    """Take fixed steps from given speeds and find no folder."""
+    """Take fixed steps from given velocities and find no folder."""
     monkeypatch.chdir(tmp_path)
     assert run("simulate", "planar_3r", "--duration", "0.1", "--dt", "0.01", "--qd0", "1,0,0") == 0
     assert "method rk4 (dt = 0.01), 4,000 evaluations" in capsys.readouterr().out, "a step to every output time"
@@ -107,7 +107,7 @@ def test_simulate_writes_nothing_unless_asked(tmp_path, monkeypatch, capsys):
 
 
 def test_a_run_that_stops_is_written(tmp_path, capsys):
-    """Stop a run by too few steps: it says so, keeps what there is, and ends with status 1."""
+    """Stop a run by too few steps: read the status and the option, find the samples, and get exit status 1."""
     file = tmp_path / "short.toml"
     file.write_text(
         '[experiment]\nmechanism = "planar_3r"\n[run]\nduration = 5.0\nmax_steps = 20\n[output]\nsave = "short.csv"\n'
@@ -120,7 +120,7 @@ def test_a_run_that_stops_is_written(tmp_path, capsys):
 
 
 def test_run_prints_the_distance_from_the_reference(tmp_path, capsys):
-    """Follow a set point from it and read the distances."""
+    """Hold a set point, starting there, and read the distances from it."""
     file = tmp_path / "hold.toml"
     file.write_text(
         '[experiment]\nmechanism = "planar_3r"\ndescription = "Hold still"\n[run]\nduration = 0.2\n'
@@ -142,7 +142,7 @@ def test_inverse_along_a_cycloid(tmp_path, capsys):
     assert run("inverse", "stanford", "--cycloid", *ends, "--samples", "101", "--plot", "--out", str(tmp_path)) == 0
     assert "stanford: torques at 101 times to 10 s" in capsys.readouterr().out
     saved = kt.read_trajectory(tmp_path / "stanford_inverse.csv")
-    weight = 9.81 * (4 + 1 + 0.6 + 0.5)  # what the third joint carries in the end, at 60 deg to the vertical
+    weight = 9.81 * (4 + 1 + 0.6 + 0.5)  # the load of the third joint at the end, at 60 deg to the vertical
     assert_close(saved["tau"][-1, 2], -weight / 2, 1e-12, "force of joint 3 at rest")
     assert (tmp_path / "stanford_inverse.png").stat().st_size > 1000
 
@@ -186,7 +186,7 @@ def test_errors_are_one_line(arguments, message, capsys):
 
 
 def test_a_folder_that_cannot_be(tmp_path, capsys):
-    """Ask for results where a file is, and hear of it before anything runs."""
+    """Give a file as the folder for results, and read the error before anything runs."""
     (tmp_path / "file").write_text("")
     assert run("simulate", "planar_3r", "--plot", "--out", str(tmp_path / "file")) == 2
     assert (
@@ -197,7 +197,7 @@ def test_a_folder_that_cannot_be(tmp_path, capsys):
 
 @pytest.mark.parametrize("verb", ["simulate", "run"])
 def test_help_tells_the_exit_status(verb, capsys):
-    """Read in the help how a verb may end."""
+    """Read the exit statuses of a command in its help."""
     assert run(verb, "--help") == 0
     text = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert "Exit status 1 if the run stops early" in text
@@ -223,7 +223,7 @@ limits = { lower = -0.5, upper = 0.5, velocity = 100 }
 
 
 def test_simulate_takes_parameters_samples_and_steps(tmp_path, capsys):
-    """Set a free parameter, the number of output times and that of steps, and find them in the run."""
+    """Set a free parameter and the numbers of output times and steps, and find them in the run."""
     file = tmp_path / "pendulum.toml"
     file.write_text(PENDULUM)
     start = ("simulate", str(file), "--duration", "0.5", "--set", "hinge=0.4", "--out", str(tmp_path))
@@ -244,7 +244,7 @@ def test_simulate_takes_parameters_samples_and_steps(tmp_path, capsys):
 
 
 def test_simulate_mentions_limits_that_are_passed(tmp_path, capsys):
-    """Let a pendulum swing beyond its limits and read which, by how much and when."""
+    """Let a pendulum swing beyond its limits and read the limits, the excess and the time."""
     file = tmp_path / "pendulum.toml"
     file.write_text(PENDULUM)
     assert run("simulate", str(file), "--duration", "2", "--set", "hinge=0.5", "--speed", "hinge=1") == 0
@@ -254,7 +254,7 @@ def test_simulate_mentions_limits_that_are_passed(tmp_path, capsys):
 
 
 def test_saved_runs_are_drawn_and_replayed(tmp_path, capsys):
-    """Save a run, draw it and write a page of it later; a file that is none is one line."""
+    """Save a run, then plot it and write its replay page; give a file that is not a run and read one line."""
     assert run("simulate", "planar_2r", "--duration", "0.1", "--save", "r.npz", "--out", str(tmp_path)) == 0
     capsys.readouterr()
     assert run("plot", str(tmp_path / "r.npz"), "--column", "q.joint2") == 0

@@ -1,4 +1,4 @@
-"""Experiment files: what they say is what runs, and what is wrong in them is named with its line."""
+"""Experiment files: the run that they describe, and faults reported with their line."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def write(folder: Path, text: str = TEXT, *changes: tuple[str, str]) -> Path:
 
 
 def test_an_experiment_is_what_the_functions_do(tmp_path):
-    """Run a file and the same by hand, and get the same motion."""
+    """Run an experiment from a file and in Python, and get the same motion."""
     found = read_experiment(write(tmp_path)).simulate()
     arm = kt.load("planar_3r")
     control = Sum([PD(10, 1, kt.Cycloid(0.0, [1.0] * 3, 0.4))])
@@ -97,7 +97,7 @@ def test_examples_run_to_their_end(file, tmp_path):
 
 
 def test_a_mechanism_beside_the_file(tmp_path):
-    """Name a file beside the experiment, set its parameter and a joint by name, and leave out its own damping."""
+    """Load a mechanism next to the experiment, set its parameter and a joint by name, and leave out its damping."""
     (tmp_path / "swing.toml").write_text(SWING)
     text = (
         '[experiment]\nmechanism = "swing.toml"\n[parameters]\nl = 0.8\n[start]\nq.hinge = 0.4\n[run]\nduration = 1\n'
@@ -136,7 +136,7 @@ loops = "projection"
     ],
 )
 def test_a_closed_mechanism_starts_closed(way, loops, tmp_path):
-    """Name where the crank is and how it turns: the others follow, and loops stay closed as the file says."""
+    """Give angle and velocity of the crank: the others follow, and loops stay closed by the method of the file."""
     experiment = read_experiment(write(tmp_path, CLOSED, ('"projection"', way)))
     bars = kt.load("four_bar")
     assert experiment.q0[0] == 0.7 and np.abs(bars.closure_residual(experiment.q0)).max() <= 1e-12
@@ -173,7 +173,7 @@ def test_a_closed_mechanism_starts_from_its_guess(tmp_path):
     ],
 )
 def test_faults_of_closed_mechanisms_are_located(old, new, message, tmp_path):
-    """Break a line about loops and read its number, what is wrong and what to do."""
+    """Break a line about loops and read its number, the cause and the remedy."""
     text = CLOSED if "planar" not in new else CLOSED.replace("crank", "joint1")
     with pytest.raises(kt.ModelError) as caught:
         read_experiment(write(tmp_path, text, (old, new)))
@@ -181,7 +181,7 @@ def test_faults_of_closed_mechanisms_are_located(old, new, message, tmp_path):
 
 
 def test_only_driven_joints_have_an_error(tmp_path):
-    """Drive one joint within a limit and find no numbers for the others."""
+    """Drive one joint within a limit and find NaN for the others."""
     changes = (("c = 1", 'c = 1\nlimit = 2.0\njoints = ["joint2"]'), ("q1 = [1.0, 1.0, 1.0]", "q1 = 1.0"))
     experiment = read_experiment(write(tmp_path, TEXT, *changes))
     assert isinstance(experiment.control, Sum)
@@ -258,7 +258,7 @@ def test_faults_are_located(old, new, message, tmp_path):
 
 
 def test_a_link_cannot_lead_out(tmp_path):
-    """Refuse a link beside the experiment that leads to a mechanism elsewhere."""
+    """Refuse a symbolic link to a mechanism outside the folder of the experiment."""
     inside = tmp_path / "inside"
     inside.mkdir()
     (tmp_path / "swing.toml").write_text(SWING)

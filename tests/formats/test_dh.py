@@ -23,7 +23,7 @@ ANGLE, LENGTH = st.floats(-7, 7), st.floats(-2, 2)
 
 @st.composite
 def tables(draw, branches: bool = False):
-    """Draw rows with awkward geometry, on any earlier row or the ground, and coordinates for them."""
+    """Draw rows with awkward geometry, with any earlier row or the ground as parent, and coordinates for them."""
     rows = []
     for i in range(draw(st.integers(1, 5))):
         row = {"joint": draw(st.sampled_from(["revolute", "prismatic"])), "mass": draw(st.floats(0, 5))}
@@ -49,7 +49,7 @@ def in_row_order(mechanism, q):
 
 @given(tables())
 def test_standard_frames_are_products_of_dh_matrices(table):
-    """Find frame i+1 of every row at Rz(theta) Tz(b) Tx(a) Rx(alpha) of its parent's, in any tree."""
+    """Find frame i+1 of every row at Rz(theta) Tz(b) Tx(a) Rx(alpha) in its parent's frame, in any tree."""
     rows, q = table
     mechanism = mechanism_from_dh(rows)
     found = poses(mechanism, in_row_order(mechanism, q))
@@ -66,7 +66,7 @@ def test_standard_frames_are_products_of_dh_matrices(table):
 
 @given(tables(branches=True))
 def test_modified_frames_are_products_of_dh_matrices(table):
-    """Find every body at Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Rz(theta) Tz(b) of its parent, in any tree."""
+    """Find every body at Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Rz(theta) Tz(b) in its parent's frame, in any tree."""
     rows, q = table
     mechanism = mechanism_from_dh(rows, convention="modified")
     found = poses(mechanism, in_row_order(mechanism, q))
@@ -82,7 +82,7 @@ def test_modified_frames_are_products_of_dh_matrices(table):
 
 @given(ANGLE, ANGLE, st.tuples(*[st.floats(0.1, 1)] * 3), st.tuples(*[st.floats(-0.03, 0.03)] * 3))
 def test_standard_inertia_is_turned_into_the_body(theta, alpha, second_moments, products):
-    """Turn the inertia of frame i+1 into that of the body: R I R^T."""
+    """Rotate the inertia from frame i+1 into the body's frame: R I R^T."""
     a, b, c = second_moments
     moments = (b + c, c + a, a + b, *products)
     matrix = np.array([[b + c, products[0], products[2]], [products[0], c + a, products[1]], [*products[:0:-1], a + b]])
@@ -115,7 +115,7 @@ def test_degrees_are_radians():
 
 @pytest.mark.parametrize("convention", ["standard", "modified"])
 def test_numbers_may_be_formulas(convention):
-    """Read formulas of parameters, and get what their values would have given."""
+    """Read formulas of parameters, and get the results of their values."""
     formulas = {"a": "l/2", "b": "-l", "alpha": "turn", "theta": "2*turn", "mass": "l^2", "com": ["l", 0, 0.1]}
     values = {"a": 0.15, "b": -0.3, "alpha": 40.0, "theta": 80.0, "mass": 0.09, "com": [0.3, 0, 0.1]}
     rows = [{"joint": "revolute", **formulas}] * 2
@@ -149,7 +149,7 @@ def test_rows_carry_the_rest():
 
 
 def test_a_body_may_be_called_tool():
-    """Leave the frame "tool" out where a body has the name."""
+    """Leave out the frame "tool" if a body has this name."""
     mechanism = mechanism_from_dh([{"joint": "revolute", "name": "tool"}])
     assert [f.name for f in mechanism.frames] == ["frame_2"]
 
@@ -184,25 +184,25 @@ GOOD = {"joint": "revolute"}
     ],
 )
 def test_faults_name_the_row(rows, message):
-    """Say which row is wrong, how, and what to do."""
+    """Read the faulty row, the cause and the remedy in the message."""
     with pytest.raises(ModelError) as caught:
         mechanism_from_dh(rows)
     assert str(caught.value).startswith(message)
 
 
 def test_unknown_conventions_are_refused():
-    """Name the conventions that are known."""
+    """Read the known conventions in the message."""
     with pytest.raises(ModelError, match=r"no convention 'modifed'; did you mean 'modified'\? available: standard"):
         mechanism_from_dh([GOOD], convention="modifed")
 
 
 LINK = {"joint": "revolute", "a": 0.3, "alpha": 0.4, "mass": 2.0, "inertia": (0.02, 0.03, 0.04, 0, 0, 0)}
 PUMA_LINK = {"joint": "revolute", "alpha": 90, "a": 0.1, "b": 0.2, "mass": 1.5, "inertia": (0, 0.35, 0, 0, 0, 0)}
-"""A published link has the inertia of one axis alone, as some tables of the PUMA 560 print it."""
+"""A link with an inertia about one axis only, as some published tables of the PUMA 560 have."""
 
 
 def test_published_tables_need_leniency():
-    """Refuse an inertia that no body can have with the remedy, and let it pass with an entry in the report."""
+    """Refuse an inertia that no body can have with the remedy, and accept it leniently with an entry in the report."""
     with pytest.raises(ModelError, match=r"body 'link1': no body can have this inertia.* accept it by lenient"):
         kt.from_dh([PUMA_LINK], degrees=True)
     arm = kt.from_dh([PUMA_LINK, PUMA_LINK], degrees=True, lenient=True)
@@ -214,7 +214,7 @@ def test_published_tables_need_leniency():
 
 @pytest.mark.parametrize("convention", ["standard", "modified"])
 def test_fixed_rows_frames_and_a_tool(convention):
-    """Weld a flange to an arm, put frames and a tool on it, and find them where the table says."""
+    """Weld a flange to an arm, attach frames and a tool, and find their poses."""
     arm = kt.from_dh(
         [LINK, {"joint": "fixed", "b": 0.3, "theta": 0.2, "mass": 0.5, "name": "flange"}],
         convention=convention,

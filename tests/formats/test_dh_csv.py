@@ -47,7 +47,7 @@ ROWS = [
 
 
 def test_cells_are_rows(tmp_path):
-    """Read from CSV what the rows give directly, with the settings of the comments."""
+    """Read the mechanism of the same rows from CSV, with the settings of the comments."""
     expected = mechanism_from_dh(ROWS, convention="modified", degrees=True, gravity=(0, -9.81, 0), name="arm")
     file = tmp_path / "some.csv"
     file.write_text(ARM)
@@ -57,7 +57,7 @@ def test_cells_are_rows(tmp_path):
 
 
 def test_arguments_go_before_comments(tmp_path):
-    """Let what the call says win over what the file says, and take the name of the file if nothing else is said."""
+    """Override settings of the file by arguments, and use the file name without another name."""
     file = tmp_path / "two.csv"
     file.write_text("# degrees: true\njoint,alpha\nrevolute,-pi/2\n")
     mechanism, _ = read_dh_csv(file, degrees=False, convention="modified", gravity=(0, 0, 0))
@@ -68,7 +68,7 @@ def test_arguments_go_before_comments(tmp_path):
 
 
 def test_misspelt_settings_are_suspect():
-    """Report a comment that looks like a setting and is none."""
+    """Report a comment that resembles a setting but is none."""
     _, report = read_dh_csv_text("# degres: true\n# note: degrees\njoint,a\nrevolute,1\n", file="f.csv")
     assert [str(e) for e in report.of("suspect")] == [
         "f.csv:1: the comment 'degres' looks like the setting 'degrees' and was not used"
@@ -99,14 +99,14 @@ def test_misspelt_settings_are_suspect():
     ],
 )
 def test_faults_name_file_and_line(text, message):
-    """Say where a table is wrong, how, and what to do."""
+    """Read the line, the cause and the remedy in the message."""
     with pytest.raises(ModelError) as caught:
         read_dh_csv_text(text, file="f.csv")
     assert str(caught.value).startswith(message)
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    """Turn what the system says about a file into a ModelError."""
+    """Turn an error of the operating system into a ModelError."""
     with pytest.raises(ModelError, match=r"none\.csv: the file cannot be read \(No such file or directory\)"):
         read_dh_csv(tmp_path / "none.csv")
     (tmp_path / "latin.csv").write_bytes(b"joint\nrevolute\n# caf\xe9\n")
@@ -121,7 +121,7 @@ NASTY = ["nan", "1e400", "1_000", "\u0661", '"', ",,,,", "\0", "#", "9" * 5000, 
 @given(st.data())
 @example(None)
 def test_mutations_give_a_mechanism_or_an_error(data):
-    """Cut, double and replace pieces of a good table: nothing but a Mechanism or a ModelError comes out."""
+    """Cut, repeat and replace pieces of a good table, and get a Mechanism or a ModelError only."""
     text = ARM
     for _ in range(data.draw(st.integers(1, 4)) if data else 0):
         i = data.draw(st.integers(0, len(text)))
@@ -139,7 +139,7 @@ def test_mutations_give_a_mechanism_or_an_error(data):
 
 
 def test_lenient_files_and_a_tool(tmp_path):
-    """Let a published inertia pass by a comment or by the call, weld a row, and put a tool."""
+    """Accept an impossible inertia by a comment or an argument, weld a row, and attach a tool."""
     file = tmp_path / "arm.csv"
     file.write_text("joint,a,mass,ixx,iyy,izz\nrevolute,0.1,1,0,0.35,0\nfixed,0.2,1,1,1,1\n")
     with pytest.raises(ModelError, match="no body can have this inertia.* accept it by lenient"):

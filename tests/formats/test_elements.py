@@ -59,7 +59,7 @@ def test_one_child_of_a_sort(source):
 
 
 def test_the_rest_is_reported(source):
-    """Report attributes, children and text that nobody asks for, and leftovers of xacro as suspect."""
+    """Report attributes, children and text that are not read, and leftovers of xacro as suspect."""
     source.rest(parse_xml(TEXT), ("name", "x", "n"), ("b",))
     assert [str(e) for e in source.report.of("dropped")] == [
         "f.xml:1: attribute 'empty' = '' of <a name='top'>",

@@ -1,4 +1,4 @@
-"""Fixed joints merged away."""
+"""Merging of fixed joints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ P = Placement((0.5, -0.7, 1.1), from_rpy(0.3, -0.8, 1.9))
 
 
 def about_origin(body: Body, placement: Placement = Placement()) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return mass, first moment and inertia about the origin of the frame that the placement is in."""
+    """Return mass, first moment and inertia about the origin of the frame in which the placement is given."""
     R, p = np.array(placement.rotation), np.array(placement.translation)
     c = p + R @ np.array(body.com)
     inertia = R @ np.array(from_moments(body.inertia)) @ R.T
@@ -31,24 +31,24 @@ def test_two_bodies_become_one():
 
 
 def test_a_massless_body_changes_no_bit():
-    """Keep the carrier's numbers exactly where what it carries weighs nothing."""
+    """Keep the numbers of a body exactly if the bodies merged into it are massless."""
     assert combined([(Placement(), A), (P, Body("tool", com=(1.0, 2.0, 3.0)))]) == A
 
 
 def test_bodies_without_mass():
-    """Keep inertia without mass, and the centre, without dividing by zero."""
+    """Keep inertia without mass, and the center of mass, without dividing by zero."""
     one = combined([(Placement(), Body("a", 0.0, (1.0, 2.0, 3.0))), (Placement(), Body("b", 0.0, inertia=B.inertia))])
     assert (one.mass, one.com, one.inertia) == (0.0, (1.0, 2.0, 3.0), B.inertia)
 
 
 def test_tiny_masses_stay_finite():
-    """Weigh centres of subnormal masses without overflow."""
+    """Average the centers of subnormal masses without overflow."""
     one = combined([(Placement(), Body("a", 5e-324)), (Placement((1.0, 0.0, 0.0)), Body("b", 5e-324))])
     assert one.com == (0.5, 0.0, 0.0)
 
 
 def test_a_chain_of_welds():
-    """Carry placements, shapes and names along a chain of fixed joints to the next moving one."""
+    """Transfer placements, shapes and names along a chain of fixed joints to the next moving body."""
     ball = Shape("sphere", (0.1,), Placement((0.0, 0.0, 0.2)))
     bodies = [Body("tip"), Body("arm", 1.0), Body("flange", shapes=(ball,)), Body("tool", 1.0, shapes=(ball,))]
     joints = [
@@ -73,7 +73,7 @@ def test_a_chain_of_welds():
 
 
 def test_bodies_on_the_ground():
-    """Take bodies that no joint carries, and those welded to them, for parts of the ground."""
+    """Merge bodies without a joint, and those welded to them, into the ground."""
     box = Shape("box", (1.0, 1.0, 1.0))
     merged = merge_fixed(
         [Body("base", 3.0, shapes=(box,)), Body("plate", 1.0)], [Joint("weld", "fixed", "base", "plate", P)]
@@ -102,7 +102,7 @@ def test_composed_placements():
 
 @pytest.mark.parametrize("count", [3000])
 def test_long_chains_need_no_recursion(count):
-    """Merge a chain that is longer than the stack."""
+    """Merge a chain that is longer than Python's recursion limit."""
     bodies = [Body(f"b{i}", 1.0) for i in range(count)]
     joints = [Joint(f"j{i}", "fixed", f"b{i - 1}", f"b{i}", Placement((0.0, 0.0, 1.0))) for i in range(1, count)]
     merged = merge_fixed(bodies, [Joint("root", "free", GROUND, "b0"), *joints])

@@ -1,4 +1,4 @@
-"""MJCF against MuJoCo itself: poses, inertia matrices and torques of models with awkward numbers."""
+"""MJCF compared with MuJoCo: poses, inertia matrices and torques of models with awkward numbers."""
 
 # ruff: noqa: E741 - I is the papers' letter
 
@@ -82,14 +82,14 @@ MODELS = {"arm": ARM, "floating": FLOATING}
 
 
 def read(text):
-    """Return the mechanism of a text with its report, and MuJoCo's model of the text as it stands."""
+    """Return the mechanism of a text with its report, and MuJoCo's model of the unchanged text."""
     mechanism, report = read_mjcf_text(text, file="model.xml")
     model = mujoco.MjModel.from_xml_string(text)
     return mechanism, report, Peer(mechanism, model, mujoco.MjData(model))
 
 
 def as_given(mechanism, peer, q, qd):
-    """Set MuJoCo's state by coordinates that are its own but for the order of quaternions."""
+    """Set MuJoCo's state from coordinates that differ only in the order of quaternions."""
     peer.set(q, qd)
     mujoco.mj_forward(peer.model, peer.data)
 
@@ -97,7 +97,7 @@ def as_given(mechanism, peer, q, qd):
 @pytest.mark.parametrize("fixed", ["merge", "keep"])
 @pytest.mark.parametrize("name", MODELS)
 def test_same_motion_as_mujoco(name, fixed):
-    """Compare inertia matrix and bias torques of random states, for several joints a body, anchors and references."""
+    """Compare inertia matrix and bias torques at random states, with several joints per body, anchors and references."""
     mechanism, _ = read_mjcf_text(MODELS[name], fixed=fixed)
     _, _, p = read(MODELS[name])
     p.mechanism = mechanism
@@ -116,7 +116,7 @@ def test_same_motion_as_mujoco(name, fixed):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_same_poses_as_mujoco(name):
-    """Compare the poses of bodies (by the frames of those whose origin moved) and of sites."""
+    """Compare the poses of bodies and sites; bodies whose origin moved are compared by their frames."""
     mechanism, _, p = read(MODELS[name])
     s = State(mechanism, 5, shape=())
     as_given(mechanism, p, s.q, s.qd)
@@ -132,7 +132,7 @@ def test_same_poses_as_mujoco(name):
 
 
 def test_names_and_numbers_of_the_arm():
-    """Read joints, losses, limits and gravity under their own names, with the welded bodies as frames."""
+    """Read joints, losses, limits and gravity with their names, and welded bodies as frames."""
     mechanism, report, _ = read(ARM)
     assert (mechanism.name, mechanism.source, mechanism.gravity) == ("arm", "model.xml", (0.3, -0.2, -9.7))
     assert [b.name for b in mechanism.bodies] == ["upper_1", "upper_2", "upper", "lower"]
@@ -155,7 +155,7 @@ def test_names_and_numbers_of_the_arm():
 
 
 def test_the_reference_is_the_guess():
-    """Keep MuJoCo's reference coordinates, where they are not zero, as the guess, w of quaternions last."""
+    """Keep MuJoCo's nonzero reference coordinates as the guess, with w of quaternions last."""
     guess = dict(read(ARM)[0].guess)
     assert set(guess) == {"yaw", "pitch", "reach"}
     assert_close([guess[n][0] for n in ("yaw", "pitch", "reach")], [*np.radians([25, -40]), 0.15], 1e-15, "guess")
@@ -179,7 +179,7 @@ LOSSES = """<mujoco>
 
 
 def test_what_has_no_place_is_reported():
-    """Report springs, gravity compensation, limits of balls and lopsided efforts as dropped, and mocap bodies."""
+    """Report springs, gravity compensation, limits of balls, asymmetric efforts and mocap bodies."""
     mechanism, report, _ = read(LOSSES.format(joint=""))
     text = str(report)
     assert mechanism.joint("j").limits.effort == (2.0,)
@@ -192,7 +192,7 @@ def test_what_has_no_place_is_reported():
 
 
 def test_armatures_of_free_bodies_are_suspect():
-    """Keep the losses of a free joint, one number a degree of freedom, and say that its armature acts otherwise."""
+    """Keep the losses of a free joint, one number per degree of freedom, and report that its armature acts differently."""
     joint = '<joint name="f" type="free" armature="0.1" damping="0.2"/>'
     text = f'<mujoco><worldbody><body>{joint}<geom size="1"/></body></worldbody></mujoco>'
     mechanism, report, _ = read(text)
@@ -201,7 +201,7 @@ def test_armatures_of_free_bodies_are_suspect():
 
 
 def test_flags_switch_things_off():
-    """Obey the flags that disable gravity, damping and friction, and say so."""
+    """Apply and report the flags that disable gravity, damping and friction."""
     text = LOSSES.format(joint='damping="3" frictionloss="2"')
     text = text.replace("<worldbody>", '<option><flag gravity="disable" damper="disable"/></option><worldbody>')
     mechanism, report, _ = read(text)
@@ -213,7 +213,7 @@ def test_flags_switch_things_off():
 
 
 def test_parts_without_names_get_some():
-    """Name bodies, joints and sites that have none, and rename what has the name of the ground or of a body."""
+    """Name bodies, joints and sites without a name, and rename those with the name of the ground or of a body."""
     mechanism, report, _ = read(
         '<mujoco><worldbody><body><joint/><joint type="slide"/><geom size="1"/><site/></body>'
         '<body name="ground"><freejoint/><geom size="1"/><site name="ground_"/></body></worldbody></mujoco>'
@@ -238,14 +238,14 @@ def test_parts_without_names_get_some():
     ],
 )
 def test_faults_are_model_errors(text, message):
-    """Turn what MuJoCo refuses into a ModelError with its words and the file's line."""
+    """Turn an error of MuJoCo into a ModelError with its message and the line of the file."""
     with pytest.raises(kt.ModelError, match=message) as caught:
         read_mjcf_text(text, file="model.xml")
     assert str(caught.value).startswith("model.xml:")
 
 
 def test_load_takes_both_sorts_of_xml(tmp_path):
-    """Tell MJCF and URDF by their root elements, and refuse URDF's options for MJCF."""
+    """Distinguish MJCF and URDF by their root elements, and refuse URDF's options for MJCF."""
     (tmp_path / "arm.xml").write_text(ARM)
     (tmp_path / "robot.xml").write_text('<robot name="r"><link name="a"/></robot>')
     system = kt.load(tmp_path / "arm.xml")
@@ -259,7 +259,7 @@ def test_load_takes_both_sorts_of_xml(tmp_path):
 
 
 def test_without_mujoco_the_remedy_is_named(monkeypatch):
-    """Ask for the package where it is not installed."""
+    """Read that the package is required if it is not installed."""
     monkeypatch.setattr(module, "import_module", _refuse)
     with pytest.raises(kt.ModelError, match="a.xml: MJCF files require the package mujoco, which is not installed; i"):
         read_mjcf_text(ARM, file="a.xml")
@@ -270,6 +270,6 @@ def _refuse(name):
 
 
 def test_importing_the_reader_does_not_import_mujoco():
-    """Import mujoco only where a model is compiled."""
+    """Import mujoco only when a model is compiled."""
     assert not hasattr(importlib.import_module("kinetree.formats.mjcf_parts"), "mujoco")
     assert not hasattr(module, "mujoco")

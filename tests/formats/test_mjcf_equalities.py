@@ -61,7 +61,7 @@ def read(equalities):
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_gaps_of_loops(name):
-    """Find the gap between the frames of a loop that MuJoCo finds: its vector, and the sine of half the angle."""
+    """Find MuJoCo's gap between the frames of a loop: its vector, and the sine of half the angle."""
     mechanism, report, data, q = read(LOOPS[name])
     (loop,) = mechanism.loops
     kind = "spherical" if "connect" in name else "fixed"
@@ -88,7 +88,7 @@ def test_gaps_of_loops(name):
     ],
 )
 def test_gaps_of_couplings(equality, terms):
-    """Find the gap of a coupling that MuJoCo finds, with references that are not zero."""
+    """Find MuJoCo's gap of a coupling with nonzero references."""
     mechanism, _, data, q = read(equality)
     (coupling,) = mechanism.couplings
     assert (coupling.name, coupling.terms) == ("gear", terms)
@@ -121,7 +121,7 @@ def test_what_is_not_taken_is_reported():
 
 
 def test_a_flag_disables_all():
-    """Drop every equality where the file disables them."""
+    """Drop all equalities if the file disables them."""
     text = TREE % LOOPS["weld"]
     text = text.replace("<worldbody>", '<option><flag equality="disable"/></option><worldbody>')
     mechanism, report = read_mjcf_text(text)

@@ -1,4 +1,4 @@
-"""Geoms of MuJoCo as shapes: sizes, places, colours, and meshes back in the frame of their file."""
+"""Geoms of MuJoCo as shapes: sizes, poses, colors, and meshes in the frame of their file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SOLIDS = """<mujoco>
 
 
 def test_solids_stand_where_mujoco_has_them():
-    """Read the kinds that both have with full sizes, and find their poses in a turned body."""
+    """Read the common kinds with full sizes, and find their poses in a rotated body."""
     mechanism, report = read_mjcf_text(SOLIDS, file="m.xml")
     model = mujoco.MjModel.from_xml_string(SOLIDS)
     p, s = Peer(mechanism, model, mujoco.MjData(model)), State(mechanism, 2, shape=())
@@ -48,7 +48,7 @@ def test_solids_stand_where_mujoco_has_them():
         "y": ("cylinder", (0.06, 1.3), "collision"),
         "x": ("box", (0.2, 0.4, 0.6), "visual"),
     }
-    assert_close(shapes["s"].color, (1, 0, 0, 0.5), 1e-7, "colour of a material")  # floats there
+    assert_close(shapes["s"].color, (1, 0, 0, 0.5), 1e-7, "color of a material")  # MuJoCo stores single precision
     assert shapes["c"].color == (0.0, 1.0, 0.0, 1.0)
     T = compute(mechanism, "pose", s.q, frame="b")
     for name, shape in shapes.items():
@@ -61,7 +61,7 @@ def test_solids_stand_where_mujoco_has_them():
 
 
 def test_meshes_stand_in_their_files_frames(tmp_path):
-    """Undo MuJoCo's move of a mesh into its principal axes: the file's vertices are where MuJoCo draws them."""
+    """Undo MuJoCo's change of a mesh to principal axes, and find the file's vertices where MuJoCo draws them."""
     (tmp_path / "wedge.obj").write_text(WEDGE)
     text = (
         '<mujoco><compiler angle="radian"/><asset><mesh name="w" file="wedge.obj" scale="1.5 2 0.5"/></asset>'
@@ -79,7 +79,7 @@ def test_meshes_stand_in_their_files_frames(tmp_path):
     drawn = model.mesh_vert @ there.xmat.reshape(3, 3).T + there.xpos
     T = compute(mechanism, "pose", s.q, frame="b") @ placed(shape.placement)
     ours = (VERTICES * shape.size) @ T[:3, :3].T + T[:3, 3]
-    assert_close(np.sort(ours, axis=0), np.sort(drawn, axis=0), 1e-6, "vertices")  # vertices are floats there
+    assert_close(np.sort(ours, axis=0), np.sort(drawn, axis=0), 1e-6, "vertices")  # MuJoCo stores single precision
     I = compute(mechanism, "inertia_matrix", s.q)  # noqa: E741
     mujoco.mj_forward(model, p.data)
     M = np.zeros(1)

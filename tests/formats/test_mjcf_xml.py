@@ -1,4 +1,4 @@
-"""MJCF before MuJoCo sees it: files stay in the folder, what is not read is reported, and any text is answered."""
+"""Preparation of MJCF for MuJoCo: files only from the folder, reports of unread parts, and arbitrary texts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def folder(tmp_path):
 
 
 def test_includes_meshes_and_leftovers(folder):
-    """Put an include in, read a mesh from its folder, and report every section that is left out with its line."""
+    """Expand an include, read a mesh from its folder, and report every dropped section with its line."""
     mechanism, report = read_mjcf(folder / "scene.xml")
     assert [b.name for b in mechanism.bodies] == ["arm", "block"]
     assert mechanism.body("block").shapes[0].file == str(folder / "assets" / "mesh" / "wedge.obj")
@@ -134,20 +134,20 @@ def test_links_may_not_lead_out(folder):
 
 
 def test_paths_are_stripped_where_the_file_asks(folder):
-    """Look for meshes by their bare names where strippath is set, with either sort of slash."""
+    """Look up meshes by their file names if strippath is set, with either sort of slash."""
     text = SCENE.replace("angle=", 'strippath="true" angle=').replace('"wedge.obj"', '"C:\\\\work\\\\wedge.obj"')
     (folder / "scene.xml").write_text(text.replace("\\\\", "\\"))
     assert read_mjcf(folder / "scene.xml")[0].body("block").shapes[0].kind == "mesh"
 
 
 def test_text_has_no_files():
-    """Refuse a text that names files, since it has no folder."""
+    """Refuse a text that refers to files, since it has no folder."""
     with pytest.raises(ModelError, match="<text>:5: <include>: requires the file 'parts/arm.xml'; load the model from"):
         read_mjcf_text(SCENE)
 
 
 def test_mujoco_opens_no_file(folder):
-    """Hand MuJoCo the bytes of meshes under names of ours, and no folder to look in."""
+    """Pass the bytes of meshes to MuJoCo under new names, and no folder."""
     root = parse_xml(SCENE)
     prepared = prepare(Source("scene.xml", Report()), root, folder)
     assert prepared.assets == {"mesh0.obj": TETRAHEDRON.encode()}
@@ -157,7 +157,7 @@ def test_mujoco_opens_no_file(folder):
 
 
 def test_large_models_are_refused_at_once(monkeypatch, folder):
-    """Refuse billions of copies, too many meshes and too many bodies before anything is made."""
+    """Refuse billions of copies, too many meshes and too many bodies before they are created."""
     nested = '<replicate count="1000">' * 3 + "<body/>" + "</replicate>" * 3
     start = time.perf_counter()
     for inside in (
@@ -176,14 +176,14 @@ def test_large_models_are_refused_at_once(monkeypatch, folder):
 
 
 def test_copies_that_are_few_are_made():
-    """Let <replicate> make bodies where they are few."""
+    """Accept a <replicate> of few bodies."""
     text = '<replicate count="3" offset="1 0 0"><body name="b"><joint name="j"/><geom size="1"/></body></replicate>'
     mechanism, _ = read_mjcf_text(f"<mujoco><worldbody>{text}</worldbody></mujoco>")
     assert [b.name for b in mechanism.bodies] == ["b0", "b1", "b2"]
 
 
 def test_includes_are_bounded_together(monkeypatch, folder):
-    """Refuse includes that are larger together than a file may be, and files that nest without end."""
+    """Refuse includes that are together larger than the bound, and files that are nested too deep."""
     monkeypatch.setattr(mjcf_xml, "MAX_BYTES", 100)
     with pytest.raises(ModelError, match="arm.xml: is larger than 100 bytes"):
         read_mjcf(folder / "scene.xml")
@@ -214,7 +214,7 @@ AWKWARD += ["true", "mesh", "../../etc/passwd", "\u0661", "&lt;", "a" * 2000, "9
 @examples(300)
 @given(data=st.data())
 def test_mutations_give_a_mechanism_or_an_error(good, data, tmp_path_factory):
-    """Replace values, cut and repeat pieces of a good file: nothing but a Mechanism or a ModelError comes out."""
+    """Replace values, cut and repeat pieces of a good file, and get a Mechanism or a ModelError only."""
     text = good
     for _ in range(data.draw(st.integers(1, 3))):
         found = list(re.finditer(r'="([^"]*)"', text))

@@ -216,7 +216,7 @@ body_b = "ground"
     ],
 )
 def test_rotations(rotation):
-    """Read one quarter turn about z from every way to write it."""
+    """Read a rotation by 90 degrees about z in every notation."""
     mechanism, _ = read_toml_text(ONE + rotation)
     assert_close(
         mechanism.joints[0].placement.rotation, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], 4e-16, "rotation"
@@ -233,7 +233,7 @@ def test_rotations(rotation):
     ],
 )
 def test_rotations_of_parameters(rotation):
-    """Read rotations of formulas, and get what the parameter's value would have given."""
+    """Read rotations with formulas, and get the results of the parameter's value."""
     mechanism, _ = read_toml_text("parameters = { t = 0.7 }\n" + ONE + rotation)
     plain = rotation.replace('"t"', "0.7").replace('"2*t"', "1.4")
     plain = plain.replace('"sin(t/2)"', repr(math.sin(0.35))).replace('"cos(t/2)"', repr(math.cos(0.35)))
@@ -248,7 +248,7 @@ def _rotation(mechanism):
 
 
 def test_dh_beside_bodies():
-    """Put DH rows on a body of the file, with frames and the rest beside them."""
+    """Attach DH rows to a body of the file, together with frames and other parts."""
     text = """\
 [[body]]
 name = "base"
@@ -283,14 +283,14 @@ body = "link2"
 
 
 def test_the_name_is_that_of_the_file(tmp_path):
-    """Call a mechanism without a name like its file, and accept a byte order mark."""
+    """Name a mechanism without a name after its file, and accept a byte order mark."""
     (tmp_path / "box.toml").write_bytes(b"\xef\xbb\xbf" + ONE.encode())
     assert read_toml(tmp_path / "box.toml")[0].name == "box"
     assert read_toml_text(ONE)[0].name == "mechanism"
 
 
 def test_an_empty_file_is_refused():
-    """Refuse a file without any table; one with a head alone is a mechanism without bodies, as it can be written."""
+    """Refuse a file without any table; read one with only a head as a mechanism without bodies."""
     with pytest.raises(ModelError) as error:
         read_toml_text("# nothing\n", file="f.toml")
     assert str(error.value) == (
@@ -403,7 +403,7 @@ def test_lenient_files_keep_impossible_inertias():
     ],
 )
 def test_faults_name_file_and_line(text, message):
-    """Say where a file is wrong, how, and what to do."""
+    """Read the line, the cause and the remedy in the message."""
     with pytest.raises(ModelError) as caught:
         read_toml_text(text, file="f.toml")
     assert str(caught.value).startswith(message)
@@ -411,13 +411,13 @@ def test_faults_name_file_and_line(text, message):
 
 
 def test_unknown_keys_are_key_errors():
-    """Let a wrong key be caught as the KeyError it is, its message in plain text."""
+    """Catch an unknown key as a KeyError, with its message in plain text."""
     with pytest.raises(UnknownNameError, match="^<text>:1: no table 'joints'; did you mean 'joint'"):
         read_toml_text("[[joints]]")
 
 
 def test_files_that_cannot_be_read(tmp_path, monkeypatch):
-    """Turn a missing file, bytes that are no UTF-8 and a huge file into ModelErrors."""
+    """Turn a missing file, bytes that are not UTF-8 and a huge file into ModelErrors."""
     with pytest.raises(ModelError, match=r"none\.toml: the file cannot be read \(No such file or directory\)"):
         read_toml(tmp_path / "none.toml")
     with pytest.raises(ModelError, match=r"the file cannot be read \(.*null"):
@@ -453,7 +453,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_texts_are_refused(text):
-    """Refuse what is made to be deep, long or slow (minutes, if it were read) with a short ModelError."""
+    """Refuse texts that are too deep, too long or too slow to parse (minutes) with a short ModelError."""
     with pytest.raises(ModelError) as caught:
         read_toml_text(text, file="f.toml")
     assert len(str(caught.value)) < 2000
@@ -485,7 +485,7 @@ NASTY += ["\0", "\n", "#", "=", ".", '"ground"', "[]", "{}", "0", "-1", "1e308",
 @examples(400)
 @given(data=st.data())
 def test_mutations_give_a_mechanism_or_an_error(good, data):
-    """Cut, double and replace pieces of a good file: nothing but a Mechanism or a ModelError comes out."""
+    """Cut, repeat and replace pieces of a good file, and get a Mechanism or a ModelError only."""
     text = good
     for _ in range(data.draw(st.integers(1, 4))):
         i = data.draw(st.integers(0, len(text)))
@@ -499,7 +499,7 @@ def test_mutations_give_a_mechanism_or_an_error(good, data):
 @examples(400)
 @given(data=st.data())
 def test_swapped_values_give_a_mechanism_or_an_error(good, data):
-    """Replace whole values by others of the wrong type or size: a Mechanism or a ModelError comes out."""
+    """Replace values by others of the wrong type or size, and get a Mechanism or a ModelError only."""
     lines = good.splitlines()
     for _ in range(data.draw(st.integers(1, 3))):
         i = data.draw(st.integers(0, len(lines) - 1))
@@ -512,7 +512,7 @@ def test_swapped_values_give_a_mechanism_or_an_error(good, data):
 
 
 def check_outcome(text):
-    """Read a text and see that nothing else than a Mechanism or a ModelError with a file and a remedy comes out."""
+    """Read a text and check that the result is a Mechanism or a ModelError with a file and a remedy."""
     try:
         mechanism, _ = read_toml_text(text, file="f.toml")
     except ModelError as error:

@@ -1,4 +1,4 @@
-"""Writing the native TOML format: what is read again is the same mechanism."""
+"""Writing the native TOML format: reading gives the same mechanism again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BOUND = st.floats(allow_nan=False)
 
 @st.composite
 def rotations(draw):
-    """Draw a rotation of awkward numbers, or one of a parameter."""
+    """Draw a rotation of awkward numbers, or one that depends on a parameter."""
     if draw(st.booleans()):
         c, s = parse("cos(p)"), parse("sin(p)")
         return ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
@@ -74,7 +74,7 @@ COORDINATE_AXES = st.permutations([(1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0,
 
 @st.composite
 def joints(draw, name, parent, child):
-    """Draw a joint of any kind with all that a joint can have."""
+    """Draw a joint of any kind with all fields."""
     kind = draw(st.sampled_from(list(KINDS)))
     nq, nv = KINDS[kind].NQ, KINDS[kind].NV
     axis, axis2, _ = draw(COORDINATE_AXES)
@@ -102,7 +102,7 @@ def joints(draw, name, parent, child):
 
 @st.composite
 def loops(draw, ends):
-    """Draw a loop of any kind between two of the ends, with all that its kind can have."""
+    """Draw a loop of any kind between two of the ends, with all fields of its kind."""
     kind = draw(st.sampled_from(list(LOOPS)))
     body_a, body_b = draw(st.permutations(ends))[:2]
     axis, axis2, _ = draw(COORDINATE_AXES)
@@ -114,7 +114,7 @@ def loops(draw, ends):
 
 @st.composite
 def inertias(draw):
-    """Draw the inertia of a few point masses, which some body can have, or one of a parameter."""
+    """Draw the inertia of a few point masses, which is possible, or one that depends on a parameter."""
     if draw(st.booleans()):
         return (parse("p^2"), parse("p^2"), parse("p*p"), 0.0, 0.0, 0.0)
     x = np.array(draw(st.lists(st.tuples(*[st.floats(-2, 2)] * 3), min_size=1, max_size=4)))
@@ -124,7 +124,7 @@ def inertias(draw):
 
 @st.composite
 def mechanisms(draw):
-    """Draw a mechanism with one of each, or none."""
+    """Draw a mechanism with at most one part of each sort."""
     names = draw(st.lists(NAME.filter(lambda s: s != GROUND), max_size=4, unique=True))
     labels = draw(st.lists(NAME, min_size=len(names), max_size=len(names), unique=True))
     bodies, carried = [], []
@@ -187,7 +187,7 @@ def one_body(**given):
 
 
 def test_the_text_is_short():
-    """Write nothing that the reader assumes anyway."""
+    """Leave out the defaults of the reader."""
     assert write_toml(one_body(mass=2)) == (
         '[mechanism]\nname = "one"\ngravity = [0.0, 0.0, -9.81]\n\n[[body]]\nname = "b"\nmass = 2.0\n\n'
         '[[joint]]\nname = "j"\nkind = "fixed"\nparent = "ground"\nchild = "b"\n'
@@ -195,7 +195,7 @@ def test_the_text_is_short():
 
 
 def test_impossible_inertias_make_a_lenient_file():
-    """Write a mechanism of a foreign file with an impossible inertia such that it can be read again."""
+    """Write a mechanism with an impossible inertia so that it can be read again."""
     mechanism = one_body(inertia=(1.0, 1.0, 3.0, 0.0, 0.0, 0.0))
     again, report = read_toml_text(write_toml(mechanism))
     assert again.hash == mechanism.hash
@@ -203,7 +203,7 @@ def test_impossible_inertias_make_a_lenient_file():
 
 
 def test_terms_named_twice_are_kept():
-    """Write a coupling that names a joint twice as pairs, which a table could not hold."""
+    """Write a coupling that names a joint twice as pairs, since a table has no equal keys."""
     coupling = Coupling("c", "k", (("j", 1.0), ("j", 2.0)))
     joints = [Joint("j", "prismatic", GROUND, "b"), Joint("k", "prismatic", "b", "c")]
     mechanism = assemble("m", [Body("b"), Body("c")], joints, couplings=[coupling])
@@ -212,7 +212,7 @@ def test_terms_named_twice_are_kept():
 
 
 def test_loops_and_guesses_are_short():
-    """Write what a loop's kind has and no more, and the guess as a table at the end."""
+    """Write only the fields of a loop's kind, and the guess as a table at the end."""
     loop = Loop(
         "l", "universal", "b", GROUND, placement_b=Placement((0.0, 0.3, 0.0)), axis2=(0.0, 0.0, 1.0), axis=(0, 2, 0)
     )
@@ -226,7 +226,7 @@ def test_loops_and_guesses_are_short():
 
 
 def test_infinite_limits_are_toml():
-    """Write infinities as TOML spells them, one number plain and several as a list."""
+    """Write infinities in TOML's spelling, one number plain and several as a list."""
     limits = Limits((-math.inf,), (math.inf,))
     mechanism = assemble("m", [Body("b")], [Joint("j", "revolute", GROUND, "b", limits=limits)])
     assert tomllib.loads(write_toml(mechanism))["joint"][0]["limits"] == {"lower": -math.inf, "upper": math.inf}
@@ -259,7 +259,7 @@ def test_formulas_that_cannot_be_read_are_not_written(number, message):
 
 
 def test_names_that_are_not_unicode_are_not_written():
-    """Refuse to write half of a surrogate pair, which no UTF-8 file can hold."""
+    """Refuse to write half of a surrogate pair, which UTF-8 cannot encode."""
     mechanism = assemble("m", [Body("b\ud800")], [Joint("j", "fixed", GROUND, "b\ud800")])
     with pytest.raises(ModelError, match=r"'b\\ud800' is not Unicode; rename it"):
         write_toml(mechanism)

@@ -1,4 +1,4 @@
-"""URDF -> Mechanism."""
+"""Reading of URDF."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_arm_on_the_ground():
 
 
 def test_frames_of_merged_links():
-    """Find every merged link and fixed joint as a frame of what carries it."""
+    """Find every merged link and fixed joint as a frame of the body that contains it."""
     mechanism, report = read_urdf_text(ARM)
     assert {f.name: f.body for f in mechanism.frames} == {
         "world": GROUND,
@@ -113,7 +113,7 @@ def test_frames_of_merged_links():
 
 
 def test_inertia_in_a_turned_frame():
-    """Turn the tensor of an inertial frame into the link's, about the mass centre."""
+    """Rotate the inertia from the inertial frame into the link's, about the center of mass."""
     upper = read_urdf_text(ARM)[0].body("upper")
     R = np.array(from_rpy(0.1, 0.2, 0.3))
     given = np.array([[0.03, 0.001, 0.002], [0.001, 0.04, -0.003], [0.002, -0.003, 0.05]])
@@ -122,9 +122,9 @@ def test_inertia_in_a_turned_frame():
 
 
 def test_merged_masses():
-    """Combine the hand and its tool: masses, centre and inertia by hand calculation."""
+    """Combine the hand and its tool: mass, center of mass and inertia as calculated by hand."""
     hand = read_urdf_text(ARM)[0].body("hand")
-    c = np.array([0.1, 1.2, 0.3])  # the tool's centre: (1, 0, 0) turned by 90 degrees about z
+    c = np.array([0.1, 1.2, 0.3])  # the tool's center of mass: (1, 0, 0) rotated by 90 degrees about z
     assert hand.mass == 1.5
     np.testing.assert_allclose(hand.com, c / 3, rtol=1e-15)
     reduced = 1.0 * 0.5 / 1.5
@@ -134,7 +134,7 @@ def test_merged_masses():
 
 
 def test_shapes_and_colours():
-    """Read geometry, roles, names and a colour that the robot defines."""
+    """Read geometry, roles, names and a color that the robot defines."""
     skin, ball = read_urdf_text(ARM)[0].body("upper").shapes
     assert (skin.kind, skin.size, skin.role, skin.name) == ("cylinder", (0.05, 0.6), "visual", "skin")
     assert skin.color == (0.9, 0.1, 0.1, 1.0)
@@ -142,7 +142,7 @@ def test_shapes_and_colours():
 
 
 def test_free_base():
-    """Stand the root link on a free joint called root, merged with what is welded to it."""
+    """Attach the root link to a free joint named root, and merge the links welded to it."""
     mechanism, _ = read_urdf_text(ARM, base="free")
     root = mechanism.joints[0]
     assert (root.name, root.kind, root.parent, root.child) == ("root", "free", GROUND, "world")
@@ -167,14 +167,14 @@ def test_fixed_joints_kept():
     [("prismatic", "prismatic", 1), ("floating", "free", 6), ("planar", "planar", 3), ("fixed", "fixed", 0)],
 )
 def test_joint_types(type_, kind, nv):
-    """Map the joint types of URDF; the axis is x where none is given."""
+    """Map the joint types of URDF, with the axis x by default."""
     mechanism, _ = read_urdf_text(two_links("", type_), fixed="keep")
     joint = mechanism.joint("j")
     assert (joint.kind, joint.axis, mechanism.nv) == (kind, (1.0, 0.0, 0.0), nv)
 
 
 def test_what_a_joint_cannot_use_is_reported():
-    """Drop limits, dynamics and mimics of joints without a single coordinate, and say so."""
+    """Drop and report limits, dynamics and mimics of joints that do not have exactly one coordinate."""
     inside = '<limit lower="0" upper="1"/><dynamics damping="1"/><mimic joint="j"/><axis xyz="0 0 1"/>'
     dropped = texts(read_urdf_text(two_links(inside, "floating"))[1], "dropped")
     for tag in ("limit", "dynamics", "mimic", "axis"):
@@ -206,7 +206,7 @@ def test_suspect_joints():
     ],
 )
 def test_mimics_of_nothing_are_suspect(mimic, what):
-    """Leave a joint uncoupled where what it mimics has no coordinate."""
+    """Leave a joint uncoupled if the joint that it mimics does not have exactly one coordinate."""
     text = two_links(f"<mimic {mimic}/>").replace(
         "</robot>", '<link name="c"/><joint name="k" type="fixed"><parent link="b"/><child link="c"/></joint></robot>'
     )
@@ -216,7 +216,7 @@ def test_mimics_of_nothing_are_suspect(mimic, what):
 
 
 def test_impossible_inertia_is_kept_and_reported():
-    """Keep the numbers of an inertia that no body can have, and give its principal moments."""
+    """Keep the numbers of an inertia that no body can have, and report its principal moments."""
     text = robot(
         '\n<link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="5"/></inertial></link>', name="bad"
     )
@@ -228,7 +228,7 @@ def test_impossible_inertia_is_kept_and_reported():
 
 
 def test_point_mass():
-    """Take a mass without <inertia> as a point, with a remark."""
+    """Read a mass without <inertia> as a point mass, with a remark."""
     mechanism, report = read_urdf_text(
         robot('<link name="a"><inertial><mass value="2"/></inertial></link>'), base="free"
     )
@@ -270,7 +270,7 @@ def test_nothing_is_lost_silently():
 
 
 def test_names():
-    """Rename a link called ground, name the robot, and hide no joint without a remark."""
+    """Rename a link named ground, name the robot, and report every joint without a frame."""
     text = '<robot><link name="ground"/><link name="b"/><link name="c"/>'
     text += '<joint name="b" type="fixed"><parent link="ground"/><child link="b"/></joint>'
     text += '<joint name="j" type="planar"><parent link="b"/><child link="c"/></joint></robot>'
@@ -327,7 +327,7 @@ def test_quaternion_origin():
     ],
 )
 def test_errors_name_place_and_remedy(text, message):
-    """Refuse a file that makes no mechanism, with file, line, element, cause and remedy."""
+    """Refuse a file that does not define a mechanism, with file, line, element, cause and remedy."""
     with pytest.raises(ModelError, match=message) as caught:
         read_urdf_text(text, file="u")
     assert caught.value.file == "u"
@@ -389,7 +389,7 @@ def test_options_are_checked():
 
 
 def test_files(tmp_path):
-    """Read a file like its text, and name the file in errors."""
+    """Read the same from a file as from its text, with the file name in errors."""
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     mechanism, report = read_urdf(path)
@@ -403,12 +403,12 @@ def test_files(tmp_path):
 
 
 def test_reading_twice_is_the_same():
-    """Give the same mechanism for the same bytes."""
+    """Get the same mechanism from the same bytes."""
     assert read_urdf_text(ARM)[0] == read_urdf_text(ARM.encode())[0]
 
 
 def test_axes_keep_their_direction():
-    """Bring a skew axis to unit length without turning it; leave a printed unit axis without a remark."""
+    """Scale an oblique axis to unit length without rotating it; accept a rounded unit axis without a remark."""
     mechanism, report = read_urdf_text(two_links('<axis xyz="0.5773 0.5773 0.5773"/>', "continuous"))
     assert math.hypot(*mechanism.joint("j").axis) == pytest.approx(1.0, abs=1e-15)
     assert "scaled from length" in texts(report, "changed")  # four digits are off by 9e-5

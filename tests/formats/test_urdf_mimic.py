@@ -1,4 +1,4 @@
-"""Joints of URDF that mimic others, as couplings: the reduced motion of public robots against Pinocchio."""
+"""URDF joints that mimic others as couplings: the reduced dynamics of public robots compared with Pinocchio."""
 
 # ruff: noqa: E741 - I is the papers' letter
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.peers
 
 ROBOTS = {"panda_description/urdf/panda.urdf": 1, "baxter_description/urdf/baxter.urdf": 2}
 ROBOTS |= {"pr2_description/urdf/pr2.urdf": 10, "tiago_pro_description/robots/tiago_pro.urdf": 10}
-"""The files, with the numbers of their joints that mimic others."""
+"""The files, with the number of joints that mimic others."""
 
 
 def find(name: str) -> Path:
@@ -37,7 +37,7 @@ def find(name: str) -> Path:
 
 
 def reduction(mechanism) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the joints that lead, and S and c with q = S q_lead + c, by the couplings."""
+    """Return the leading joints, and S and c of the couplings with q = S q_lead + c."""
     names = [j.name for j in mechanism.joints]
     follows = {c.joint: c for c in mechanism.couplings}
     lead = [name for name in names if name not in follows]

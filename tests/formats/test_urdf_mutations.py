@@ -1,4 +1,4 @@
-"""Mutations of good URDF files: a Mechanism or a ModelError, and nothing else."""
+"""Mutations of good URDF files, which give a Mechanism or a ModelError only."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ BOMB = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b
 
 
 def truncate(text: str, a: int, b: int) -> str:
-    """Cut the text off."""
+    """Truncate the text."""
     return text[: a % (len(text) + 1)]
 
 
 def remove(text: str, a: int, b: int) -> str:
-    """Cut a piece out."""
+    """Remove a piece."""
     start = a % (len(text) + 1)
     return text[:start] + text[start + b % 60 :]
 
@@ -171,7 +171,7 @@ def test_the_good_ones_are_good(name):
 @examples(400)
 @given(steps=STEPS, base=st.sampled_from(["fixed", "free"]), fixed=st.sampled_from(["merge", "keep"]))
 def test_mutations_give_a_mechanism_or_a_model_error(name, steps, base, fixed):
-    """Answer each mutation with a Mechanism or a ModelError only."""
+    """Get a Mechanism or a ModelError only from each mutation."""
     text = GOOD[name]
     for mutation, a, b in steps:
         text = mutation(text, a, b)
@@ -181,7 +181,7 @@ def test_mutations_give_a_mechanism_or_a_model_error(name, steps, base, fixed):
 @pytest.mark.parametrize("name", GOOD)
 @pytest.mark.parametrize("value", AWKWARD)
 def test_every_attribute_with_every_awkward_value(name, value):
-    """Answer an awkward value in each attribute of each file."""
+    """Get a Mechanism or a ModelError only from an awkward value in each attribute of each file."""
     text = GOOD[name]
     for match in re.finditer(r'="([^"]*)"', text):
         assert_mechanism_or_model_error(text[: match.start(1)] + value + text[match.end(1) :])
@@ -189,7 +189,7 @@ def test_every_attribute_with_every_awkward_value(name, value):
 
 @pytest.mark.parametrize("name", GOOD)
 def test_enormous_names(name):
-    """Refuse names of ten megabytes at once, and with a short message."""
+    """Refuse names of ten megabytes quickly, with a short message."""
     for match in list(re.finditer(r'="([^"]*)"', GOOD[name]))[:4]:
         text = GOOD[name][: match.start(1)] + "x" * 10_000_000 + GOOD[name][match.end(1) :]
         with pytest.raises(ModelError, match="a tag or comment is longer than"):
@@ -199,5 +199,5 @@ def test_enormous_names(name):
 
 @given(st.binary(max_size=200))
 def test_any_bytes_in_a_robot(data):
-    """Answer any bytes inside a robot."""
+    """Get a Mechanism or a ModelError only from any bytes inside a robot."""
     assert_mechanism_or_model_error(b'<robot name="r"><link name="a"/>' + data + b"</robot>")

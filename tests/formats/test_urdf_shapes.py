@@ -45,7 +45,7 @@ def test_geometry(geometry, kind, size):
 
 
 def test_unusable_shapes_are_reported():
-    """Drop visuals without a known geometry, with a remark each, and read the rest."""
+    """Drop visuals without a known geometry, with a remark for each, and read the others."""
     inside = (
         "<visual/>" + visual("") + visual('<cone radius="1"/>') + visual('<sphere radius="-1"/><box size="1 1 1"/>')
     )
@@ -58,7 +58,7 @@ def test_unusable_shapes_are_reported():
 
 
 def test_materials():
-    """Take a material's own colour first, then the robot's of that name, then one that another link defines."""
+    """Use a material's own color first, then the robot's of that name, then one defined in another link."""
     glob = '<material name="g"><color rgba="0 1 0 1"/></material>'
     ball = '<sphere radius="1"/>'
     own = visual(ball, '<material name="own"><color rgba="1 0 0 1"/></material>')
@@ -81,7 +81,7 @@ def test_materials():
 
 @pytest.fixture
 def folders(tmp_path):
-    """Return a folder with a package inside it, and a secret beside it."""
+    """Return a folder with a package inside it, and a secret file outside."""
     meshes = tmp_path / "ros" / "arm" / "meshes"
     meshes.mkdir(parents=True)
     (meshes / "a.stl").write_text("not a mesh")
@@ -139,7 +139,7 @@ def test_nothing_outside_the_roots_is_found(folders, text):
 
 
 def test_meshes_of_a_file(folders):
-    """Look beside the file and in the roots; keep the text of what is not found, with a remark."""
+    """Search the folder of the file and the roots; keep the path of a missing mesh, with a remark."""
     path = folders / "ros/arm/arm.urdf"
     inside = visual('<mesh filename="meshes/a.stl"/>') + visual('<mesh filename="package://arm/none.stl"/>')
     path.write_text(link(inside + visual('<mesh filename="package://arm/meshes/a.stl"/>')))

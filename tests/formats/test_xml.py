@@ -21,7 +21,7 @@ def test_elements_carry_lines_and_text():
 
 
 def test_namespaces_are_tolerated():
-    """Keep prefixes of tags, declared or not, and leave the declarations out."""
+    """Keep prefixes of tags, declared or not, and drop the declarations."""
     root = parse_xml('<robot xmlns:xacro="http://x" xmlns="y" name="r"><xacro:if p:v="1"/></robot>')
     assert root.attributes == {"name": "r"}
     assert root.children == [Element("xacro:if", {"p:v": "1"}, [], 1)]
@@ -29,7 +29,7 @@ def test_namespaces_are_tolerated():
 
 @pytest.mark.parametrize("data", [b"<a/>", b"\xef\xbb\xbf<a/>", "<a/>".encode("utf-16"), '<?xml encoding="x"?><a/>'])
 def test_encodings(data):
-    """Read UTF-8 and UTF-16 bytes; a string is text already, whatever it declares."""
+    """Read UTF-8 and UTF-16 bytes; read a string as text, whatever encoding it declares."""
     if isinstance(data, str):
         data = data.replace("encoding", 'version="1.0" encoding')
     assert parse_xml(data).tag == "a"
@@ -61,7 +61,7 @@ def test_encodings(data):
     ],
 )
 def test_bad_bytes_are_refused(data, line, what):
-    """Refuse what is malformed, dangerous or too large, with file, line and remedy."""
+    """Refuse malformed, dangerous or too large texts, with file, line and remedy."""
     with pytest.raises(ModelError) as caught:
         parse_xml(data, file="m.xml")
     assert what in str(caught.value)
@@ -95,7 +95,7 @@ def test_strings_that_are_not_text():
 
 
 def test_paths_that_are_no_files(tmp_path):
-    """Refuse folders, devices, missing files and impossible names with the system's reason."""
+    """Refuse folders, devices, missing files and impossible names with the reason of the operating system."""
     for path, what in [
         (tmp_path, "is not a regular file"),
         ("/dev/zero", "is not a regular file"),
@@ -110,13 +110,13 @@ def test_paths_that_are_no_files(tmp_path):
 
 
 def test_text_in_many_pieces_is_joined_at_once():
-    """Join text between children without copying it again for each piece."""
+    """Join text between children in linear time."""
     assert parse_xml("<a>" + "t<b/>" * 100_000 + "</a>").text == "t" * 100_000
 
 
 @given(st.binary(max_size=300) | st.text(max_size=100))
 def test_any_bytes_give_an_element_or_a_model_error(data):
-    """Answer any bytes with an element or a ModelError."""
+    """Get an element or a ModelError only from any bytes."""
     try:
         assert parse_xml(data).tag
     except ModelError as error:

@@ -1,4 +1,4 @@
-"""Every kind of joint: displacement, motion, steps and random coordinates, each against the others."""
+"""All kinds of joints: displacement, motion, steps and random coordinates, compared with one another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def alone(what: str, sequence: str = "zyx", seed: int = 1):
 
 
 def test_list_of_kinds():
-    """Know eleven kinds, each with the same functions."""
+    """Find eleven kinds, each with the same functions."""
     names = "fixed revolute prismatic helical cylindrical universal planar spherical euler free free_euler"
     assert tuple(KINDS) == tuple(names.split())
     functions = "check frame displacement motion common rate neutral integrate difference random".split()
@@ -41,7 +41,7 @@ def test_list_of_kinds():
 
 
 def test_an_unknown_kind_lists_the_known():
-    """Mistype a kind and read the likely one, and all others."""
+    """Mistype a kind and read the closest match, then all kinds."""
     with pytest.raises(
         UnknownNameError, match=r"joint 'j': no joint kind 'revolut'; did you mean 'revolute'\? available: fixed, "
     ):
@@ -50,7 +50,7 @@ def test_an_unknown_kind_lists_the_known():
 
 @pytest.mark.parametrize(("what", "sequence"), EVERY)
 def test_motion_is_the_slope_of_the_pose(what, sequence):
-    """Differentiate the pose along each speed and find the columns of P."""
+    """Differentiate the pose along each velocity and find the columns of P."""
     mechanism = alone(what, sequence)
     q = State(mechanism, 4).q
     T = compute(mechanism, "pose", q, frame="b0")
@@ -77,7 +77,7 @@ def test_rate_of_motion(what, sequence):
 
 @pytest.mark.parametrize("what", ALL)
 def test_neutral_is_the_placement(what):
-    """Find the child at the joint's placement where nothing is displaced."""
+    """Find the child at the joint's placement at zero displacement."""
     mechanism = alone(what)
     T = compute(mechanism, "pose", System(mechanism).neutral(), frame="b0")
     assert_close(T, transform(mechanism.joints[0].placement), 8 * EPS, "neutral pose")
@@ -90,7 +90,7 @@ def test_integrate_and_difference_invert_each_other(what, angle):
     mechanism = alone(what)
     q = State(mechanism, 6, 20).q
     dq = np.random.default_rng(7).normal(size=(20, mechanism.nv))
-    dq *= angle / np.linalg.norm(dq[:, :3], axis=1, keepdims=True)  # of a free joint: the angle of the turn
+    dq *= angle / np.linalg.norm(dq[:, :3], axis=1, keepdims=True)  # of a free joint: the angle of rotation
     there = compute(mechanism, "integrate", q, dq)
     again = compute(mechanism, "difference", q, there)
     assert_close(again, dq, 1e-12 * (1 + np.abs(dq).max()), "difference(q, integrate(q, dq))")  # 4e-15
@@ -101,7 +101,7 @@ def test_integrate_and_difference_invert_each_other(what, angle):
 
 @pytest.mark.parametrize("what", ["spherical", "free"])
 def test_integrate_follows_a_constant_twist(what):
-    """Make one step of a constant twist, or a thousand small ones, and arrive at the same place."""
+    """Take one step of a constant twist, or a thousand small ones, and get the same pose."""
     mechanism = alone(what)
     s = State(mechanism, 8, ())
     q = s.q
@@ -112,7 +112,7 @@ def test_integrate_follows_a_constant_twist(what):
 
 
 def test_difference_takes_the_shorter_way():
-    """Turn by 4 rad and find the way back of 2 pi - 4 rad."""
+    """Rotate by 4 rad and find the shorter rotation back, of 2 pi - 4 rad."""
     mechanism = alone("spherical")
     q = State(mechanism, 9, ()).q
     there = compute(mechanism, "integrate", q, [0.0, 0.0, 4.0])
@@ -120,7 +120,7 @@ def test_difference_takes_the_shorter_way():
 
 
 def test_half_a_turn_has_a_difference():
-    """Turn by pi and find a turn of length pi that leads there."""
+    """Rotate by pi and find a rotation vector of length pi with the same result."""
     mechanism = alone("spherical")
     q = State(mechanism, 10, ()).q
     there = compute(mechanism, "integrate", q, [0.0, math.pi, 0.0])
@@ -133,7 +133,7 @@ def test_half_a_turn_has_a_difference():
 @pytest.mark.parametrize("factor", [-1.0, 0.01, 30.0])
 @pytest.mark.parametrize("what", ["spherical", "free"])
 def test_quaternions_need_not_be_unit(what, factor):
-    """Stretch or flip a quaternion and find the same pose, the same Jacobian, and unit ones after a step."""
+    """Scale or negate a quaternion and find the same pose and Jacobian, and unit length after a step."""
     mechanism = alone(what)
     s = State(mechanism, 11)
     stretched = s.q.copy()
@@ -147,7 +147,7 @@ def test_quaternions_need_not_be_unit(what, factor):
 
 
 def test_revolute_by_hand():
-    """Turn about z by the right hand."""
+    """Rotate about z by the right-hand rule."""
     arm = assemble("arm", [Body("a", 1.0)], [Joint("j", "revolute", "ground", "a")])
     c, s = math.cos(0.3), math.sin(0.3)
     expected = [[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
@@ -162,7 +162,7 @@ def test_helical_by_hand():
 
 
 def test_planar_coordinates_are_fixed_in_the_parent():
-    """Shift along x and y of the parent however the child is turned."""
+    """Translate along x and y of the parent at any angle of the child."""
     disc = assemble("disc", [Body("a", 1.0)], [Joint("j", "planar", "ground", "a")])
     assert_close(compute(disc, "pose", [1.0, 2.0, 0.7], frame="a")[:3, 3], [1.0, 2.0, 0.0], 0.0, "place")
     t = compute(disc, "twist", [1.0, 2.0, 0.7], [3.0, 4.0, 0.5], frame="a", axes="world")
@@ -170,7 +170,7 @@ def test_planar_coordinates_are_fixed_in_the_parent():
 
 
 def test_universal_turns_about_the_parents_then_the_childs_axis():
-    """Compose the two turns of a Cardan joint."""
+    """Compose the two rotations of a Cardan joint."""
     cross = Joint("j", "universal", "ground", "a", axis=(2.0, 0.0, 0.0), axis2=(0.0, 0.0, 0.5))
     made = assemble("cardan", [Body("a", 1.0)], [cross])
     R = compute(made, "pose", [0.4, -0.9], frame="a")[:3, :3]
@@ -198,7 +198,7 @@ def test_axes_with_z_are_right_handed(axis):
     ("free_euler", {"sequence": "abc"}, "joint 'j': 'abc' is not an Euler sequence"),
 ])  # fmt: skip
 def test_impossible_joints_are_refused(what, data, message):
-    """Refuse joints without direction or order, and say what to give."""
+    """Refuse joints without a valid axis or sequence, and read the remedy."""
     with pytest.raises(ModelError, match=message):
         assemble("bad", [Body("a", 1.0)], [Joint("j", what, "ground", "a", **data)])
 
@@ -225,7 +225,7 @@ def test_random_coordinates_keep_the_limits(what):
     ],
 )
 def test_random_coordinates_keep_a_limit_beyond_a_turn(limits):
-    """Draw an angle where only one limit is given, and that one further than half a turn away."""
+    """Draw an angle with only one limit, which is more than half a revolution from zero."""
     q = kind("revolute").random(Joint("j", "revolute", "a", "b", limits=limits), np.random.default_rng(0))[0]
     assert q >= (limits.lower or (-math.inf,))[0]
     assert q <= (limits.upper or (math.inf,))[0]
@@ -233,7 +233,7 @@ def test_random_coordinates_keep_a_limit_beyond_a_turn(limits):
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_random_euler_angles_stay_away_from_the_singular_one(sequence):
-    """Draw Euler angles and find the axes well apart."""
+    """Draw Euler angles and find them away from the singular angle."""
     joint = Joint("j", "euler", "a", "b", sequence=sequence)
     rng = np.random.default_rng(0)
     for _ in range(50):

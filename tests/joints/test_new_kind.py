@@ -1,4 +1,4 @@
-"""A joint kind from outside: one object that keeps the protocol, and one line that registers it."""
+"""A joint kind from outside the package: one object that follows the protocol, and one line that registers it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_every_kind_keeps_the_protocol():
 
 
 def test_dynamics_of_a_new_kind(robot):
-    """Compute with a kind that nothing else has heard of, unrolled and rolled, and invert what was computed."""
+    """Compute inverse and forward dynamics of a new kind, unrolled and rolled, and recover the accelerations."""
     q, qd = robot.random_state(3, 5)
     qdd = np.random.default_rng(4).normal(size=(5, 2))
     tau = robot.inverse_dynamics(q, qd, qdd)
@@ -98,7 +98,7 @@ def test_dynamics_of_a_new_kind(robot):
 
 
 def test_a_new_kind_is_verified(robot):
-    """Compare a new kind with every formulation; peers that have no such joint say so."""
+    """Verify a new kind by every formulation, and read the reason of peers without such a joint."""
     found = robot.verify(2, routes=OWN)
     assert found, str(found)
     assert all(row.verdict == "agrees" for row in found.rows)
@@ -107,7 +107,7 @@ def test_a_new_kind_is_verified(robot):
 @pytest.mark.peers
 @pytest.mark.parametrize(("peer", "name"), [("pinocchio", "Pinocchio"), ("mujoco", "MuJoCo")])
 def test_a_peer_without_the_kind_says_so(robot, peer, name):
-    """Read which joint a peer does not have."""
+    """Read the joint that a peer does not support."""
     pytest.importorskip(peer)
     row = robot.verify(1, routes=[peer]).rows[0]
     assert row.verdict == "not run"
@@ -115,7 +115,7 @@ def test_a_peer_without_the_kind_says_so(robot, peer, name):
 
 
 def test_a_new_kind_runs(robot, tmp_path):
-    """Simulate a new kind; watch its energy and its limits, and draw it."""
+    """Simulate a new kind, check its energy and limits, and draw it."""
     run = kt.simulate(robot, [0.1, 0.2], [1.0, -2.0], duration=1.0)
     assert run.finished and kt.energy_balance(run).error < 1e-3
     assert [v.joint for v in kt.limit_violations(run).violations][:1] == ["roll"]

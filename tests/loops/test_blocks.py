@@ -1,4 +1,4 @@
-"""Equations of loops against their own differences, their counts, and the positions they must refuse."""
+"""Equations of loops: finite differences, counts, and positions that are not solutions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNTS = {
 
 
 def test_every_kind_has_its_equations():
-    """Have the number of equations that each kind leaves of six."""
+    """Find six equations less the freedoms of each kind."""
     assert set(loops.KINDS) == set(COUNTS)
     for kind, count in COUNTS.items():
         assert len(loops.labels(Loop("l", kind, "a", "b", length=0.3, pitch=0.1))) == count
@@ -31,7 +31,7 @@ def test_every_kind_has_its_equations():
 
 @pytest.mark.parametrize("kind", loops.KINDS)
 def test_jacobian_and_bias_are_the_rates_of_the_residual(kind):
-    """Agree with differences of the residual and of J qd along a motion, where the loop is closed."""
+    """Compare the Jacobian and bias with finite differences along a motion of a closed loop."""
     system, q, qd = between_two_free_bodies(kind)
     assert_close(system.closure_residual(q), np.zeros(COUNTS[kind]), 1e-14, "closed")
     h = 1e-5
@@ -50,7 +50,7 @@ def test_jacobian_and_bias_are_the_rates_of_the_residual(kind):
 
 @pytest.mark.parametrize("kind", [k for k in COUNTS if k in JOINTS and k != "fixed"])
 def test_a_joint_moves_freely_in_its_own_cut(kind):
-    """Leave the residual zero when the body moves as the joint of the same kind lets it."""
+    """Find a zero residual for all displacements of the joint of the same kind."""
     on_tree, free = held_body(kind)
     rng = np.random.default_rng(2)
     for _ in range(5):
@@ -60,7 +60,7 @@ def test_a_joint_moves_freely_in_its_own_cut(kind):
 
 
 def test_an_axis_that_points_backward_is_no_solution():
-    """Keep away from zero where b is turned half around across the axis."""
+    """Find a residual far from zero if b is rotated by half a revolution perpendicular to the axis."""
     for kind in ("revolute", "cylindrical", "planar", "prismatic", "fixed"):
         loop = Loop("l", kind, "a", "b")
         R = about(0, 3.1).matrix()
@@ -69,7 +69,7 @@ def test_an_axis_that_points_backward_is_no_solution():
 
 
 def test_a_thread_is_the_same_after_every_turn():
-    """Fit a nut that has gone some turns further along its screw."""
+    """Find a closed loop for a nut that is several revolutions further along its screw."""
     loop = Loop("l", "helical", "a", "b", pitch=0.25)
     for angle in (0.3, 0.3 + 6 * np.pi, 0.3 - 40 * np.pi):
         r, R = (0.0, 0.0, 0.25 * angle), about(2, angle).matrix()
@@ -79,7 +79,7 @@ def test_a_thread_is_the_same_after_every_turn():
 
 
 def between_two_free_bodies(kind: str):
-    """Return two free bodies joined by a loop, a position where it is closed, and speeds."""
+    """Return two free bodies connected by a loop, a position that closes it, and velocities."""
     bodies = [Body(n, 1.0 + k, (0.1, 0.2, 0.3), (0.5, 0.6, 0.7, 0.01, 0.02, 0.03)) for k, n in enumerate("ab")]
     tree = assemble("two", bodies, [Joint(f"free_{n}", "free", GROUND, n) for n in "ab"])
     mechanism, q = closed(tree, [(kind, "a", "b")], 17)

@@ -1,4 +1,4 @@
-"""What makes a mechanism impossible, each with the culprit and the remedy in its message."""
+"""Impossible mechanisms, each with the faulty part and the remedy in the message."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ JOINT = Joint("j", "revolute", "ground", "a")
 
 
 def refused(bodies=(GOOD,), joints=(JOINT,), name="bad", **more) -> str:
-    """Return the message of the error that parts give."""
+    """Return the message of the error for these parts."""
     with pytest.raises(ModelError) as caught:
         assemble(name, bodies, joints, **more)
     return str(caught.value)
@@ -62,7 +62,7 @@ NONE_MAY = (
     ({"name": "ground"}, "a body has the name 'ground', which is reserved for the fixed world; rename the body"),
 ])  # fmt: skip
 def test_impossible_bodies(change, message):
-    """Refuse bodies that cannot be."""
+    """Refuse impossible bodies."""
     assert refused([replace(GOOD, **change)]) == message
 
 
@@ -83,12 +83,12 @@ def test_impossible_bodies(change, message):
      "joint 'j': the rotation is not orthonormal with determinant 1: it is off by 3; "),
 ])  # fmt: skip
 def test_impossible_joints(change, message):
-    """Refuse joints that cannot be."""
+    """Refuse impossible joints."""
     assert refused(joints=[replace(JOINT, **change)]).startswith(message)
 
 
 def test_infinite_limits_are_fine():
-    """Let a limit be infinite."""
+    """Accept infinite limits."""
     limits = Limits((-math.inf,), (math.inf,), (math.inf,), (math.inf,))
     assert assemble("good", [GOOD], [replace(JOINT, limits=limits)]).joints[0].limits == limits
 
@@ -126,7 +126,7 @@ def test_infinite_limits_are_fine():
     ({"parameters": [Parameter("p", math.inf)]}, "parameter 'p': value is inf; give a finite number"),
 ])  # fmt: skip
 def test_impossible_parts(more, message):
-    """Refuse frames, loops, forces, couplings, gravity and parameters that cannot be."""
+    """Refuse impossible frames, loops, forces, couplings, gravity and parameters."""
     assert refused(**more) == message
 
 
@@ -143,7 +143,7 @@ def test_expressions_are_checked_at_their_values():
 
 
 def test_two_of_one_name():
-    """Refuse two joints of one name."""
+    """Refuse two joints with the same name."""
     joints = [JOINT, replace(JOINT, child="b")]
     assert refused([GOOD, replace(GOOD, name="b")], joints) == "the joint name 'j' is used twice; rename one of them"
 
@@ -151,7 +151,7 @@ def test_two_of_one_name():
 @given(st.integers(0, 2**32 - 1))
 @examples(50)
 def test_possible_inertias_pass(seed):
-    """Accept every inertia that some distribution of mass has, and none with one moment too large."""
+    """Accept the inertia of any mass distribution, and refuse one with a moment too large."""
     rng = np.random.default_rng(seed)
     made = body("b", rng)
     assert inertia_excess(made.inertia)[0] <= 0
@@ -162,7 +162,7 @@ def test_possible_inertias_pass(seed):
 
 
 def test_lenient_lets_inertias_pass_and_lists_them():
-    """Let impossible inertias of other people's files pass, and name their bodies."""
+    """Accept impossible inertias leniently, and list their bodies."""
     bad = replace(GOOD, inertia=(1.0, 1.0, 3.0, 0.0, 0.0, 0.0))
     made = assemble("lenient", [bad], [JOINT], lenient=True)
     ((name, what),) = impossible_inertias(made)
@@ -193,7 +193,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_numbers_of_the_wrong_count_or_type_are_refused(name):
-    """Refuse vectors that are not of three numbers, and numbers that are none, by an error of ours."""
+    """Refuse vectors without three numbers and values that are not numbers by a ModelError."""
     changes = BROKEN[name]
     with pytest.raises(ModelError):
         assemble(
@@ -206,7 +206,7 @@ def test_numbers_of_the_wrong_count_or_type_are_refused(name):
 
 @pytest.mark.parametrize("com", [[0.1, 0.2, 0.3], np.array([0.1, 0.2, 0.3])], ids=["list", "array"])
 def test_lists_and_arrays_are_numbers_too(com):
-    """Give a mass centre as a list or an array and get the numbers of a tuple, or an error of ours."""
+    """Give a center of mass as a list or an array and get a tuple of numbers, or a ModelError."""
     expected = System(assemble("good", [GOOD], [JOINT])).forward_dynamics([0.1], [0.2], [0.3])
     try:
         made = assemble("good", [replace(GOOD, com=com)], [JOINT])
@@ -220,7 +220,7 @@ NUMBERS = [np.float64(2.0), 2, np.int64(2), np.float32(2.0)]
 
 @pytest.mark.parametrize("number", NUMBERS, ids=["float64", "int", "int64", "float32"])
 def test_numbers_of_numpy_are_numbers(number):
-    """Give a mass as a NumPy scalar and get the numbers of a float, or an error of ours."""
+    """Give a mass as a NumPy scalar and get a float, or a ModelError."""
     expected = System(assemble("good", [replace(GOOD, mass=2.0)], [JOINT])).forward_dynamics([0.1], [0.2], [0.3])
     try:
         made = assemble("good", [replace(GOOD, mass=number)], [JOINT])
@@ -230,7 +230,7 @@ def test_numbers_of_numpy_are_numbers(number):
 
 
 def test_nan_in_a_list_is_seen():
-    """Refuse a mass centre that is not finite, also in a list."""
+    """Refuse a center of mass that is not finite, also in a list."""
     with pytest.raises(KinetreeError):
         assemble("bad", [replace(GOOD, com=[0.1, math.nan, 0.3])], [JOINT])
 

@@ -1,4 +1,4 @@
-"""What makes loops, couplings and guesses impossible, each with the culprit and the remedy in its message."""
+"""Impossible loops, couplings and guesses, each with the faulty part and the remedy in the message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(**more):
 
 
 def refused(**more) -> str:
-    """Return the message of the error that parts give."""
+    """Return the message of the error for these parts."""
     with pytest.raises(ModelError) as caught:
         made(**more)
     return str(caught.value)
@@ -35,7 +35,7 @@ def refused(**more) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_loop_can_be(kind):
-    """Assemble a loop of every kind with what it needs."""
+    """Assemble a loop of every kind with the data that it requires."""
     loop = Loop("l", kind, "d", "ground", axis=(0.3, -0.4, 1.2), **OWN.get(kind, {}))
     assert made(loops=[loop]).loops == (loop,)
 
@@ -62,7 +62,7 @@ def test_every_kind_of_loop_can_be(kind):
     ({"kind": "rod", "length": parse("l - 1")}, "loop 'l', length: the rod is -0.75 m long"),
 ])  # fmt: skip
 def test_impossible_loops(change, message):
-    """Refuse loops that cannot be."""
+    """Refuse impossible loops."""
     loop = replace(Loop("l", "revolute", "d", "ground"), **change)
     assert refused(loops=[loop], parameters=[Parameter("l", 0.25)]).startswith(message)
 
@@ -79,7 +79,7 @@ def test_impossible_loops(change, message):
     ([Coupling("g", "ja", (("jb", math.inf),))], "coupling 'g': terms is inf; give a finite number"),
 ])  # fmt: skip
 def test_impossible_couplings(couplings, message):
-    """Refuse couplings of joints without a single coordinate, and joints that follow themselves."""
+    """Refuse couplings of joints that do not have exactly one coordinate, and joints that follow themselves."""
     assert refused(couplings=couplings).startswith(message)
 
 
@@ -113,7 +113,7 @@ def test_long_rows_of_couplings_are_checked():
     ([("ja", 1.0), ("ja", 2.0)], "guess, ja: joint 'ja' is guessed twice; keep one of them"),
 ])  # fmt: skip
 def test_impossible_guesses(guess, message):
-    """Refuse guesses of unknown joints, of the wrong count, and of numbers that are none."""
+    """Refuse guesses of unknown joints, with a wrong count of numbers, and with values that are not numbers."""
     assert refused(guess=guess).startswith(message)
 
 

@@ -1,4 +1,4 @@
-"""Mechanism: frozen, counted, and hashed by content."""
+"""Mechanism: immutability, counts, and hashes of the content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def simple(**changes) -> Mechanism:
 
 
 def test_counts_of_every_kind():
-    """Count coordinates and speeds of the mechanism with one joint of each kind."""
+    """Count coordinates and velocities of a mechanism with one joint of each kind."""
     made = one_of_each()
     assert (made.nq, made.nv, len(made.bodies)) == (30, 28, 11)
     assert (simple().nq, simple().nv) == (1, 1)
@@ -39,7 +39,7 @@ def test_mechanisms_are_frozen_and_hashable():
 
 
 def test_equal_content_has_one_hash():
-    """Find the same hash for equal numbers however they are written, and wherever they come from."""
+    """Find the same hash for equal numbers of any type and origin."""
     made = simple()
     assert made.hash == simple(mass=1, com=(0.1, -0.0, 0)).hash
     assert made.hash == replace(made, source="elsewhere", description="else").hash
@@ -61,7 +61,7 @@ def test_other_content_has_another_hash(change):
 
 
 def test_every_field_counts():
-    """Change each field of a mechanism but source and description, and find another hash."""
+    """Change each field of a mechanism except source and description, and find another hash."""
     made = one_of_each()
     changed = {
         "name": "x", "bodies": made.bodies[:-1], "joints": made.joints[:-1], "frames": (), "gravity": (0.0, 0.0, 1.0),
@@ -84,7 +84,7 @@ def test_hash_is_the_same_in_another_process():
 
 
 def test_canonical_keeps_kinds_apart():
-    """Write different content as different text, and refuse what has none."""
+    """Get different texts for different content, and refuse values without a text."""
     texts = [canonical(x) for x in (1.0, "1.0", True, None, (1.0,), ((1.0,),), parse("a"), "a", {"a": 1.0})]
     assert len(set(texts)) == len(texts)
     with pytest.raises(TypeError, match="cannot hash a object"):

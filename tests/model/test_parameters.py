@@ -1,4 +1,4 @@
-"""Expressions of parameters: the parser, its limits, and mechanisms whose numbers stay inputs."""
+"""Expressions of parameters: the parser, its limits, and mechanisms with free parameters."""
 
 # ruff: noqa: E741 - I is the papers' letter
 
@@ -30,7 +30,7 @@ VALUES = {"a": 1.7, "b": -0.3, "l1": 0.25, "x_2": 4.0}
     ("tan(0.3) + asin(0.2) - acos(0.1)", math.tan(0.3) + math.asin(0.2) - math.acos(0.1)),
 ])  # fmt: skip
 def test_formulas_without_names_are_numbers(text, expected):
-    """Read a formula as a number, with the precedence of mathematics."""
+    """Parse a formula as a number, with the precedence of mathematics."""
     value = parse(text)
     assert isinstance(value, float)
     assert value == pytest.approx(expected, rel=1e-15)
@@ -41,7 +41,7 @@ def test_formulas_without_names_are_numbers(text, expected):
     ("a^-2", 1.7**-2), ("1/(a + b)", 1 / 1.4), ("deg(x_2)", math.radians(4)), ("a*0", 0.0), ("a*1 + 0", 1.7),
 ])  # fmt: skip
 def test_formulas_with_names_wait_for_values(text, expected):
-    """Read a formula of parameters and compute it later."""
+    """Parse a formula of parameters and compute its value later."""
     made = parse(text)
     assert isinstance(made, Expression)
     assert made.names() <= set(VALUES)
@@ -71,14 +71,14 @@ REMEDY = "; use numbers, parameter names, + - * / ^, parentheses, pi and " + ", 
     ("exp(1000)", "exp(1000.0) cannot be computed (math range error); change the parameters"),
 ])  # fmt: skip
 def test_bad_formulas_say_what_is_wrong(text, message):
-    """Refuse what is no formula, with the place and what is possible."""
+    """Refuse texts that are not formulas, with the position and the possible contents."""
     with pytest.raises(ModelError) as caught:
         parse(text)
     assert str(caught.value) == message
 
 
 def test_deep_and_long_formulas_are_refused():
-    """Refuse formulas that only an attacker would write, before they cost anything."""
+    """Refuse malicious formulas before they cost time."""
     with pytest.raises(ModelError, match="too many nested parentheses"):
         parse("(" * 100 + "1" + ")" * 100)
     with pytest.raises(ModelError, match=r"an expression has \d+ characters; use at most \d+"):
@@ -87,7 +87,7 @@ def test_deep_and_long_formulas_are_refused():
 
 @pytest.mark.parametrize("terms", [300, 350, 800, 5000])
 def test_long_sums_are_computed_or_refused(terms):
-    """Compute a sum of many terms, or refuse it by an error of ours; never exhaust Python's stack."""
+    """Compute a sum of many terms, or refuse it by a ModelError; never exhaust Python's stack."""
     try:
         made = parse("a" + "+a" * (terms - 1))
         assert isinstance(made, Expression)
@@ -97,13 +97,13 @@ def test_long_sums_are_computed_or_refused(terms):
 
 
 def test_text_of_a_long_sum_reads_back():
-    """Print a sum of 100 terms and read it again: what a file may hold must survive being written."""
+    """Print a sum of 100 terms and parse it again: formulas of files must be writable."""
     made = parse("+".join(["a"] * 100))
     assert parse(str(made)) == made
 
 
 def test_unknown_parameters_are_listed():
-    """Compute a formula of a parameter that is not there and read which there are."""
+    """Compute a formula of a missing parameter and read the available ones."""
     with pytest.raises(UnknownNameError, match=r"no parameter 'x_3'; did you mean 'x_2'\? available: a, b, l1, x_2"):
         parse("x_3").value(VALUES)
 
@@ -124,7 +124,7 @@ def formulas(depth: int = 4):
 @given(formulas())
 @examples(100)
 def test_text_of_an_expression_reads_back_as_itself(text):
-    """Compute formulas as Python would, print them, read them again, and find an equal expression."""
+    """Compare values of formulas with Python, print and parse them again, and find equal expressions."""
     made = parse(text)
     scope = {"sin": math.sin, "cos": math.cos, "atan": math.atan, "deg": math.radians, "pi": math.pi, **VALUES}
     expected = eval(text.replace("^", "**"), {"__builtins__": {}}, scope)
@@ -137,7 +137,7 @@ def test_text_of_an_expression_reads_back_as_itself(text):
 @given(st.text(alphabet="ab1.e+-*/^() \tsincopqrt_%'\"\u00e9\u0660", max_size=30))
 @examples(300)
 def test_any_text_is_read_or_refused(text):
-    """Read any text as a formula, or refuse it by an error of ours."""
+    """Parse any text as a formula, or refuse it by a ModelError."""
     try:
         made = parse(text)
     except ModelError:
@@ -178,7 +178,7 @@ def test_free_parameters_at_their_values_are_baked_ones(name):
 
 
 def test_parameters_are_batched_like_anything_else():
-    """Give each sample its own parameters, and find what a mechanism with these numbers gives."""
+    """Give each sample its own parameters, and find the results of mechanisms with these numbers."""
     system = System(parametrized())
     s = State(system.mechanism)
     nominal = np.array([p.value for p in system.mechanism.free_parameters])
@@ -221,6 +221,6 @@ def test_a_free_axis_may_lie_along_x():
 
 
 def test_a_parameter_may_not_hide_a_constant():
-    """Refuse a parameter called like a constant of formulas, whose value nobody would ever see."""
+    """Refuse a parameter with the name of a constant of formulas, which would hide its value."""
     with pytest.raises(ModelError, match="pi"):
         assemble("bad", [Body("a", 1.0)], [Joint("j", "fixed", "ground", "a")], parameters=[Parameter("pi", 3.0)])

@@ -1,4 +1,4 @@
-"""The length and the mass of a mechanism, and answers that do not depend on them."""
+"""Characteristic length and mass of a mechanism, and results that do not depend on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scaled import scaled
 from tolerance import assert_close
 
 SIZES = [(1e-6, 1e-3), (1e6, 1e6)]
-"""Micrometres and grams, thousands of kilometres and kilotons, in parts of metres and kilograms."""
+"""Scale factors of length and mass: micrometers and grams, thousands of kilometers and kilotons."""
 
 
 def test_lengths_and_masses_are_means_of_those_above_zero():
@@ -35,7 +35,7 @@ def test_lengths_and_masses_are_means_of_those_above_zero():
 @pytest.mark.parametrize(("length", "mass"), SIZES)
 @pytest.mark.parametrize("name", ["four_bar", pytest.param("stewart", marks=pytest.mark.slow), "gear_train"])
 def test_images_in_other_lengths_and_masses_get_the_same_answers(name, length, mass):
-    """Assemble, diagnose, verify and simulate an image as the mechanism itself, times by the root of lengths."""
+    """Assemble, diagnose, verify and simulate a scaled copy with the results of the original, with scaled times."""
     own = kt.load(name).mechanism
     system, image = kt.System(scaled(own, 1.0, 1.0)), kt.System(scaled(own, length, mass))
     q, there = system.assemble(), image.assemble()
@@ -56,7 +56,7 @@ def test_images_in_other_lengths_and_masses_get_the_same_answers(name, length, m
 
 
 def test_a_start_is_refused_in_proportion_to_the_size():
-    """Refuse a four-bar of micrometres whose rods miss each other by a hundredth of their length."""
+    """Refuse a four-bar of micrometers whose rods miss each other by a hundredth of their length."""
     image = kt.System(scaled(kt.load("four_bar").mechanism, 1e-6, 1e-3))
     off = image.assemble()
     off[0] += 0.01
@@ -65,7 +65,7 @@ def test_a_start_is_refused_in_proportion_to_the_size():
 
 
 def test_kilometres_close_to_the_tolerance_of_metres():
-    """Assemble an image of 1000 km with the default tolerance, which rounding in metres would not allow."""
+    """Assemble a copy of 1000 km with the default tolerance, which rounding in meters would not allow."""
     image = kt.System(scaled(kt.load("four_bar").mechanism, 1e6, 1.0))
     q = image.assemble(hold={"crank": 0.7})
     assert np.abs(image.closure_residual(q)).max() < 1e-12 * largest_length(image.mechanism)

@@ -1,4 +1,4 @@
-"""Joints of several axes as chains of revolute ones: names that are taken, and what goes by them."""
+"""Joints of several axes as chains of revolute joints: unique names, and couplings that refer to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tolerance import assert_close
 
 
 def coupled(first: str):
-    """Return a universal joint "hip" between two revolute ones that are coupled; the first one has a name."""
+    """Return a universal joint "hip" between two coupled revolute joints, the first of which has the given name."""
     bodies = [Body(f"b{k}", 1.3, (0.1, -0.2, 0.3), (0.5, 0.6, 0.7, 0.05, -0.04, 0.03)) for k in range(3)]
     joints = [
         Joint(first, "revolute", "ground", "b0", Placement((0.1, 0.2, 0.3)), (0.3, 0.4, 1.0)),
@@ -23,7 +23,7 @@ def coupled(first: str):
 
 @pytest.mark.parametrize("taken", ["hip_1", "hip_2"])
 def test_a_joint_may_have_the_name_of_a_part(taken):
-    """Couple a joint that is called as a part of a split one would be, and find it coupled, not the part."""
+    """Couple a joint that has the name of a part of a split joint, and find it coupled instead of the part."""
     parts, origin = split_joints(coupled(taken))
     names = [j.name for j in parts.joints]
     assert len(set(names)) == len(names) == 4 and names[0] == taken

@@ -1,4 +1,4 @@
-"""The tree: order, branches, modules and rings."""
+"""Topology of the tree: order, branches, modules and rings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tree(*pairs: tuple[str, str], loops: tuple = ()):
 
 
 def test_parents_come_first_and_branches_stay_whole():
-    """Give parts in any order and find depth order, siblings as they came."""
+    """Give parts in any order and find depth order, with siblings in the given order."""
     made = tree(("b", "c"), ("ground", "x"), ("a", "b"), ("ground", "a"), ("a", "d"), ("x", "y"))
     assert [b.name for b in made.bodies] == ["x", "y", "a", "b", "c", "d"]
     assert [j.child for j in made.joints] == [b.name for b in made.bodies]
@@ -72,7 +72,7 @@ def test_a_long_chain_needs_no_recursion():
      "the joints form a circle: b -> b; cut one joint of the circle and describe it as a loop"),
 ])  # fmt: skip
 def test_what_is_no_tree_is_refused(pairs, message):
-    """Refuse bodies carried twice and circles, and name what to cut."""
+    """Refuse bodies with two joints and circles of joints, and read the joint to cut."""
     bodies = [Body(name, 1.0) for name in sorted({child for _, child in pairs})]
     joints = [Joint(f"{parent}-{child}", "revolute", parent, child) for parent, child in pairs]
     with pytest.raises(ModelError) as caught:
@@ -81,7 +81,7 @@ def test_what_is_no_tree_is_refused(pairs, message):
 
 
 def test_loose_bodies_are_named():
-    """Leave bodies without a joint and read the first of them, and how many more."""
+    """Leave bodies without a joint and read the name of the first and the number of others."""
     bodies = [Body("a", 1.0), Body("b", 1.0), Body("c", 1.0)]
     with pytest.raises(ModelError) as caught:
         assemble("bad", bodies, [Joint("j", "revolute", "ground", "a")])
@@ -96,12 +96,12 @@ def test_loose_bodies_are_named():
     ("ground", "ground", r"joint 'j', child: no body 'ground'; .*available: base, a, ground"),
 ])  # fmt: skip
 def test_unknown_bodies_are_listed(parent, child, message):
-    """Mistype a body of a joint and read which there are."""
+    """Mistype a body of a joint and read the available ones."""
     joints = [Joint("i", "revolute", "ground", "base"), Joint("j", "revolute", parent, child)]
     with pytest.raises(UnknownNameError, match=message):
         assemble("bad", [Body("base", 1.0), Body("a", 1.0)], joints)
 
 
 def test_random_mechanisms_have_several_roots():
-    """Let several bodies stand on the ground."""
+    """Attach several bodies to the ground."""
     assert random_mechanism(["revolute"] * 3, [-1, -1, 0], 1).parents == (-1, 0, -1)
