@@ -97,7 +97,7 @@ def as_given(mechanism, peer, q, qd):
 @pytest.mark.parametrize("fixed", ["merge", "keep"])
 @pytest.mark.parametrize("name", MODELS)
 def test_same_motion_as_mujoco(name, fixed):
-    """Compare inertia matrix and bias torques at random states, with several joints per body, anchors and references."""
+    """Compare inertia matrix and bias torques with several joints per body, anchors and references."""
     mechanism, _ = read_mjcf_text(MODELS[name], fixed=fixed)
     _, _, p = read(MODELS[name])
     p.mechanism = mechanism
@@ -192,7 +192,7 @@ def test_what_has_no_place_is_reported():
 
 
 def test_armatures_of_free_bodies_are_suspect():
-    """Keep the losses of a free joint, one number per degree of freedom, and report that its armature acts differently."""
+    """Keep the losses of a free joint, one number per degree of freedom, and report its armature."""
     joint = '<joint name="f" type="free" armature="0.1" damping="0.2"/>'
     text = f'<mujoco><worldbody><body>{joint}<geom size="1"/></body></worldbody></mujoco>'
     mechanism, report, _ = read(text)
