@@ -13,9 +13,9 @@ import numpy as np
 from ..compiler.lower.build import is_long
 from ..model.mechanism import Mechanism
 from ..system import System
+from .compiled_parts import Kept, kept_of
 from .engines.runs import Settings
 from .integrators import Method
-from .kept import Kept, kept_of
 from .loop_closing import Closer, closing_program
 from .rates import Force
 from .stabilization import Loops

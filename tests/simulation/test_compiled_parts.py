@@ -6,7 +6,7 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.simulation import kept
-from kinetree.simulation.kept import Kept, kept_of, value_key
+from kinetree.simulation.compiled_parts import Kept, kept_of, value_key
 
 START = {"duration": 0.05, "progress": False}
 
