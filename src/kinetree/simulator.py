@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from .simulation.engines.table import engine_of
 from .simulation.events import Event, EventHit, Watch, as_options
 from .simulation.forces.joint_forces import JointSpring
 from .simulation.forces.point_forces import forces_of
-from .simulation.integrators import choose
+from .simulation.integrators import METHODS, choose
 from .simulation.near_redundancy import explained
 from .simulation.option_arguments import (
     control_of,
@@ -75,7 +76,8 @@ def simulate(
     lets a run that was killed go on to the same bits. Ctrl-C ends a run with what was computed. `events` are looked for
     between the output times (see docs/events-and-monitors.md); `event_hits(run)` lists those that were found. `loops`
     of closed mechanisms are closed after each step (Projection), decay (Baumgarte), or make all but independent degrees
-    of freedom follow (Minimal); the start must be closed.
+    of freedom follow (Minimal); the start must be closed. `auto` takes "bdf" for a single run
+    that it finds stiff.
     """
     system, times = system_of(system), output_times(duration, times)
     parameters = free_values(system, parameters)
@@ -91,11 +93,15 @@ def simulate(
     problem = Problem(
         system, start, times, chosen, settings_of(chosen, times, dt, rtol, atol, max_steps),
         parameters=values, forces=acting, control=control_of(control), loops=settled(system, loops, start[0], values),
-        threads=threads_of(threads), checkpoint=checkpoint,
+        threads=threads_of(threads), checkpoint=checkpoint, auto=method == "auto",
     )  # fmt: skip
     watch = Watch(mechanism, events_of(events), values, problem.kept.native)
     with _shown(progress) as show:
         motion = engine_of(problem).run(problem, watch, show)
+        if motion.stiff:  # from the beginning again: few evaluations, and one method for the whole run
+            problem = replace(problem, method=METHODS["bdf"], auto=False)
+            watch = Watch(mechanism, events_of(events), values, problem.kept.native)
+            motion = engine_of(problem).run(problem, watch, show)
     hits = watch.locate(motion.run, motion.onward) if watch else []
     return _trajectory(problem, *motion.complete(watch.cut(motion.run, hits)), hits)
 

@@ -26,7 +26,7 @@ class Problem:
     """A System, its start q [..., nq] and qd [..., nv], the output times, what acts, and how to integrate.
 
     `parameters` are [np] or [..., np], None without free ones. `control` is compiled with the rates, or decided outside
-    of them (`outside`).
+    of them (`outside`). With `auto` the method may be changed.
     """
 
     system: System
@@ -40,6 +40,7 @@ class Problem:
     loops: Loops | None = None
     threads: int = 1
     checkpoint: str | Path | None = None
+    auto: bool = False
     kept: Kept = field(init=False)
 
     def __post_init__(self) -> None:

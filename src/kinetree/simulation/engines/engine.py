@@ -28,12 +28,14 @@ class Motion:
     """A run, the way on from one of its samples, and what completes it.
 
     `complete` takes the run, or its part up to an event, and returns its samples at the output times with what acted
-    there, as fields of a Trajectory: the torques of control and forces together, accelerations and wrenches.
+    there, as fields of a Trajectory: the torques of control and forces together, accelerations and wrenches. A run
+    whose method may be changed (`problem.auto`) ends early where it is found `stiff`.
     """
 
     run: Run
     onward: Onward
     complete: Callable[[Run], tuple[Run, Fields]]
+    stiff: bool = False
 
 
 class Engine(Protocol):

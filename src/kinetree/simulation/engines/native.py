@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ...compiler.runtime.cache import digest
+from ...compiler.runtime.native import native
 from ..acting import Acting
 from ..events import Watch
 from ..integrators import stepper
 from ..problem import Problem
 from ..rates import loads_and_drives
+from ..stiffness import Stiffness
 from .engine import Fields, Motion, Progress, onward_by
 from .runs import Run, run
 from .steppers import Stepper
@@ -31,12 +33,21 @@ class Native:
         def again(q, qd, t, more) -> Run:
             return run(made, q, qd, t, p.settings, parameters=more)
 
+        look = None
+        if p.auto and p.method.adaptive and not p.lead and not p.checkpoint:
+            look = Stiffness(p, p.kept.part(("rates", p.loops, p.acting_key), lambda: native(made.program)))
+
+        def until(so_far: Run) -> bool:
+            return (bool(watch) and watch.stops(so_far)) or (look is not None and look.look(so_far))
+
         done = run(
             made, *p.start, p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
-            checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=watch.stops if watch else None,
+            checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=until,
         )  # fmt: skip
         done = done.with_end()
-        return Motion(done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)))
+        return Motion(
+            done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)), look is not None and look.found
+        )
 
 
 def _key(problem: Problem, made: Stepper) -> str:
