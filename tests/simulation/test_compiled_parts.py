@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import kinetree as kt
-from kinetree.simulation import kept
+from kinetree.simulation import compiled_parts
 from kinetree.simulation.compiled_parts import Kept, kept_of, value_key
 
 START = {"duration": 0.05, "progress": False}
@@ -52,7 +52,7 @@ def test_keys_tell_values_apart():
 
 def test_few_parts_are_kept(monkeypatch):
     """Ask for more parts than are kept, and find the last used ones."""
-    monkeypatch.setattr(kept, "MOST", 2)
+    monkeypatch.setattr(compiled_parts, "MOST", 2)
     store = Kept(kt.load("planar_2r").mechanism)
     made = [store.part(key, lambda key=key: [key]) for key in "abac"]
     assert made[0] is made[2]
