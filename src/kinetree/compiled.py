@@ -1,4 +1,4 @@
-"""CompiledMechanism: a Mechanism with its compiled functions, which every analysis takes as its argument."""
+"""CompiledMechanism: a mechanism with its compiled functions, the argument of every analysis."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from .model.parts import Body, Joint
 
 
 class CompiledMechanism:
-    """A mechanism that computes: every method takes arrays with any leading shape and is one native call.
+    """A mechanism with its compiled functions; every method takes arrays with any leading shape and is one native call.
 
-    q has shape [..., nq]; qd, qdd and tau have [..., nv]. Options of every method, by keyword: `wrenches` [..., nb, 6],
-    external wrenches [n; f] on each body about its joint's origin in its frame [N m, N], where they matter;
-    `parameters` [..., np], values of the free parameters; `out`, an array for the result; `check=False` to let
-    NaN through; `threads`, for large batches (0: all cores); `dtype`, "float64" or "float32".
+    q has shape [..., nq]; qd, qdd and tau have shape [..., nv]. Options of the methods, by keyword: `wrenches`
+    [..., nb, 6], external wrenches [n; f] on each body about its joint's origin in its frame [N m, N], if the result
+    depends on them; `parameters` [..., np], values of the free parameters; `out`, an array for the result;
+    `check=False` to let NaN pass; `threads`, for large batches (0: all cores); `dtype`, "float64" or "float32".
     """
 
     def __init__(self, mechanism: Mechanism, report: Report | None = None) -> None:
-        """Hold a mechanism; functions are compiled when they are first called."""
+        """Store a mechanism; functions are compiled when they are first called."""
         if not isinstance(mechanism, Mechanism):
-            raise InputError(f"mechanism is {repr(mechanism)[:80]}; expected a Mechanism, as assemble returns it")
+            raise InputError(f"mechanism is {repr(mechanism)[:80]}; expected a Mechanism, the result of assemble")
         self.mechanism = mechanism
         self.report = report or Report()
         self._functions: dict[Request, Function] = {}
@@ -56,11 +56,11 @@ class CompiledMechanism:
 
     @cached_property
     def tree(self) -> Self:
-        """The same mechanism with its loops and couplings left out: every cut joint open."""
+        """The same mechanism without its loops and couplings: every cut joint is open."""
         return type(self)(replace(self.mechanism, loops=(), couplings=()), self.report) if self.closures else self
 
     def fixed(self, parameters: ArrayLike) -> Self:
-        """Return the same mechanism with its free parameters at these values [np], no longer inputs: for analyses."""
+        """Return the same mechanism with its free parameters fixed at these values [np], no longer inputs."""
         values, count = np.asarray(parameters, dtype=float), len(self.mechanism.free_parameters)
         if values.shape != (count,):
             raise InputError(f"parameters have shape {values.shape}; expected [{count}]")
@@ -77,12 +77,12 @@ class CompiledMechanism:
         return self.mechanism.joints
 
     def __repr__(self) -> str:
-        """Return the name and the sizes."""
+        """Return the name and the numbers of bodies, coordinates and degrees of freedom."""
         m = self.mechanism
         return f"<{type(self).__name__} {m.name!r}: {len(m.bodies)} bodies, nq = {m.nq}, nv = {m.nv}{m.closed_by}>"
 
     def __reduce__(self):
-        """Pickle the mechanism; functions are compiled, or found in the cache, on the other side."""
+        """Pickle the mechanism; after unpickling, functions are compiled or read from the cache."""
         return (type(self), (self.mechanism, self.report))
 
     def function(
@@ -95,10 +95,10 @@ class CompiledMechanism:
         dtype: str | type = "float64",
         lowering: str = "auto",
     ) -> Function:
-        """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` the count of it.
+        """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` its operations.
 
-        `lowering` is how a page of sweeps becomes code: "unrolled", straight-line code made for the mechanism's
-        numbers; "rolled", loops over bodies, for long chains; "auto", whichever suits the bodies and the output.
+        `lowering` is the form of the code: "unrolled", straight-line code for the numbers of the mechanism; "rolled",
+        loops over bodies, for long chains; "auto", chosen by the numbers of bodies and of output entries.
         """
         request = Request(name, frame, axes, wrenches, _dtype_name(dtype), lowering)
         try:
@@ -113,9 +113,9 @@ class CompiledMechanism:
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[WrenchOptions]
     ) -> Numbers:
-        """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
+        """Return the joint torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
 
-        In a closed mechanism these are the torques with every joint driven, so that the loops carry nothing.
+        In a closed mechanism these are the torques with every joint driven, so that the loops transmit no force.
         """
         ...
 
@@ -123,9 +123,9 @@ class CompiledMechanism:
     def forward_dynamics(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options: Unpack[WrenchOptions]
     ) -> Numbers:
-        """Return the accelerations qdd under torques, in O(n) by I = U D U^T [rad/s^2, m/s^2], shape [..., nv].
+        """Return the accelerations qdd under joint torques, in O(n) by I = U D U^T [rad/s^2, m/s^2], shape [..., nv].
 
-        Loops and couplings stay closed, for q and qd that are.
+        Loops and couplings stay closed if q and qd satisfy their equations.
         """
         ...
 
@@ -133,9 +133,9 @@ class CompiledMechanism:
     def implicit_dynamics(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, added: ArrayLike, **options: Unpack[WrenchOptions]
     ) -> Numbers:
-        """Return forward dynamics with inertias added to the degrees of freedom [kg m^2, kg], shape [..., nv].
+        """Return the accelerations with inertias `added` to the degrees of freedom [kg m^2, kg], shape [..., nv].
 
-        With h^2 k + h c of springs and dampers these are the accelerations of an implicit step h, in O(n).
+        With added = h^2 k + h c of springs and dampers, these are the accelerations of an implicit step h, in O(n).
         """
         ...
 
@@ -146,7 +146,7 @@ class CompiledMechanism:
 
     @compiled
     def inverse_inertia_matrix(self, q: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return the inverse of the inertia matrix, from its factors, shape [..., nv, nv]."""
+        """Return the inverse of the inertia matrix, computed from its factors, shape [..., nv, nv]."""
         ...
 
     @compiled
@@ -156,12 +156,12 @@ class CompiledMechanism:
 
     @compiled
     def gravity_torque(self, q: ArrayLike, **options: Unpack[WrenchOptions]) -> Numbers:
-        """Return the torques that hold the mechanism at rest [N m, N], shape [..., nv]."""
+        """Return the joint torques that hold the mechanism at rest [N m, N], shape [..., nv]."""
         ...
 
     @compiled
     def bias_torque(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[WrenchOptions]) -> Numbers:
-        """Return the torques of a motion with qdd = 0: C qd + g [N m, N], shape [..., nv]."""
+        """Return the joint torques of a motion with qdd = 0: C qd + g [N m, N], shape [..., nv]."""
         ...
 
     @compiled
@@ -171,7 +171,7 @@ class CompiledMechanism:
 
     @compiled
     def pose(self, q: ArrayLike, frame: str, **options: Unpack[Options]) -> Numbers:
-        """Return the pose of a frame (or body) in the ground's, shape [..., 4, 4]."""
+        """Return the pose of a frame (or body) in the ground's frame, shape [..., 4, 4]."""
         ...
 
     @compiled
@@ -193,7 +193,7 @@ class CompiledMechanism:
     def twist_rate(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, frame: str, **options: Unpack[AxesOptions]
     ) -> Numbers:
-        """Return [domega; dv] of a frame, the accelerations at its origin, in its axes or "world", shape [..., 6]."""
+        """Return [domega; dv] of a frame at its origin, in its axes (axes="world": the ground's), shape [..., 6]."""
         ...
 
     @compiled
@@ -203,7 +203,7 @@ class CompiledMechanism:
 
     @compiled
     def jacobian(self, q: ArrayLike, frame: str, **options: Unpack[AxesOptions]) -> Numbers:
-        """Return J, t = J qd of a frame at its origin, in the ground's axes or (axes="body") its own, [..., 6, nv]."""
+        """Return J, t = J qd, of a frame at its origin, in the ground's axes (axes="body": its own), [..., 6, nv]."""
         ...
 
     @compiled
@@ -218,7 +218,7 @@ class CompiledMechanism:
 
     @compiled
     def potential_energy(self, q: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return the energy of gravity, zero with the mass centre at the ground's origin [J], shape [...]."""
+        """Return the potential energy of gravity [J], zero with the center of mass at the ground's origin; [...]."""
         ...
 
     @compiled
@@ -228,12 +228,12 @@ class CompiledMechanism:
 
     @compiled
     def center_of_mass(self, q: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return the mass centre of the whole in the ground's frame [m], shape [..., 3]."""
+        """Return the center of mass of the mechanism in the ground's frame [m], shape [..., 3]."""
         ...
 
     @compiled
     def integrate(self, q: ArrayLike, dq: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return q moved on by dq [..., nv], quaternions staying unit, shape [..., nq]."""
+        """Return q displaced by dq [..., nv], with unit quaternions, shape [..., nq]."""
         ...
 
     @compiled
@@ -243,51 +243,51 @@ class CompiledMechanism:
 
     @compiled
     def coordinate_rate(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return dq/dt for speeds qd; the same as qd but for quaternions and free bodies, shape [..., nq]."""
+        """Return dq/dt for velocities qd, which differs from qd for quaternions and free bodies, shape [..., nq]."""
         ...
 
     @compiled
     def closure_residual(self, q: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return the residual of every equation of the loops, zero where they are closed [m, rad], [..., nc]."""
+        """Return the residual of every equation of the loops, zero if they are closed [m, rad], [..., nc]."""
         ...
 
     @compiled
     def closure_jacobian(self, q: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return J of the loops' equations, J qd = 0 where they stay closed, shape [..., nc, nv]."""
+        """Return the Jacobian J of the loops' equations, J qd = 0 if they stay closed, shape [..., nc, nv]."""
         ...
 
     @compiled
     def closure_bias(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return dJ/dt qd: J qdd + dJ/dt qd = 0 where the loops stay closed, shape [..., nc]."""
+        """Return dJ/dt qd of the loops: J qdd + dJ/dt qd = 0 if they stay closed, shape [..., nc]."""
         ...
 
     @compiled
     def multipliers(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options: Unpack[WrenchOptions]) -> Numbers:
         """Return lambda with I qdd = tau - h + J^T lambda [N, N m], zero for equations that others imply, [..., nc].
 
-        Rolled functions of long mechanisms return the least lambda where equations imply each other.
+        Rolled functions of long mechanisms return the lambda of least norm if equations imply each other.
         """
         ...
 
     @compiled
     def closing_step(self, q: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return the dq that closes the loops to first order, least as the masses weigh it, shape [..., nv]."""
+        """Return the dq that closes the loops to first order, smallest in the kinetic-energy norm, shape [..., nv]."""
         ...
 
     @compiled
     def closing_speed(self, q: ArrayLike, qd: ArrayLike, **options: Unpack[Options]) -> Numbers:
-        """Return the speeds with J qd = 0 that are nearest to qd in kinetic energy, shape [..., nv]."""
+        """Return the velocities with J qd = 0 that are nearest to qd in the kinetic-energy norm, shape [..., nv]."""
         ...
 
     def neutral(self) -> Numbers:
-        """Return the coordinates of no displacement, shape [nq]."""
+        """Return the coordinates of zero displacement, shape [nq]."""
         joints = self._resolved_joints
         return np.array([x for j in joints for x in joint_kinds.kind(j.kind).neutral(j)], dtype=float)
 
     def random_state(
         self, rng: np.random.Generator | int | None = None, shape: int | Iterable[int] = ()
     ) -> tuple[Numbers, Numbers]:
-        """Return (q, qd): coordinates inside the limits, or anywhere near, and normal speeds; for a leading shape."""
+        """Return random (q, qd) with a leading shape: q within limits where joints have them, qd normal."""
         rng, lead = generator(rng), leading_shape(shape)
         joints = ((joint, joint_kinds.kind(joint.kind)) for joint in self._resolved_joints)
         return drawn_coordinates(joints, rng, lead), rng.normal(size=(*lead, self.nv))
@@ -302,7 +302,7 @@ class CompiledMechanism:
         return np.array([p.value for p in free]) if free else None
 
     def _prepare(self, name: str) -> tuple[Any, memoryview, Numbers | None, Function]:
-        """Return, and keep, what calls of a function without options need."""
+        """Return and store the data for calls of a function without options."""
         function = self.function(name)
         ready = function.gufunc, function.bad_blocks, self._nominal, function
         setattr(self, f"_ready_{name}", ready)
@@ -345,7 +345,7 @@ complete(CompiledMechanism)
 
 
 def _dtype_name(dtype: str | type) -> str:
-    """Return the name of a dtype; what is none keeps its text, for the error to come."""
+    """Return the name of a dtype; other objects as text, for the error message that follows."""
     try:
         return np.dtype(dtype).name
     except TypeError:

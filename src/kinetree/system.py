@@ -1,7 +1,7 @@
-"""System: a mechanism with its compiled functions and its analyses, which is what users hold.
+"""System: a mechanism with its compiled functions and its analyses as methods, the main class for users.
 
-The functions are those of CompiledMechanism. Each analysis takes a CompiledMechanism as its argument; the methods here
-call it, and import it when they are first called.
+The functions are those of CompiledMechanism. Each analysis takes a CompiledMechanism as its argument. The methods here
+import the analysis when they are first called.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .pictures import picture
 
 
 class ActuatedOptions(WrenchOptions, total=False):
-    """Options of inverse dynamics, those of `actuation` among them."""
+    """Options of inverse dynamics, including those of `actuation`."""
 
     actuated: str | Iterable[str] | None
     weights: Any
@@ -27,20 +27,20 @@ class ActuatedOptions(WrenchOptions, total=False):
 
 
 class System(CompiledMechanism):
-    """A mechanism that computes: its compiled functions, and its analyses, as methods.
+    """A mechanism with its compiled functions and its analyses as methods.
 
     Every compiled function takes arrays with any leading shape and is one native call: q has shape [..., nq]; qd, qdd
-    and tau have [..., nv]. CompiledMechanism lists the options that all of them take.
+    and tau have shape [..., nv]. The options of all of them are listed at CompiledMechanism.
     """
 
     @compiled
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[ActuatedOptions]
     ) -> Numbers:
-        """Return the torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
+        """Return the joint torques tau of a motion: I qdd + C qd + g - N^T w_ext [N m, N], shape [..., nv].
 
-        In a closed mechanism these are the torques with every joint driven, so that the loops carry nothing; with
-        `actuated`, those of the joints named, as `actuation` finds them with its options: the loops move the others.
+        In a closed mechanism these are the torques with every joint driven, so that the loops transmit no force. With
+        `actuated`, only the joints named are driven and the loops move the others: see `actuation` for its options.
         """
         ...
 
@@ -56,7 +56,7 @@ class System(CompiledMechanism):
         return lambda q, qd, qdd: actuated_torques(mechanism, q, qd, qdd, actuated, **options)
 
     def _repr_html_(self) -> str:
-        """Return a picture and a table of the joints, for notebooks."""
+        """Return HTML for notebooks: a picture, and a table of the joints."""
         return picture("system_html")(self)
 
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
@@ -66,13 +66,13 @@ class System(CompiledMechanism):
         return denoc(self.mechanism, q, qd, about=about)
 
     def verify(self, states: int = 5, *, tol: float | None = None, rng=0, routes=None):
-        """Compare every formulation, and the peers that are installed, with the compiled recursion."""
+        """Compare the compiled functions with every other formulation, and with other libraries that are installed."""
         from .analysis.verify.referee import verify
 
         return verify(self, states, tol=tol, rng=rng, routes=routes)
 
     def ledger(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None):
-        """Return where the torques of a motion come from: by cause and by body."""
+        """Return the contributions to the joint torques of a motion, by cause and by body."""
         from .analysis.ledger import ledger
 
         return ledger(self, q, qd, qdd, wrenches)
@@ -80,33 +80,33 @@ class System(CompiledMechanism):
     def actuation(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], *, parameters=None, **options
     ):
-        """Return the torques of `actuated` joints that come nearest to a motion, and what the loops carry.
+        """Return the torques of `actuated` joints that come nearest to a motion, and the forces in the loops.
 
-        Options: `weights` of torques that can be chosen and `share` of multipliers that can, by joint; `wrenches`; one
-        set of `parameters` [np].
+        Options: `weights` of torques and `share` of multipliers, both by joint, if these are not unique; `wrenches`;
+        one set of `parameters` [np].
         """
         from .analysis.loops.actuation import actuation
 
         return actuation(self._at(parameters), q, qd, qdd, actuated, **options)
 
     def loads(self, q: ArrayLike, qd: ArrayLike, *, parameters=None, **options):
-        """Return the reactions at every joint, cut ones too, under `tau` or for a motion `qdd` of `actuated` joints.
+        """Return the reactions at all joints, also cut ones, under `tau` or for a motion `qdd` of `actuated` joints.
 
-        Further options: `share`, compliances by joint or loop where motion does not settle a reaction; `wrenches`; one
-        set of `parameters` [np].
+        Further options: `share`, compliances by joint or loop, if the motion does not determine a reaction; `wrenches`;
+        one set of `parameters` [np].
         """
         from .analysis.loops.loads import loads
 
         return loads(self._at(parameters), q, qd, **options)
 
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
-        """Return the operations of a function, counted as the papers count them."""
+        """Return the number of operations of a function, counted as in the papers."""
         from .analysis.cost.counting import cost
 
         return cost(self, function, frame=frame, wrenches=wrenches)
 
     def equations(self, function: str = "inertia_matrix", *, symbols: str = "declared", frame: str | None = None):
-        """Return a function in symbols, as a textbook prints it: SymPy, LaTeX or Python. Needs SymPy."""
+        """Return the equations of a function in symbols, for SymPy, LaTeX or Python; requires SymPy."""
         from .analysis.symbolic.equations import equations
 
         return equations(self, function, symbols=symbols, frame=frame)
@@ -114,9 +114,9 @@ class System(CompiledMechanism):
     def assemble(
         self, q_guess: ArrayLike | None = None, hold=(), *, tolerance: float = 1e-12, parameters=None
     ) -> Numbers:
-        """Return a closed position near a guess, [nq], with the joints of `hold` exactly where they are.
+        """Return a closed position near a guess, [nq], with the joints of `hold` at exactly their given positions.
 
-        `hold` has names of joints, or says where they are: {"crank": 0.5}. AssemblyError where the loops do not close.
+        `hold` has names of joints, or their positions: {"crank": 0.5}. AssemblyError if the loops do not close.
         """
         from .analysis.loops.assembly import assemble
 
@@ -125,19 +125,19 @@ class System(CompiledMechanism):
     def assembly_modes(
         self, q_guess: ArrayLike | None = None, hold=None, *, tries: int = 64, rng=0, parameters=None
     ) -> list[Numbers]:
-        """Return the ways found, from random starts, in which the loops close with the joints of `hold` in place."""
+        """Return one closed position per assembly mode, found from random starts with the joints of `hold` fixed."""
         from .analysis.loops.assembly import assembly_modes
 
         return assembly_modes(self, q_guess, hold, tries=tries, rng=rng, parameters=parameters)
 
     def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
-        """Return which degrees of freedom lead at a closed position, and G with qd = G qd_independent."""
+        """Return the independent degrees of freedom at a closed position, and G with qd = G qd_independent."""
         from .analysis.loops.independence import independent
 
         return independent(self, q, prefer=prefer, parameters=parameters)
 
     def consistent_speeds(self, q: ArrayLike, speeds, *, parameters=None) -> Numbers:
-        """Return qd with J qd = 0 and the given speeds, {"crank": 2.0}; of several, that of least kinetic energy."""
+        """Return qd with J qd = 0 and the given velocities, {"crank": 2.0}; if not unique, of least kinetic energy."""
         from .analysis.loops.independence import consistent_speeds
 
         return consistent_speeds(self, q, speeds, parameters=parameters)

@@ -79,8 +79,8 @@ def pendulum(mass: float, inertia: float, armature: tuple = ()) -> System:
 def test_a_tip_without_inertia_is_refused_by_name(name):
     """Ask for accelerations of a tip without inertia and read which joint is at fault, and what to do."""
     expected = (
-        f"mechanism 'light': {name} needs an invertible inertia matrix, but nothing that has inertia resists "
-        "joint 'wrist'; give the bodies behind it mass and inertia, or the joint an armature"
+        f"mechanism 'light': {name} requires an invertible inertia matrix, but no inertia resists the motion of "
+        "joint 'wrist'; give the bodies beyond it mass and inertia, or the joint an armature"
     )
     with pytest.raises(ModelError) as caught:
         pendulum(0.0, 0.0).function(name)

@@ -111,7 +111,7 @@ def test_wrong_shapes_of_matrices():
     g = rolled("inertia_matrix")
     with pytest.raises(InputError, match=rf"inertia_matrix: q has shape \(3,\); expected \[\.\.\., {SMALL.nq}\]"):
         g.checked((np.zeros(3),))
-    with pytest.raises(InputError, match=r"inertia_matrix takes 1 arrays \(q\); 2 came"):
+    with pytest.raises(InputError, match=r"inertia_matrix takes 1 arrays \(q\), not 2"):
         g.checked((np.zeros(SMALL.nq), np.zeros(2)))
     with pytest.raises(InputError, match=r"inertia_matrix: out has shape \(4,\)"):
         g.checked((SMALL.neutral(),), out=np.zeros(4))

@@ -1,1 +1,1 @@
-"""Compiled functions as users call them: gufuncs, threads, the cache on disk."""
+"""Compiled functions as users call them: gufuncs, rolled functions, threads, and the cache on disk."""

@@ -1,4 +1,4 @@
-"""Batches for Python that stands in the place of a gufunc, and runs one state after the other."""
+"""Batches for Python functions that replace a gufunc and run one state after the other."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..ir.program import Array
 def spread(
     inputs: Sequence[Array], output: Array, dtype: str, arguments: tuple, out: Any
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the arguments with the leading shape that they have together, and the array for results of that shape.
+    """Return the arguments broadcast to their common leading shape, and the array for results of that shape.
 
-    As a gufunc does, it raises ValueError or TypeError for what does not fit, and takes `out` alone or in a tuple.
+    Like a gufunc, it raises ValueError or TypeError for unsuitable arguments, and takes `out` alone or in a tuple.
     """
     if len(arguments) != len(inputs):
         raise TypeError(f"{len(inputs)} arrays are expected")

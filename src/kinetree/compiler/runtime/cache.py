@@ -1,6 +1,6 @@
-"""Object code on disk, found again by mechanism, function, source, processor and version.
+"""The cache of object code on disk, keyed by mechanism, function, source, processor and version.
 
-The code runs in this process, so it must come from this user: see `trust`. Damaged files are ignored.
+The code runs in this process, so its files must belong to this user: see `trust`. Damaged files are ignored.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from .trust import private_folder, private_reader
 
 MAGIC = b"kinetree-object-1\n"
 LIMIT = 512 * 2**20
-"""Above this many bytes the oldest files go."""
+"""The largest total size of the files [bytes]; above it the oldest are removed."""
 
 ABANDONED = 3600.0
-"""The age [s] from which an unfinished file counts as left behind: no file takes an hour to write."""
+"""The age [s] from which an unfinished file counts as abandoned: no file takes an hour to write."""
 
 SOURCES = ("algebra", "joints", "loops", "model", "dynamics", "compiler")
-"""The packages whose code decides what is compiled."""
+"""The packages whose source determines the compiled code."""
 
 
 def folder() -> Path:
-    """Return the cache folder: KINETREE_CACHE_DIR, or the user's own."""
+    """Return the cache folder: KINETREE_CACHE_DIR, or a folder in the user's cache directory."""
     if chosen := os.environ.get("KINETREE_CACHE_DIR"):
         return Path(chosen)
     if sys.platform == "win32":
@@ -43,14 +43,14 @@ def folder() -> Path:
 
 
 def _absolute(variable: str) -> Path | None:
-    """Return the folder that a variable names; an empty or relative one counts as unset, as XDG requires."""
+    """Return the folder in an environment variable; an empty or relative one counts as unset, as XDG requires."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else None
 
 
 @cache
 def source_hash() -> str:
-    """Return a digest of the source files that decide what is compiled."""
+    """Return a digest of the source files that determine the compiled code."""
     root = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for package in SOURCES:
@@ -60,21 +60,21 @@ def source_hash() -> str:
 
 
 def key(mechanism: Mechanism, request: Request, target: str) -> str:
-    """Return the name under which the object code of a function is kept."""
+    """Return the name under which the object code of a function is stored."""
     return digest(mechanism.motion_hash, repr(request), target)
 
 
 def digest(*parts: str) -> str:
-    """Return a name for what is made from some texts by this source."""
+    """Return the name of code that this source makes from some texts."""
     return hashlib.sha256("\n".join((*parts, source_hash())).encode()).hexdigest()
 
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:
-    """Return the object code kept under a name, or make it and keep it. An unusable folder only costs time."""
+    """Return the object code stored under a name, or make and store it; without a usable folder it is always made."""
     try:
         place = folder()
         usable = private_folder(place)
-    except (OSError, RuntimeError):  # RuntimeError: a user without a home
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home directory
         return make()
     if not usable:
         return make()
@@ -89,7 +89,7 @@ def fetch(name: str, make: Callable[[], bytes]) -> bytes:
 
 
 def _found(path: Path) -> bytes | None:
-    """Return the sound object code of a file that only this user may write, or None."""
+    """Return the object code of an undamaged file that only this user may write, or None."""
     try:
         with private_reader(path) as file:
             data = file.read()
@@ -104,7 +104,7 @@ def _keep(path: Path, code: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(MAGIC + hashlib.sha256(code).digest() + code)
-        os.replace(temporary, path)  # whole or not at all, whoever else writes the same
+        os.replace(temporary, path)  # atomic, even if other processes write the same file
     except OSError:
         Path(temporary).unlink(missing_ok=True)
         raise
@@ -112,7 +112,7 @@ def _keep(path: Path, code: bytes) -> None:
 
 
 def _trim(directory: Path) -> None:
-    """Remove unfinished files that a killed process left, and the oldest code above the limit."""
+    """Remove abandoned unfinished files, and the oldest code above the limit."""
     for path in directory.glob("*.tmp"):
         if time.time() - path.stat().st_mtime > ABANDONED:
             path.unlink(missing_ok=True)

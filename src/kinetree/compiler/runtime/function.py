@@ -32,14 +32,14 @@ from .singular_inertia import refuse_singular
 from .threads import in_parts
 
 SPLIT = 8192
-"""Threads get at least this many samples each; smaller batches run faster in one."""
+"""The least number of samples per thread; smaller batches run faster in one thread."""
 
 
 class Function:
-    """What `arm.function(name)` returns: call it like the gufunc it holds, which checks nothing but shapes."""
+    """A compiled function of a mechanism, returned by `system.function(name)`; calls check shapes only."""
 
     def __init__(self, mechanism: Mechanism, request: Request) -> None:
-        """Compile a request, or fetch its object code from the cache."""
+        """Compile a request, or read its object code from the cache."""
         self.request = request.checked(mechanism)
         self.mechanism = mechanism
         refuse_singular(mechanism, self.request)
@@ -50,20 +50,20 @@ class Function:
 
     @property
     def name(self) -> str:
-        """The algorithm's name."""
+        """The name of the algorithm."""
         return self.request.name
 
     @property
     def output(self) -> Array:
-        """The output, of several the first."""
+        """The output; if there are several, the first."""
         return self.outputs[0]
 
     @cached_property
     def program(self) -> Program | BoundProgram | MatrixProgram:
-        """The arithmetic that runs, straight-line or in loops over the bodies: with cost, hash, interpret and dumps."""
+        """The arithmetic of one sample, straight-line or in loops, with `cost`, `hash`, `interpret` and `dumps`."""
         if isinstance(self.gufunc, LongFunction):
             raise InputError(
-                f"{self.name} of {self.mechanism.name!r} is solved in NumPy around compiled sweeps, and has no program "
+                f"{self.name} of {self.mechanism.name!r} is solved in NumPy around compiled sweeps and has no program "
                 "of its own; make the function with lowering='unrolled'"
             )
         if isinstance(self.gufunc, ColumnFunction):
@@ -75,22 +75,22 @@ class Function:
         return build(self.mechanism, self.request)
 
     def cost(self) -> dict[str, int]:
-        """Return the operations of one sample: multiplications, additions, divisions, roots, sines."""
+        """Return the numbers of operations per sample: multiplications, additions, divisions, roots, sines."""
         return self.program.cost()
 
     @property
     def workspace(self) -> int:
-        """The bytes that rolled code takes for one sample beside its arrays; 0 of unrolled code."""
+        """The memory that rolled code takes per sample in addition to its arrays [bytes]; 0 for unrolled code."""
         return 0 if self._rolled is None else self._rolled.workspace * np.dtype(self.request.dtype).itemsize
 
     def __call__(self, *arguments, **options):
-        """Run the bare gufunc: broadcasting, out= and the rest as NumPy has them; NaN passes through."""
+        """Run the gufunc without checks, with broadcasting, `out` and other options as in NumPy; NaN passes through."""
         return self.gufunc(*arguments, **options)
 
     def checked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
-        """Run with errors that say what came and what was expected, and refuse input that is not finite.
+        """Run with checks: InputError for arguments of the wrong shape or type, and for input that is not finite.
 
-        The kernel itself counts blocks with NaN or infinities among their numbers: the check costs next to nothing.
+        The kernel counts blocks of samples with NaN or infinities, so the check takes almost no time.
         """
         before = self._bad[1]
         result = self.unchecked(arguments, out=out, threads=threads)
@@ -99,7 +99,7 @@ class Function:
         return result
 
     def unchecked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
-        """Run without a look at the numbers."""
+        """Run without the check for numbers that are not finite."""
         self.refuse_masked(arguments)
         try:
             return self._run(arguments, out, threads)
@@ -108,15 +108,15 @@ class Function:
 
     @property
     def bad_blocks(self) -> memoryview:
-        """Two counts that calls raise: of blocks of samples with an input, and with any number, that is not finite."""
+        """Two counts of blocks of samples: with an input, and with any number, that is not finite."""
         return memoryview(self._bad).cast("B").cast("q")
 
     def save(self, path: str | Path) -> Path:
         """Write the function as source text, in the language of the suffix (.c), and return the path."""
         if self.request.lowering == "rolled":
             raise InputError(
-                f"{self.name} of {self.mechanism.name!r} is compiled with loops over its bodies, which are not written "
-                "to files; make the function with lowering='unrolled'"
+                f"{self.name} of {self.mechanism.name!r} is compiled with loops over its bodies, which cannot be "
+                "written to files; make the function with lowering='unrolled'"
             )
         path = Path(path)
         text = source_text(self._straight, path.suffix, self.request.dtype)
@@ -127,11 +127,11 @@ class Function:
         return path
 
     def __reduce__(self):
-        """Pickle as the mechanism and the request; the other side compiles or finds it in its cache."""
+        """Pickle the mechanism and the request; unpickling compiles the function or reads it from the cache."""
         return (Function, (self.mechanism, self.request))
 
     def __repr__(self) -> str:
-        """Return the name with its shapes."""
+        """Return the name and the shapes of inputs and outputs."""
         inputs, outputs = (", ".join(f"{a.name}{list(a.shape)}" for a in x) for x in (self.inputs, self.outputs))
         return f"<{self.name}({inputs}) -> {outputs} of {self.mechanism.name}>"
 
@@ -149,9 +149,10 @@ class Function:
         return register(code.find("kernel"), self._bad, self.name, doc, signature, arity, dtype, code)
 
     def _cache_key(self, fingerprint: str) -> str:
-        """Return the key of the object code; with pages or kinds from elsewhere, the arithmetic itself is the key.
+        """Return the key of the object code in the cache.
 
-        The key of a mechanism covers the sources of this package alone.
+        The key of a mechanism covers only the sources of this package. With algorithms or kinds from elsewhere, the
+        key is the hash of the arithmetic.
         """
         if ALGORITHMS[self.name].page.__module__.startswith("kinetree.") and self._of_shipped_kinds():
             return cache.key(self.mechanism, self.request, fingerprint)
@@ -176,11 +177,11 @@ class Function:
 
     @property
     def closed(self) -> bool:
-        """Whether the mechanism has loops."""
+        """Whether the mechanism has loops or couplings."""
         return bool(self.mechanism.closures)
 
     def _long(self) -> Any:
-        """Return the function of a long mechanism with loops: rolled sweeps, and a few dense equations."""
+        """Return the function of a long mechanism with loops: rolled sweeps and a few dense equations."""
         if self.request.wrenches:
             raise InputError(
                 f"{self.name} of a long mechanism with loops takes no external wrenches; use lowering='unrolled'"
@@ -189,7 +190,7 @@ class Function:
         return LongFunction(loops, self.name, self.inputs, self.output, self.request.dtype, self._bad)
 
     def _without_entries(self, *arguments, out=None):
-        """Stand in for the gufunc where an array has no entries (a mechanism that cannot move)."""
+        """Replace the gufunc if an array has no entries, as for a mechanism that cannot move."""
         for a, given in zip(self.inputs, arguments, strict=True):
             if np.shape(given)[np.ndim(given) - len(a.shape) :] != a.shape:
                 raise ValueError("shape")
@@ -201,11 +202,11 @@ class Function:
         return self._returned(results)
 
     def _places(self, out: Any) -> list[Any]:
-        """Return the arrays given for the outputs, None for those that are not."""
+        """Return the array given for each output, or None."""
         return [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
 
     def _returned(self, results: list[Any]) -> Any:
-        """Return the only output alone, several in a tuple."""
+        """Return one output by itself, several as a tuple."""
         return results[0] if len(results) == 1 else tuple(results)
 
     def _run(self, arguments: tuple, out, threads: int | None):
@@ -235,10 +236,10 @@ class Function:
         return self._returned(results)
 
     def explained(self, arguments: tuple, out, error: Exception) -> InputError:
-        """Return the error that names what came and what was expected, for arguments that did not fit."""
+        """Return the error for unsuitable arguments, with the given and the expected shapes or types."""
         if len(arguments) != len(self.inputs):
             names = ", ".join(a.name for a in self.inputs)
-            return InputError(f"{self.name} takes {len(self.inputs)} arrays ({names}); {len(arguments)} came")
+            return InputError(f"{self.name} takes {len(self.inputs)} arrays ({names}), not {len(arguments)}")
         leads = []
         for a, given in zip(self.inputs, arguments, strict=True):
             try:
@@ -269,7 +270,7 @@ class Function:
         return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
 
     def refuse_masked(self, arguments: tuple) -> None:
-        """Refuse masked entries: native code would compute with the numbers that the mask hides."""
+        """Raise InputError for masked entries: native code would compute with the numbers behind the mask."""
         for a, given in zip(self.inputs, arguments, strict=False):
             if isinstance(given, MaskedArray) and np.ma.is_masked(given):
                 raise InputError(
@@ -278,7 +279,7 @@ class Function:
                 )
 
     def refuse_non_finite(self, arguments: tuple) -> None:
-        """Raise an error that names the entry of the arguments that is not finite, if one is."""
+        """Raise InputError with the first entry of the arguments that is not finite, if there is one."""
         if self._rolled is not None and self._rolled.failures():
             raise MemoryError(f"{self.name}: no memory for a workspace of {self._rolled.workspace:,} numbers a sample")
         for a, given in zip(self.inputs, arguments, strict=True):
@@ -294,7 +295,7 @@ class Function:
         self._refuse_zero_quaternions(arguments)
 
     def _refuse_zero_quaternions(self, arguments: tuple) -> None:
-        """Name a quaternion of length zero; other results that are not finite are those of singular states."""
+        """Raise InputError for a quaternion of length zero; singular states are no error."""
         starts = zip(self.mechanism.joints, self.mechanism.q_slices, strict=True)
         for joint, own in ((j, at) for j, at in starts if kind(j.kind).QUATERNION is not None):
             for a, given in zip(self.inputs, arguments, strict=True):
@@ -310,7 +311,7 @@ class Function:
 
 @lru_cache(maxsize=8)
 def _long_loops(mechanism: Mechanism) -> Any:
-    """Return the loops of a long mechanism, whose functions share compiled sweeps."""
+    """Return the functions of a long closed mechanism, which share compiled sweeps."""
 
     def make(tree: Mechanism, name: str, wrenches: bool) -> Any:
         return Function(tree, Request(name, wrenches=wrenches, lowering="rolled")).gufunc

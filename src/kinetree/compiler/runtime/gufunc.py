@@ -1,4 +1,4 @@
-"""Registration of a native kernel as a genuine NumPy generalized ufunc, through NumPy's C interface."""
+"""Registration of a native kernel as a NumPy generalized ufunc, by NumPy's C interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME_OFFSET, OBJECT_OFFSET = 56, 88  # fields `name` and `obj` of PyUFuncObject 
 
 def register(address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int],
              dtype: str, keep: Any) -> np.ufunc:  # fmt: skip
-    """Return a gufunc that runs the kernel at an address; `keep` stays alive as long as the gufunc does."""
+    """Return a gufunc that runs the kernel at an address; `keep` lives as long as the gufunc."""
     nin, nout = arity
     functions = (ctypes.c_void_p * 1)(address)
     data = (ctypes.c_void_p * 1)(ctypes.addressof(counter))
@@ -47,7 +47,7 @@ _forever: list[Any] = []
 
 
 def _tie(ufunc: np.ufunc, name_address: int, kept: tuple) -> None:
-    """Let the ufunc own `kept` by its field `obj`; where its layout is not as known, keep it forever."""
+    """Make the ufunc own `kept` by its field `obj`; if its memory layout is different, keep both forever."""
     base = id(ufunc)
     name = ctypes.c_void_p.from_address(base + NAME_OFFSET).value
     field = ctypes.c_void_p.from_address(base + OBJECT_OFFSET)

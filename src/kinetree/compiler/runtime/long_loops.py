@@ -1,9 +1,9 @@
-"""Loops of long mechanisms: the equations of a few loops around rolled sweeps, solved densely in NumPy.
+"""Functions of long closed mechanisms: rolled sweeps, and the equations of a few loops solved densely in NumPy.
 
-The equations are those of dynamics/closure.py and dynamics/closed.py, on the numbers of one state. Rolled sweeps give
-the motion of the bodies that carry the ends of loops. A row of J consists of the joint torques of a unit multiplier's
-wrenches: inverse dynamics at rest without gravity. I^-1 J^T is forward dynamics under these rows. All rows are one
-batch: O(n) for each equation, and no code that grows with n.
+The equations are those of dynamics/closure.py and dynamics/closed.py, on the numbers of one state. Rolled sweeps
+compute the motion of the bodies at the ends of loops. A row of J consists of the joint torques of the wrenches of a
+unit multiplier: inverse dynamics at rest without gravity. I^-1 J^T is forward dynamics under these rows. All rows
+are one batch, which takes O(n) per equation with code that does not grow with n.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .batches import spread
 
 @dataclass(frozen=True)
 class BodyEnd:
-    """The body that carries an end of a loop, by its number (-1: the ground), in its own frame."""
+    """The body at an end of a loop, by its index (-1: the ground), in its own frame."""
 
     body: int
     frame: WorkingFrame = WorkingFrame()  # noqa: RUF009 (frozen)
@@ -41,7 +41,7 @@ class BodyEnd:
 
 @dataclass(frozen=True)
 class JointEnd:
-    """The coordinate and velocity of a coupled joint, and the number of its degree of freedom."""
+    """The coordinate and velocity of a coupled joint, and the index of its degree of freedom."""
 
     q: tuple[float]
     qd: tuple[float]
@@ -49,10 +49,10 @@ class JointEnd:
 
 
 class DensePulls:
-    """The multipliers of one state: X = I^-1 J^T has a row for each equation, what it adds to the accelerations."""
+    """The multipliers of one state; X has one row per equation, the accelerations I^-1 J^T of a unit multiplier."""
 
     def __init__(self, rows: list[Row], J: Numbers, X: Numbers, free: Numbers) -> None:
-        """Start with the accelerations `free` that the tree has without multipliers."""
+        """Start with the accelerations `free` of the tree without multipliers."""
         self.rows, self.J, self.X, self.qdd = rows, J, X, free
 
     def balance(self, rates: Sequence[float]) -> Numbers:
@@ -67,20 +67,20 @@ class DensePulls:
 
 
 class LongLoops:
-    """The functions of a long closed mechanism by name, each of one state.
+    """The functions of a long closed mechanism, each for one state.
 
     `make(mechanism, name, wrenches)` returns a compiled function of a tree.
     """
 
     def __init__(self, mechanism: Mechanism, make: Callable[[Mechanism, str, bool], Callable]) -> None:
-        """Compile the sweeps that the equations need."""
+        """Compile the sweeps on which the equations depend."""
         self.mechanism = mechanism
         loops = resolved(mechanism.loops, mechanism.values())
         self._couplings = resolved(mechanism.couplings, mechanism.values())
         unknown = mechanism.values([math.nan] * len(mechanism.free_parameters))
         if resolved((mechanism.loops, mechanism.couplings), unknown) != (loops, self._couplings):
             raise InputError(
-                f"loops of {mechanism.name!r} have free parameters, which rolled code takes as constants; "
+                f"the loops of {mechanism.name!r} have free parameters, which must be constants for rolled code; "
                 "fix them with system.fixed(parameters), or use lowering='unrolled'"
             )
         index = {GROUND: -1} | {b.name: k for k, b in enumerate(mechanism.bodies)}
@@ -96,7 +96,7 @@ class LongLoops:
         self._at = {joint.name: (q.start, v.start) for joint, q, v in whole}
 
     def closure_residual(self, q: Numbers, *more: Numbers) -> list[float]:
-        """Return the residual."""
+        """Return the residual of each equation."""
         return [row.residual for row in self.rows(q, np.zeros(self.mechanism.nv), more)]
 
     def closure_jacobian(self, q: Numbers, *more: Numbers) -> Numbers:
@@ -112,7 +112,7 @@ class LongLoops:
         return self.implicit_dynamics(q, qd, tau, np.zeros_like(tau), *more)
 
     def implicit_dynamics(self, q: Numbers, qd: Numbers, tau: Numbers, added: Numbers, *more: Numbers) -> Numbers:
-        """Return the accelerations with inertias added to those of the drives."""
+        """Return the accelerations with `added` inertias of the drives."""
         return closed.accelerations(self._driven(q, qd, tau, added, more))
 
     def multipliers(self, q: Numbers, qd: Numbers, tau: Numbers, *more: Numbers) -> Numbers:
@@ -141,7 +141,7 @@ class LongLoops:
         return {name: self._at[name] for name in names}
 
     def jacobian(self, rows: Sequence[Row], q: Numbers, more: tuple) -> Numbers:
-        """Return J: the torques of the joints for a unit multiplier of each equation."""
+        """Return J: the joint torques of a unit multiplier of each equation."""
         J = np.zeros((len(rows), self.mechanism.nv))
         pulled = [k for k, row in enumerate(rows) if row.wrenches]
         wrenches = np.zeros((len(pulled), len(self.mechanism.bodies), 6))
@@ -168,12 +168,12 @@ class LongLoops:
         return DensePulls(rows, J, self._responses(q, J, rest, more), rest)
 
     def _responses(self, q: Numbers, J: Numbers, added: Numbers, more: tuple) -> Numbers:
-        """Return I^-1 J^T, a row for each equation: what its torques add to the accelerations at rest."""
+        """Return the accelerations at rest under each row of J as joint torques, one row per equation."""
         return self._response(q, np.zeros(self.mechanism.nv), J, added, *more)
 
 
 def _motion(frame: FrameRecord, moves: Sequence[Numbers]) -> End:
-    """Return the motion of a loop's frame, seen from the ground, from poses, twists and twist rates of all bodies."""
+    """Return the motion of a loop's frame relative to the ground, from poses, twists and twist rates of all bodies."""
     end: Any = frame.record
     if end.body < 0:
         return fixed_to(frame, Pose(), Twist(), TwistRate())
@@ -184,21 +184,21 @@ def _motion(frame: FrameRecord, moves: Sequence[Numbers]) -> End:
 
 
 def _solve(S: Numbers, b: Numbers) -> Numbers:
-    """Return the smallest x with S x = b, rows scaled alike; singular directions of S are left out. NaN stays NaN."""
-    if not (np.isfinite(S).all() and np.isfinite(b).all()):  # which LAPACK refuses
+    """Return the x of least norm with S x = b, by scaled rows, without singular directions; NaN for NaN."""
+    if not (np.isfinite(S).all() and np.isfinite(b).all()):  # LAPACK would raise an error
         return np.full_like(b, np.nan)
     scale = 1.0 / np.sqrt(np.maximum(np.diag(S), DEPENDENT * np.diag(S).max(initial=1e-300)))
     return scale * np.linalg.lstsq(scale[:, None] * S * scale, scale * b, rcond=DEPENDENT)[0]
 
 
 class LongFunction:
-    """A function of a long closed mechanism in the place of a gufunc: it broadcasts, one state after the other.
+    """A function of a long closed mechanism that replaces a gufunc: it broadcasts, and runs one state after the other.
 
-    `bad` counts, in its second entry, the calls with numbers that are not finite, as kernels do.
+    The second entry of `bad` counts the calls with results that are not finite, as in kernels.
     """
 
     def __init__(self, loops: LongLoops, name: str, inputs: tuple, output: Any, dtype: str, bad: Any) -> None:
-        """Hold one function of the loops, with shapes of its arrays."""
+        """Store one of the functions, with the shapes of its arrays."""
         self._one = getattr(loops, name)
         self._inputs, self._output, self._dtype, self._bad = inputs, output, dtype, bad
 

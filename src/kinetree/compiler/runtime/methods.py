@@ -1,7 +1,7 @@
-"""Methods that call a compiled function of the same name: written once, with signatures that editors and inspect read.
+"""Methods that call a compiled function of the same name, with signatures for editors and `inspect`.
 
-A class declares such a method by its signature and docstring alone. What it does is written here, and compiled by
-Python for the names of its arrays: a call without options is one Python frame around the gufunc.
+A class declares such a method by its signature and docstring alone. Its body is generated here for the names of its
+arrays, so that a call without options is a single Python frame around the gufunc.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Options(TypedDict, total=False):
 
 
 class WrenchOptions(Options, total=False):
-    """Options of functions that external wrenches matter to."""
+    """Options of functions that depend on external wrenches."""
 
     wrenches: ArrayLike | None
 
@@ -45,10 +45,10 @@ class AxesOptions(Options, total=False):
 
 
 DEFAULTS = {"check": True, "dtype": "float64"}
-"""The defaults of options; of all others None."""
+"""The defaults of options; for all others None."""
 
 SPACE = {"__builtins__": builtins, "ndarray": np.ndarray, "float64": np.float64}
-"""The global names of the methods, beside `name`, that of the algorithm."""
+"""The global names of the methods, except `name`, the name of the algorithm."""
 
 TEMPLATE = """
 def NAME(self, {arrays}, **options):
@@ -76,10 +76,10 @@ def NAME(self, {arrays}, frame, **options):
 
 
 def compiled(declared: F) -> F:
-    """Return the method of an algorithm, declared by its signature and docstring.
+    """Return the method of an algorithm that is declared by its signature and docstring.
 
-    Its class has `_with`, which returns a function for a call with options, and `_prepare`, which keeps as an attribute
-    what calls without options need.
+    Its class has `_with`, which returns a function for a call with options, and `_prepare`, which stores the data for
+    calls without options as an attribute.
     """
     parameters = list(inspect.signature(declared).parameters.values())
     name = declared.__name__
@@ -92,7 +92,7 @@ def compiled(declared: F) -> F:
 
 
 def complete(cls: type) -> None:
-    """Give a class the methods of all algorithms in the table that it does not declare."""
+    """Add to a class the methods of all algorithms in the table that it does not declare."""
     for name, algorithm in ALGORITHMS.items():
         if not hasattr(cls, name):
             method = _written(name, *algorithm.inputs)
@@ -101,7 +101,7 @@ def complete(cls: type) -> None:
 
 
 def _written(name: str, *arrays: str) -> Any:
-    """Return the method of a name and of names of arrays; those that differ in the name alone share code."""
+    """Return the method of an algorithm with these arrays; methods with the same arrays share code."""
     code = _pattern(FRAME_TEMPLATE if ALGORITHMS[name].frame else TEMPLATE, arrays)
     names = tuple(x.replace("NAME", name) for x in code.co_names)
     return FunctionType(code.replace(co_name=name, co_names=names), SPACE | {"name": name}, name)

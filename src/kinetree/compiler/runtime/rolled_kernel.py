@@ -1,4 +1,4 @@
-"""Rolled code as a gufunc: its context, its tables, and its life in memory."""
+"""Rolled code as a gufunc, with its context, its tables and the memory that it owns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .native import loaded_text
 
 @dataclass(frozen=True)
 class Make:
-    """Compiled code that makes numbers of the table from parameters, for one sample and for a vector of samples."""
+    """Compiled code that computes numbers of the table from parameters, for one sample and for a vector of samples."""
 
     single: int
     wide: int
@@ -27,10 +27,10 @@ class Make:
 
 
 class RolledKernel:
-    """A gufunc, its program, and the context that its code reads, which begins with counts of numbers not finite."""
+    """A gufunc, its program, and the context that its code reads; the context begins with two counts of bad blocks."""
 
     def __init__(self, job: Job) -> None:
-        """Compile, or fetch from the cache, and fill the tables."""
+        """Compile the job, or read its code from the cache, and fill the tables."""
         self.program = bound = bind(job)
         ranks = tuple(len(a.shape) for a in (*bound.inputs, *bound.outputs))
         loaded = loaded_text(RolledUnit(bound.program, ranks, bound.make is not None), job.dtype)
@@ -44,7 +44,7 @@ class RolledKernel:
         self.gufunc = register(loaded.find("kernel"), self.context, job.name, doc, signature, arity, job.dtype, owner)
 
     def _fill(self, job: Job, places: dict[str, int]) -> tuple:
-        """Write the context; return what must live as long as it."""
+        """Fill the context; return the objects that must live as long as it."""
         b, p = self.program, self.program.program
         segments, codes, table = b.segments, b.codes, b.table.astype(job.dtype)
         shifts = np.zeros(_padded(len(b.shifts)), dtype=job.dtype)
@@ -76,11 +76,11 @@ class RolledKernel:
 
     @property
     def workspace(self) -> int:
-        """The numbers of one sample's workspace."""
+        """The size of the workspace of one sample, in numbers."""
         return self.context[self._places["vectors"]]
 
     def failures(self) -> int:
-        """Return how often no workspace could be had since this was last asked."""
+        """Return and reset the number of workspaces that could not be allocated."""
         place = self._places["failed"]
         count, self.context[place] = self.context[place], 0
         return count
@@ -96,7 +96,7 @@ def _compiled(step: Step, dtype: str) -> Make:
 
 
 class _Owner:
-    """Keeps what the gufunc needs, and gives its workspaces back in the end."""
+    """The owner of the memory that the gufunc reads; its workspaces are freed at the end."""
 
     def __init__(self, context: Any, places: dict[str, int], loaded: Any, kept: tuple) -> None:
         self.kept = (context, loaded, kept)

@@ -1,4 +1,4 @@
-"""Matrices of rolled functions, column by column: products with unit vectors, as samples of one batch."""
+"""Matrices by rolled code, column by column: products with unit vectors, as samples of one batch."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ PRODUCTS = {
     "inverse_inertia_matrix": Algorithm(products.inverse_inertia_product, ("q", "tau"), "column", ("nv",)),
     "convective_matrix": Algorithm(products.convective_product, ("q", "qd", "qdd"), "column", ("nv",)),
 }
-"""For each function of an nv x nv matrix, the page of its product with the last of its inputs."""
+"""For each function with an nv x nv matrix, the algorithm of its product with a vector, which is the last input."""
 SYMMETRIC = ("inertia_matrix", "inverse_inertia_matrix")
 CHUNK = 64
-"""The number of columns that are computed at once: enough to fill vectors, and the workspace of a call stays O(n)."""
+"""The number of columns computed at once: enough to fill vector registers, with a workspace of O(n)."""
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixProgram:
-    """A matrix as the program of its product with a vector, which is run for each unit vector.
+    """A matrix as the program of its product with a vector, which runs once per unit vector.
 
-    The vector is input `at` of the product; the others come in the order of the product's inputs. Of a `symmetric`
-    matrix the part on and above the diagonal is kept and mirrored.
+    The vector is input `at` of the product. Of a `symmetric` matrix, the part on and above the diagonal is computed and
+    mirrored.
     """
 
     product: BoundProgram
@@ -50,11 +50,11 @@ class MatrixProgram:
 
     @cached_property
     def hash(self) -> str:
-        """A digest of the product and of how the matrix is made of it."""
+        """A digest of the product and of the layout of the matrix."""
         return hashlib.sha256(self.dumps().encode()).hexdigest()
 
     def cost(self) -> dict[str, int]:
-        """Return the counts of operations of one sample: those of the product for every column."""
+        """Return the numbers of operations for one sample: those of the product for every column."""
         (n, _) = self.outputs[0].shape
         return {what: n * times for what, times in self.product.cost().items()}
 
@@ -66,13 +66,13 @@ class MatrixProgram:
 
     @classmethod
     def loads(cls, text: str) -> MatrixProgram:
-        """Return the program that `dumps` wrote."""
+        """Return the program of a text that `dumps` returned."""
         data = json.loads(text)
         inputs, outputs = (tuple(Array(n, tuple(s)) for n, s in group) for group in data["arrays"])
         return cls(BoundProgram.loads(data["product"]), inputs, outputs, data["at"], data["symmetric"])
 
     def interpret(self, *arguments: Any) -> list[np.ndarray]:
-        """Run the product for every column in NumPy: slow, plain, and independent of every target."""
+        """Run the product for every column in NumPy, independently of every target: simple and slow."""
         return interpreted(self, arguments)
 
     def replay(
@@ -81,7 +81,7 @@ class MatrixProgram:
         apply: Callable[..., Any],
         constant: Callable[[float], Any] = lambda x: x,
     ) -> list[list[Any]]:
-        """Run the program on any scalars, a sequence of them for each input, as BoundProgram.replay does."""
+        """Run the program on scalars of any type, given as one sequence per input, like BoundProgram.replay."""
         (n, _) = self.outputs[0].shape
         given = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}
         known = [given.get(a.name) for a in self.product.inputs]
@@ -94,7 +94,7 @@ class MatrixProgram:
 
 
 class ColumnFunction:
-    """A matrix in the place of a gufunc: it broadcasts, and takes `out`, as one does."""
+    """A function with a matrix that replaces a gufunc: it broadcasts and takes `out`."""
 
     def __init__(self, job: Job) -> None:
         """Compile the product."""
@@ -130,5 +130,5 @@ class ColumnFunction:
             if not self.program.symmetric:
                 out[:, first : first + len(units)] = columns.T
                 continue
-            for k, column in enumerate(columns, first):  # the torques of joints before this one are the least rounded
+            for k, column in enumerate(columns, first):  # entries of earlier joints have the smallest rounding errors
                 out[: k + 1, k] = out[k, : k + 1] = column[: k + 1]

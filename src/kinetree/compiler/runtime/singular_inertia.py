@@ -1,4 +1,4 @@
-"""Joints that nothing with inertia resists: there the inertia matrix is singular at every position."""
+"""Weightless joints, beyond which no inertia resists: the inertia matrix is singular at every position."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .rolled_kernel import RolledKernel
 
 
 def refuse_singular(mechanism: Mechanism, request: Request) -> None:
-    """Raise ModelError where an algorithm divides by inertias that are zero whatever the state."""
+    """Raise ModelError if an algorithm divides by inertias that are zero in every state."""
     if ALGORITHMS[request.name].inverts and (joints := weightless_joints(mechanism)):
         named = ", ".join(map(repr, joints))
         raise ModelError(
-            f"{request.name} needs an invertible inertia matrix, but nothing that has inertia resists joint {named}",
+            f"{request.name} requires an invertible inertia matrix, but no inertia resists the motion of joint {named}",
             where=f"mechanism {mechanism.name!r}",
-            remedy="give the bodies behind it mass and inertia, or the joint an armature",
+            remedy="give the bodies beyond it mass and inertia, or the joint an armature",
         )
 
 
 @lru_cache(maxsize=256)
 def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the joints whose pivot in I = U D U^T vanishes in a general state: I is singular at every q.
+    """Return the joints whose pivot in I = U D U^T vanishes at a random position; I is then singular at every q.
 
-    The page `resistance` of dynamics/products.py runs on plain numbers for short mechanisms, where that is quicker than
-    to compile it, and as rolled code for long ones.
+    `resistance` of dynamics/products.py runs on plain numbers for short mechanisms, because that is quicker than
+    compiling it, and as rolled code for long ones.
     """
     if not mechanism.nv:
         return ()
@@ -46,12 +46,12 @@ def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 def resistance_of_short(mechanism: Mechanism, q: list[float]) -> list[float]:
-    """Return what is left of each pivot at q, a fraction of the composite body's, by the page on plain numbers."""
+    """Return each pivot at q as a fraction of the composite body's inertia, computed on plain numbers."""
     return products.resistance(Tree(mechanism, {"q": q}))
 
 
 def resistance_of_long(mechanism: Mechanism, q: list[float]) -> np.ndarray:
-    """Return what is left of each pivot at q, a fraction of the composite body's, by rolled code."""
+    """Return each pivot at q as a fraction of the composite body's inertia, computed by rolled code."""
     free = mechanism.free_parameters
     inputs = (Array("q", (mechanism.nq,)), *([Array("parameters", (len(free),))] if free else []))
     page = Algorithm(products.resistance, ("q",), "left", ("nv",))

@@ -1,4 +1,4 @@
-"""Parts of a batch on several threads, which are kept: starting one takes longer than many a part."""
+"""Execution of a batch in parts on several threads, which are reused because starting one takes long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
 def in_parts(count: int, parts: int, run: Callable[[slice], T]) -> list[T]:
-    """Return what `run` returns for equal parts of a count of samples, the first in this thread and in order."""
+    """Run a function on equal parts of a number of samples, the first in this thread; return the results in order."""
     cuts = [count * k // parts for k in range(parts + 1)]
     slices = [slice(cuts[k], cuts[k + 1]) for k in range(parts)]
     if parts == 1:
@@ -23,7 +23,7 @@ def in_parts(count: int, parts: int, run: Callable[[slice], T]) -> list[T]:
     try:
         first = run(slices[0])
     finally:
-        done = [other.exception() for other in others]  # no part is left running
+        done = [other.exception() for other in others]  # waits for all parts
     for error in done:
         if error is not None:
             raise error
@@ -31,7 +31,7 @@ def in_parts(count: int, parts: int, run: Callable[[slice], T]) -> list[T]:
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Return threads of this process: those of a parent process are not here."""
+    """Return a pool of this process; after a fork, the threads of the parent process do not exist."""
     key = os.getpid(), threads
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(threads, thread_name_prefix="kinetree")

@@ -1,7 +1,7 @@
-"""Whether code on disk is this user's own: owner and permissions of a folder and its files, links included.
+"""Checks that code on disk belongs to this user: owner and permissions of a folder, its files and links.
 
-Somebody who may write such a file decides what this process runs; a checksum in the file itself is no protection. On
-Windows the folder of the user's local data is private by its access list, which is not looked at here.
+Anyone who may write such a file determines what this process runs, and a checksum in the file itself is no protection.
+On Windows the folder of the user's local data is private by its access list, which is not checked here.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def private_folder(path: Path) -> bool:
-    """Make a folder where there is none and tell whether only this user may write there; warn where others may."""
+    """Create a folder if necessary and return whether only this user may write there; warn if others may."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not hasattr(os, "geteuid"):
         return True
     fault = _link_fault(path.lstat()) or _fault(path.stat())
     if fault:
         warnings.warn(
-            f"the cache folder {path} is not used, because {fault}: compiled code there could be anybody's; "
+            f"the cache folder {path} is not used, because {fault}: compiled code there may come from another user; "
             f"run: chmod go-w {path}, or choose a folder of your own with KINETREE_CACHE_DIR",
             RuntimeWarning,
             stacklevel=2,
@@ -35,7 +35,7 @@ def private_reader(path: Path) -> BinaryIO:
     """Open a file that only this user may write; raise PermissionError for any other, and for a link."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     status = os.fstat(descriptor)
-    fault = "" if stat.S_ISREG(status.st_mode) else "it is no file"
+    fault = "" if stat.S_ISREG(status.st_mode) else "it is not a regular file"
     if hasattr(os, "geteuid"):
         fault = fault or _fault(status)
     if fault:
@@ -45,7 +45,7 @@ def private_reader(path: Path) -> BinaryIO:
 
 
 def _fault(status: os.stat_result) -> str:
-    """Return why somebody else may decide what a file or folder holds, or an empty text."""
+    """Return why somebody else may determine the content of a file or folder, or an empty text."""
     if status.st_uid != os.geteuid():
         return f"it belongs to user {status.st_uid}, not to user {os.geteuid()}"
     if status.st_mode & OTHERS_WRITE:
@@ -54,7 +54,7 @@ def _fault(status: os.stat_result) -> str:
 
 
 def _link_fault(status: os.stat_result) -> str:
-    """Return why a link to the folder is not to be followed: somebody else made it."""
+    """Return why a link to the folder must not be followed: another user has made it."""
     if stat.S_ISLNK(status.st_mode) and status.st_uid not in (os.geteuid(), 0):
         return f"it is a link of user {status.st_uid}, not of user {os.geteuid()}"
     return ""
