@@ -236,7 +236,7 @@ def test_names_and_numbers_are_checked():
 
 def test_a_tolerance_below_rounding_is_refused():
     """Ask for more than doubles have and read which tolerance is possible."""
-    with pytest.raises(AssemblyError, match=r"the loops close to .* m\), and 1.0e-30 is asked; ask for a tolerance of"):
+    with pytest.raises(AssemblyError, match=r"the loops close to .* m\), and 1.0e-30 is required; give a tolerance of"):
         kt.load("three_rrr").assemble(hold={"joint1": 1.13}, tolerance=1e-30)
 
 

@@ -41,7 +41,7 @@ def test_a_planar_four_bar_in_space():
     one = finding(found, "3 equations hold by themselves")
     assert one.level == "note"
     assert one.text == (
-        "loop 'pin': position z, rotation x and rotation y say nothing new, whatever the joints do. "
+        "loop 'pin': position z, rotation x and rotation y add nothing new, whatever the joints do. "
         "The mechanism is planar: nothing leaves its plane."
     )
     assert "also in the reactions of crank, output and coupler" in one.advice and "point_on_line" in one.advice
@@ -166,7 +166,7 @@ def test_speeds_that_break_a_loop():
     """Turn only the crank and read the rate of the gap, and speeds that fit."""
     system = kt.load("four_bar")
     found = system.doctor(qd=[1.0, 0.0, 0.0])
-    one = finding(found, "the speeds break the loops")
+    one = finding(found, "the velocities open the loops")
     assert not found.ok and one.text == "They open loop 'pin' by 38 mm/s."
     nearest = system.closing_speed(found.q, [1.0, 0.0, 0.0])
     assert f"crank 1 -> {nearest[0]:.6g}, output 0 -> {nearest[1]:.6g}" in one.advice
@@ -201,10 +201,10 @@ def test_contradicting_loops():
 
 
 def test_joints_that_stand_still():
-    """Name the slider at its dead centre, and a joint that a weld locks for good."""
+    """Name the slider at its dead center, and a joint that a weld locks for good."""
     slider = kt.load("slider_crank").doctor(drives="slider")
     assert finding(slider, "slider stands still").level == "note"
-    assert "slider holds nothing of a motion of rod and crank" in finding(slider, "at a dead centre").text
+    assert "slider holds nothing of a motion of rod and crank" in finding(slider, "at a dead center").text
     weld = kt.Loop("weld", "fixed", "b0", "b1", at(0.7), at(0.0))
     locked = chain(0.7, 0.5, loops=[weld]).doctor()
     assert finding(locked, "the loops lock some joints").text == "j1 cannot move at all, whatever the others do."
@@ -227,8 +227,8 @@ def test_the_report_is_text_and_json():
     """Print a report with verdict, numbers and advice, and the same as JSON."""
     found = kt.load("parallelogram").doctor()
     text = str(found)
-    assert text.startswith("parallelogram: closed, mobility 1; mind: 1 equation follows from others.")
-    assert "measured 1 (nv 4 - rank 3), counted 4 - 10 = -6: 7 of the equations say nothing new" in text
+    assert text.startswith("parallelogram: closed, mobility 1; caution: 1 equation follows from others.")
+    assert "measured 1 (nv 4 - rank 3), counted 4 - 10 = -6: 7 of the equations are redundant" in text
     assert all(len(line) <= 110 for line in text.splitlines()) and "\n  -> Motions are not affected" in text
     data = json.loads(json.dumps(found.as_dict()))
     assert data["ok"] and data["mobility"] == 1 and data["mobility_counted"] == -6

@@ -1,6 +1,6 @@
-"""Inverse dynamics of closed mechanisms: the torques of the actuators, and what the loops carry.
+"""Inverse dynamics of closed mechanisms: the torques of the actuators and the multipliers of the loops.
 
-S tau_a + J^T lambda = I qdd + h: passive joints have no torque, so that the loops must move them. [Saha2013] (54)
+S tau_a + J^T lambda = I qdd + h: passive joints have no torque, only the loops move them. [Saha2013] (54)
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Flags = NDArray[np.bool_]
 Weights = Mapping[str, float | Sequence[float]]
 
 ROUNDING = 1e-9
-"""Torques that are missing, beside those that are needed, below which nothing is."""
+"""Missing torques relative to those required, below which they count as rounding."""
 PART = 1e-6
-"""What has no larger part in a direction that nothing settles is settled."""
+"""The largest share in undetermined directions of a torque or multiplier that counts as unique."""
 
 
 @dataclass(frozen=True)
 class Actuation:
-    """The torques of actuators for a motion, and how well they are settled.
+    """The torques of actuators for a motion, and whether they are unique.
 
     `tau` [..., nv] is zero at passive joints, `multipliers` [..., nc] are those of the loops' equations, and `residual`
-    [..., nv] is what is missing: I qdd + h - tau - J^T lambda; where that is nothing, the motion is `achieved` [...].
+    [..., nv] are the missing torques I qdd + h - tau - J^T lambda. If they are zero, the motion is `achieved` [...].
     The mechanism has `freedoms` [...], of which the `actuators` drive `driven` [...]. Torques that are not
-    `unique_tau` [..., nv] could be others: those of least effort stand here. Multipliers that are not
-    `unique_multipliers` [..., nc], with these torques, are shared by the joints' compliance.
+    `unique_tau` [..., nv] are those of least effort. Multipliers that are not `unique_multipliers` [..., nc] for these
+    torques are shared by the joints' compliance.
     """
 
     tau: Numbers
@@ -55,12 +55,12 @@ class Actuation:
 
     @property
     def exact(self) -> Flags:
-        """Whether there are as many actuators as degrees of freedom, and they drive them all, [...]."""
+        """Whether there are as many actuators as degrees of freedom, and all are driven, [...]."""
         return (self.driven == self.freedoms) & (self.driven == self.actuators)
 
     @property
     def under(self) -> Flags:
-        """Whether some motion is driven by no actuator, [...]."""
+        """Whether no actuator drives some motion, [...]."""
         return self.driven < self.freedoms
 
     @property
@@ -70,14 +70,14 @@ class Actuation:
 
     @property
     def worst(self) -> tuple[str, float, str]:
-        """The axis that misses most of all states, how much, and its unit."""
+        """The axis with the largest missing torque of all states, the torque, and its unit."""
         if not self.residual.size:
             return ("", 0.0, "")
         k = int(np.argmax(np.abs(self.residual))) % len(self.axes)
         return self.axes[k], float(np.abs(self.residual[..., k]).max()), self.units[k]
 
     def __str__(self) -> str:
-        """Return how the mechanism is actuated, in words."""
+        """Return degrees of freedom, actuators and missing torques as a sentence."""
         words = {"exactly actuated": self.exact, "under-actuated": self.under, "over-actuated": self.over}
         found = " and ".join(word for word, flags in words.items() if np.any(flags)) or "without states"
         low, high = (int(f(self.freedoms)) if self.freedoms.size else 0 for f in (np.min, np.max))
@@ -99,12 +99,13 @@ def actuation(
     wrenches: ArrayLike | None = None,
     tol: float = 1e-6,
 ) -> Actuation:
-    """Return the torques of actuated joints that come nearest to a motion, with least effort.
+    """Return the torques of actuated joints that come closest to a motion, with least effort.
 
-    `actuated` names joints, with all their degrees of freedom, or single axes of them. `weights` by joint, one number
-    or one a degree of freedom, weigh the squares of torques that can be chosen, such as 1 / limit^2; without them
-    newton metres count 1 and newtons the mechanism's length. `share` has compliances by joint or loop, for multipliers
-    that can be chosen. Motions that open the loops by more than `tol` of their size are refused.
+    `actuated` names joints, with all their degrees of freedom, or single axes of joints. `weights` by joint, one number
+    or one per degree of freedom, weight the squares of torques that are not unique, such as 1 / limit^2. The default
+    weighting multiplies forces by the mechanism's length, so that they compare with torques. `share` has compliances by
+    joint or loop, for multipliers that are not unique. Motions that open the loops by more than `tol` of their size are
+    refused.
     """
     mechanism = system.mechanism
     need = _needed(system, q, qd, qdd, wrenches)
@@ -142,7 +143,7 @@ def actuation(
 def actuated_torques(
     system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], **options
 ) -> Numbers:
-    """Return the torques [..., nv] of actuated joints for a motion, or raise InputError where they cannot make it."""
+    """Return the torques [..., nv] of actuated joints for a motion, or raise an InputError if they cannot cause it."""
     found = actuation(system, q, qd, qdd, actuated, **options)
     if not found.achieved.all():
         bad = np.argwhere(~found.achieved)
@@ -165,7 +166,7 @@ def carried(
     multipliers: Numbers,
     wrenches: ArrayLike | None,
 ) -> Numbers:
-    """Return what joints and loops carry in a motion with these multipliers, [..., nb + nl, 6], as T orders them."""
+    """Return the wrenches at joints and loops for a motion and its multipliers, [..., nb + nl, 6], ordered as T."""
     out = (T @ multipliers[..., None, :, None])[..., 0]
     out[..., : len(system.bodies), :] += system.reactions(q, qd, qdd, wrenches=wrenches)
     return out
@@ -184,15 +185,15 @@ def _needed(
 
 
 def _efforts(at: Split, need: Numbers, driven: list[int], weights: Numbers) -> tuple[Numbers, NDArray, Numbers]:
-    """Return tau, how many freedoms it drives, and how far each torque lies in directions that drive none.
+    """Return tau, the number of freedoms it drives, and the share of each torque in directions that drive none.
 
-    Along the motions that the loops leave, the multipliers have no part: what is left are equations of tau alone.
+    Along the motions that the loops allow, the multipliers do no work: the remaining equations contain tau alone.
     """
     effort = 1.0 / np.sqrt(weights)
     A = (at.moves * at.columns[..., None, :])[..., driven] * effort[..., None, :]
     V, sizes, Ut = np.linalg.svd(A)
     count = sizes.shape[-1]
-    whole = np.linalg.norm(at.columns[..., driven] * effort, axis=-1)  # what A would be without loops
+    whole = np.linalg.norm(at.columns[..., driven] * effort, axis=-1)  # A without loops
     rank = (sizes > RANK * whole[..., None]).sum(axis=-1)
     real = np.arange(count) < rank[..., None]
     b = at.moves @ (at.columns * need)[..., None]

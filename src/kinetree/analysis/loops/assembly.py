@@ -1,4 +1,4 @@
-"""Assembly: coordinates at which all loops are closed, with chosen joints where they are wanted."""
+"""Assembly: coordinates at which all loops are closed, with chosen joints held at given values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .starts import starts
 Hold = str | Iterable[str] | Mapping[str, Any]
 
 STRIDE = 0.05
-"""How far held joints move at once from the guess to where they are wanted [rad, or lengths of the mechanism]."""
+"""Largest step of held joints from the guess to their given values [rad, or lengths of the mechanism]."""
 SAME = 1e-5
-"""Positions are one where no body's pose differs by more, in units of the mechanism's length."""
+"""The largest difference of body poses in equal positions, in units of the mechanism's length."""
 
 
 def assemble(
@@ -41,9 +41,9 @@ def assemble(
     """Return a closed position near a guess, [nq], with every residual at most `tolerance`.
 
     The tolerance is in radians, and in parts of the mechanism's length (docs/limits.md). `hold` names joints, or axes
-    of joints, that stay exactly where the guess has them; as a mapping it says where, and the mechanism is moved there
-    from the guess, which keeps the way in which it is assembled. The guess is the mechanism's own where none is given.
-    Limits of joints are not looked at. AssemblyError where loops do not close.
+    of joints, that keep exactly their values in the guess. As a mapping, it has their values. The mechanism is then
+    moved there from the guess, which keeps its assembly mode. The default guess is that of the mechanism. Limits of
+    joints are ignored. An AssemblyError is raised if loops do not close.
     """
     loops = LoopKinematics(system, parameters)
     q, at, degrees = held_start(loops, q_guess, hold)
@@ -68,11 +68,11 @@ def assembly_modes(
     tolerance: float = 1e-12,
     parameters: ArrayLike | None = None,
 ) -> list[Numbers]:
-    """Return the ways in which the mechanism closes with the held joints where they are, the guess's own first.
+    """Return the closed positions of the mechanism with joints held, that of the guess first.
 
-    Positions are different where the poses of bodies are; angles are those nearest to the guess's. They are found from
-    random starts, the same in every run: what `tries` do not find is not listed. So many joints must be held that
-    nothing can move; where none are named, independent ones are.
+    Positions differ if the poses of bodies do; angles are those nearest to the guess. They are found from `tries`
+    random starts, the same in every run, and may be incomplete. The held joints must determine the position; by default
+    they are independent ones.
     """
     loops = LoopKinematics(system, parameters)
     if hold is None:
@@ -104,7 +104,7 @@ def assembly_modes(
 
 
 def held_start(loops: LoopKinematics, q_guess: ArrayLike | None, hold: Hold) -> tuple[Numbers, Mask, Mask]:
-    """Return where assembly starts, and which coordinates and degrees of freedom are held there."""
+    """Return the start of the assembly, and masks of the held coordinates and degrees of freedom."""
     q = loops.start(q_guess)
     if isinstance(hold, Mapping):
         for k, value in numbers(loops.mechanism, hold, 0).items():
@@ -115,9 +115,9 @@ def held_start(loops: LoopKinematics, q_guess: ArrayLike | None, hold: Hold) -> 
 
 
 def _followed(loops: LoopKinematics, base: Numbers, q: Numbers, at: Mask, degrees: Mask) -> list[Numbers]:
-    """Return where the guess comes to when the held joints move from it to where they are wanted, loops closed.
+    """Return the position reached from the guess as the held joints move to their given values with closed loops.
 
-    So the way in which the guess is assembled is kept. Nothing is returned where the way is not open.
+    This keeps the assembly mode of the guess. The list is empty if the path is blocked.
     """
     way = np.where(degrees, loops.step(base, q), 0.0)
     count = math.ceil(np.abs(way).max(initial=0.0) / STRIDE)
@@ -128,7 +128,7 @@ def _followed(loops: LoopKinematics, base: Numbers, q: Numbers, at: Mask, degree
     for k in range(1, count + 1):
         if gap > CLOSED:
             return []
-        ahead = loops.move(there, loops.step(before, there))  # straight on, where branches meet
+        ahead = loops.move(there, loops.step(before, there))  # straight on at points where branches meet
         ahead = np.where(at, loops.move(base, way * k / count), ahead)
         before, (there, gap) = there, loops.close(ahead, degrees)
     return [np.where(at, q, there)] if gap <= CLOSED else []
@@ -142,20 +142,20 @@ def close(loops: LoopKinematics, start: Numbers, q: Numbers, at: Mask, degrees: 
 
 
 def _free_motions(loops: LoopKinematics, q: Numbers, degrees: Mask) -> int:
-    """Return how many motions are left where degrees of freedom are held."""
+    """Return the number of motions that remain with degrees of freedom held."""
     motions = loops.motions(q).motions
     stuck = np.linalg.svd(motions[degrees], compute_uv=False) if degrees.any() and motions.size else np.zeros(0)
     return motions.shape[1] - int((stuck > 1e-5).sum())
 
 
 def _holdable(loops: LoopKinematics, name: str) -> str:
-    """Return an axis, or its whole joint where it turns by a quaternion."""
+    """Return an axis, or its whole joint if that rotates by a quaternion."""
     joint = next((j for j in loops.mechanism.joints if name.startswith(f"{j.name}.")), None)
     return joint.name if joint is not None and kind(joint.kind).QUATERNION is not None else name
 
 
 def _unwound(loops: LoopKinematics, q: Numbers, near: Numbers, at: Mask) -> Numbers:
-    """Return the same position with angles within half a turn of another's, where whole turns make no difference."""
+    """Return the same position with angles within pi of those of another, where multiples of 2 pi have no effect."""
     geared = {name for c in loops.mechanism.couplings for name in (c.joint, *(term[0] for term in c.terms))}
     out = q.copy()
     for joint, own in zip(loops.mechanism.joints, loops.mechanism.q_slices, strict=True):
@@ -168,7 +168,7 @@ def _unwound(loops: LoopKinematics, q: Numbers, near: Numbers, at: Mask) -> Numb
 
 
 def _distance(loops: LoopKinematics, a: Numbers, b: Numbers) -> float:
-    """Return the largest difference of poses, places counted in units of the length."""
+    """Return the largest difference of poses, with positions in units of the length."""
     scale = np.ones((4, 4))
     scale[:3, 3] = 1 / loops.length
     return float(np.abs((a - b) * scale).max(initial=0.0))

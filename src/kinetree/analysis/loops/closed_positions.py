@@ -1,4 +1,4 @@
-"""Closed positions around one: where a mechanism can go from it, and how it is there."""
+"""Closed positions that a mechanism can reach from a given one, and the rank of J there."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ...algebra.arrays import Numbers
 from .kinematics import CLOSED, LoopKinematics, Mask, Motions
 
 WALKS, STEPS, LONG, LENGTH = 5, 4, 30, 0.15
-"""Walks from the position, steps of each, of the first at most, and their length [rad, or lengths of the mechanism]."""
+"""Walks, steps per walk, most steps of the first walk, and length of a step [rad, or lengths of the mechanism]."""
 STILL = 1e-5
-"""A degree of freedom stands still where it has no larger share in any motion."""
+"""The largest share in any motion of a degree of freedom that counts as stationary."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What J is like at a position and at closed positions around it, which the mechanism can move to."""
+    """Motions by J at a position and at closed positions around it that the mechanism can reach."""
 
     here: Motions
     around: tuple[Motions, ...]
@@ -25,17 +25,17 @@ class Surroundings:
 
     @property
     def rank(self) -> int:
-        """The rank of J that is usual: the largest around, or here where the mechanism cannot move."""
+        """The generic rank of J: the largest at the positions around, or that here if the mechanism cannot move."""
         return max((m.rank for m in self.around), default=self.here.rank)
 
     @property
     def mobility(self) -> int:
-        """The degrees of freedom of motions that go on, beyond this instant."""
+        """The degrees of freedom of finite motions."""
         return min((m.mobility for m in self.around), default=0)
 
     @property
     def closeness(self) -> float:
-        """The smallest singular value of J here beside the usual one: 0 where the position is singular, 1 is usual."""
+        """The smallest singular value of J here relative to that around: 0 at singular positions, about 1 at others."""
         at = self.rank - 1
         if at < 0 or not self.around:
             return 1.0
@@ -44,17 +44,17 @@ class Surroundings:
 
     @property
     def lost(self) -> Numbers:
-        """The direction [nv] in which the position is, or nearly is, free to move and the usual one is not."""
+        """The direction [nv] that is free, or nearly free, here and not at the positions around."""
         return self.here.rows[max(self.rank - 1, 0)]
 
     def stands_still(self) -> tuple[Mask, Mask]:
-        """Return which degrees of freedom [nv] cannot move here, and which cannot anywhere around."""
+        """Return masks [nv] of degrees of freedom that cannot move here, and that cannot move around it either."""
         here = np.linalg.norm(self.here.motions, axis=1) < STILL
         around = [np.linalg.norm(m.motions, axis=1) < STILL for m in self.around]
         return here, np.all([here, *around], axis=0)
 
     def usual(self, q: Numbers) -> Numbers:
-        """Return the position around at which J has the rank that is usual, or q where there is none."""
+        """Return a position around at which J has the generic rank, or q if there is none."""
         for position, m in zip(self.positions, self.around, strict=True):
             if m.rank == self.rank:
                 return position
@@ -73,15 +73,16 @@ def surroundings(loops: LoopKinematics, q: Numbers) -> Surroundings:
             if moved is None or not left:
                 break
             before, at, motions = motions, moved, loops.motions(moved)
-            left = left - 1 if motions.rank <= before.rank else STEPS  # a very singular place is left step by step
+            left = left - 1 if motions.rank <= before.rank else STEPS  # a highly singular position is left step by step
             found.append((motions, at))
     return Surroundings(here, tuple(m for m, _ in found), tuple(x for _, x in found))
 
 
 def _moved(loops: LoopKinematics, q: Numbers, motions: Motions, rng: np.random.Generator) -> Numbers | None:
-    """Return a closed position one step away, or None where no direction leads to one.
+    """Return a closed position one step away, or None if no direction leads to one.
 
-    The joint that moves most is held, so that nothing slides back: a structure that is only shaky then does not close.
+    The joint that moves most is held, so that Newton's method cannot return to q. A structure with only infinitesimal
+    mobility then does not close.
     """
     for length in (LENGTH, LENGTH / 5):
         for _ in range(3 if motions.mobility else 0):

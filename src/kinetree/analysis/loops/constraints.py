@@ -1,4 +1,4 @@
-"""J of the loops at many states, split by its singular values: what moves, and what the loops carry."""
+"""J of the loops at many states, split by its singular values into motions and constrained directions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ...model.parts import GROUND, Placement
 class Split:
     """J = diag(1 / rows) V s U^T diag(1 / columns), its first `rank` singular values s not zero.
 
-    Columns are scaled by 1 / sqrt(I_kk), so that turning and sliding joints compare, rows in radians by the `length` of
-    the mechanism [m].
+    Columns are scaled by 1 / sqrt(I_kk), which makes revolute and prismatic joints comparable. Rows in radians are
+    scaled by the `length` of the mechanism [m].
     """
 
     J: Numbers
@@ -35,18 +35,18 @@ class Split:
 
     @property
     def moves(self) -> Numbers:
-        """Coordinates along the motions that the loops leave, of scaled torques, [..., nv, nv]; other rows are 0."""
+        """Components of scaled torques along the motions that the loops allow, [..., nv, nv]; other rows are 0."""
         beyond = np.arange(self.U.shape[-1]) >= self.rank[..., None]
         return np.where(beyond[..., None], np.swapaxes(self.U, -1, -2), 0.0)
 
     @property
     def idle(self) -> Numbers:
-        """Multipliers that no joint feels, J^T lambda = 0, as columns [..., nc, nc]; other columns are 0."""
+        """Multipliers without joint torques, J^T lambda = 0, as columns [..., nc, nc]; other columns are 0."""
         beyond = np.arange(self.V.shape[-1]) >= self.rank[..., None]
         return self.rows[..., None] * np.where(beyond[..., None, :], self.V, 0.0)
 
     def multipliers(self, torque: Numbers) -> Numbers:
-        """Return the least lambda, as rows are scaled, with J^T lambda = torque."""
+        """Return the smallest lambda in scaled rows with J^T lambda = torque."""
         count = self.sizes.shape[-1]
         along = _times(np.swapaxes(self.U, -1, -2), self.columns * torque)[..., :count]
         real = np.arange(count) < self.rank[..., None]
@@ -64,7 +64,7 @@ def split(system: CompiledMechanism, q: Numbers) -> Split:
     turning = np.array([c.unit == "rad" for c in mechanism.closures], dtype=bool)
     rows = np.where(turning, length[..., None], 1.0)
     V, sizes, Ut = np.linalg.svd(rows[..., :, None] * J * columns[..., None, :])
-    # Where rows depend on others at every closed position, the gap of q makes them seem independent by its order.
+    # Rows that depend on others at every closed position appear independent by the order of the gap of q.
     least = max(RANK, np.sqrt(DEPENDENT))
     rank = (sizes > least * sizes.max(axis=-1, initial=0.0, keepdims=True)).sum(axis=-1)
     return Split(J, length, rows, columns, V, sizes, np.swapaxes(Ut, -1, -2), rank)
@@ -73,7 +73,7 @@ def split(system: CompiledMechanism, q: Numbers) -> Split:
 def require_closed(
     system: CompiledMechanism, at: Split, q: Numbers, qd: Numbers, qdd: Numbers | None, tol: float
 ) -> None:
-    """Raise InputError unless loops are closed, stay closed under qd and, where it is given, under qdd."""
+    """Raise an InputError unless loops are closed, stay closed under qd and, if given, under qdd."""
     if not system.closures:
         return
     scaled = at.rows[..., :, None] * at.J
@@ -109,9 +109,9 @@ def require_closed(
 
 
 def size(mechanism: Mechanism, poses: Numbers) -> Numbers:
-    """Return a length of the mechanism [m]: how far joints are from their middle, in the mean, [...].
+    """Return a length of the mechanism [m]: the mean distance of the joints from their center, [...].
 
-    It is the same whichever joints are cut.
+    It does not depend on the choice of cut joints.
     """
     places = [poses[..., :3, 3]]
     for loop in resolved(mechanism.loops, mechanism.values()):
@@ -136,7 +136,7 @@ def standing(mechanism: Mechanism, poses: Numbers, body: str, placement: Placeme
 def _require(
     system: CompiledMechanism, found: Numbers, scale: Numbers, rows: Numbers, tol: float, what: str, remedy: str
 ) -> None:
-    """Raise InputError for the worst entry [..., nc] beyond tol times the largest scale of its state."""
+    """Raise an InputError for the worst entry [..., nc] beyond tol times the largest scale of its state."""
     excess = np.abs(found) - tol * scale.max(axis=-1, keepdims=True)
     if not excess.size or (excess <= 0).all():
         return

@@ -1,4 +1,4 @@
-"""Diagnosis: what the doctor found, as data and as text."""
+"""Diagnosis: the findings about loops at a position, as data and as text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..joint_entries import some
 from .kinematics import Gap, millimetres_and_degrees
 
 LEVELS = ("wrong", "caution", "note")
-"""How much a finding matters: the mechanism does not work, it works with care, it is good to know."""
+"""Levels of findings: the mechanism does not work, it works with restrictions, and information."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing found: how much it matters, what it is, and what to do about it."""
+    """One finding: its level, a title, a description, and advice."""
 
     level: str
     title: str
@@ -30,12 +30,12 @@ class Finding:
 class Diagnosis:
     """The state of the loops at a position.
 
-    `q` is the closed position that was looked at, `given` the one that was asked about, and `gaps` its gaps by loop.
-    Mobility is `counted` (degrees of freedom of the joints less equations, as Gruebler and Kutzbach count), measured at
-    this instant (`mobility`, nv - rank J), and what is left of it for motions that go on (`lasting`). `closeness` is
-    the weakest hold of the loops: some 1 at usual positions, and 0 at singular ones. `redundant` and `unclear` name
-    equations as (loop, direction): those that say nothing new, and those whose multipliers are not unique. Where the
-    loops close nowhere (`closable` is false), nothing is measured.
+    `given` is the position given by the user, `gaps` its gaps by loop, and `q` the closed position that was examined.
+    Mobility is `counted` (degrees of freedom of the joints less equations, by Gruebler and Kutzbach), measured at this
+    instant (`mobility`, nv - rank J), and that of finite motions (`lasting`). `closeness` is the weakest hold of the
+    loops: about 1 at generic positions, and 0 at singular ones. `redundant` and `unclear` name equations as (loop,
+    direction): those that follow from others, and those whose multipliers are not unique. If the loops close nowhere
+    (`closable` is false), nothing is measured.
     """
 
     mechanism: str
@@ -61,30 +61,31 @@ class Diagnosis:
 
     @property
     def counted(self) -> int:
-        """The mobility that is counted: degrees of freedom of the joints less equations of the loops."""
+        """The counted mobility: degrees of freedom of the joints less equations of the loops."""
         return self.nv - self.equations
 
     @property
     def mobility(self) -> int | None:
-        """The mobility that is measured at this instant: nv - rank J; None where the loops do not close."""
+        """The mobility measured at this instant: nv - rank J, or None if the loops do not close."""
         return self.nv - self.rank if self.closable else None
 
     @property
     def verdict(self) -> str:
-        """One line that says how the mechanism is."""
+        """The state of the mechanism on one line."""
         if not self.ok:
             titles = [finding.title for finding in self.findings if finding.level == "wrong"]
             return f"{self.mechanism}: {'; '.join(titles)}."
         cautions = [finding.title for finding in self.findings if finding.level == "caution"]
         closed = f"{'closed' if self.closed else 'closes'}, " if self.equations else ""
         moves = f"{closed}mobility {self.mobility}"
-        return f"{self.mechanism}: {moves}" + (f"; mind: {'; '.join(cautions)}." if cautions else ", nothing is wrong.")
+        rest = f"; caution: {'; '.join(cautions)}." if cautions else ", nothing is wrong."
+        return f"{self.mechanism}: {moves}{rest}"
 
     def facts(self) -> dict[str, str]:
-        """Return the numbers by what they are."""
+        """Return the numbers of the report by name."""
         said = len(self.redundant)
         counted = f"counted {self.nv} - {self.equations} = {self.counted}"
-        again = f": {said} of the equations {'says' if said == 1 else 'say'} nothing new" if said else ""
+        again = f": {said} of the equations {'is' if said == 1 else 'are'} redundant" if said else ""
         largest = millimetres_and_degrees(*np.max([(0.0, 0.0), *((g.distance, g.angle) for g in self.gaps)], axis=0))
         if not self.closable:
             return {"position": f"open by up to {largest}", "mobility": counted}

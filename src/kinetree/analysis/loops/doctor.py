@@ -1,4 +1,4 @@
-"""The constraint doctor: do the loops close, what moves, what is said twice, and where does it get difficult."""
+"""The constraint doctor: closure of the loops, mobility, redundant equations and singular positions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def doctor(
     *,
     drives: str | Iterable[str] = (),
 ) -> Diagnosis:
-    """Return the diagnosis of the loops at a position (default: the mechanism's guess), and of speeds where given.
+    """Return the diagnosis of the loops at a position (default: the mechanism's guess), and of velocities if given.
 
-    A position that is open is closed first, by the least change. `drives` names joints that are driven: the report then
-    says whether they hold the mechanism.
+    An open position is closed first, by the smallest change. `drives` names driven joints; the report then includes
+    whether they hold the mechanism.
     """
     loops = LoopKinematics(system)
     given = loops.start(q)
@@ -96,7 +96,7 @@ def _hopeless(loops: LoopKinematics, given: Numbers, error: AssemblyError) -> Di
 
 
 def _speeds(loops: LoopKinematics, q: Numbers, qd: ArrayLike, leads: Sequence[str]) -> list[Finding]:
-    """Say how fast speeds open loops, and which speeds are the nearest that do not."""
+    """Report the rates at which velocities open loops, and the nearest velocities that keep them closed."""
     speeds = np.asarray(qd, dtype=float)
     if speeds.shape != (loops.mechanism.nv,) or not np.isfinite(speeds).all():
         raise InputError(f"qd has shape {speeds.shape}; expected {loops.mechanism.nv} finite numbers")
@@ -115,9 +115,9 @@ def _speeds(loops: LoopKinematics, q: Numbers, qd: ArrayLike, leads: Sequence[st
     return [
         Finding(
             "wrong",
-            "the speeds break the loops",
+            "the velocities open the loops",
             f"They open {', '.join(texts)}.",
-            f"Nearest in kinetic energy: {say.some(changes, ', ')}. To keep the speeds of some joints, such as "
+            f"Nearest in kinetic energy: {say.some(changes, ', ')}. To keep the velocities of some joints, such as "
             f"{say.some(leads)}, use `consistent_speeds`.",
         )
     ]

@@ -1,4 +1,4 @@
-"""What the doctor says of each thing that it finds, in plain words."""
+"""The texts of the doctor's findings."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .planarity import planar
 from .redundancy import Dependence, Redundancy
 
 NEAR = 0.1
-"""A closeness below this is worth a word."""
+"""The closeness below which a position is reported as nearly singular."""
 WEAK_DRIVE = 0.05
-"""Drives with less than this share of a motion hardly hold it."""
+"""The share of a motion below which drives are reported as too weak to hold it."""
 
 
 def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequence[str], *, guessed: bool):
-    """Say how far a position is open, loop by loop, and what changes in the nearest one that is closed."""
+    """Report the gaps of a position by loop, and the changes to the nearest closed position."""
     gaps = [gap for gap in loops.gaps(given) if loops.size(gap) > CLOSED]
     if not gaps:
         return []
@@ -45,7 +45,7 @@ def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequ
 
 
 def stuck(loops: LoopKinematics, q: Numbers, around: Surroundings) -> list[Finding]:
-    """Say that nothing moves, or that it only shakes, and which loop to leave out."""
+    """Report that nothing moves, or only infinitesimally, and which loop to leave out."""
     if not len(loops.labels) or around.around:
         return []
     J = loops.jacobian(q)
@@ -76,16 +76,16 @@ def stuck(loops: LoopKinematics, q: Numbers, around: Surroundings) -> list[Findi
 
 
 def redundant(loops: LoopKinematics, found: Redundancy, *, moves: bool) -> list[Finding]:
-    """Say which equations are redundant, and what that means for reactions."""
+    """Report redundant equations, and their consequence for reactions."""
     out = []
     if found.idle:
         flat = planar(loops)
         pins = flat and all(_pin(x.kind) for x in loops.mechanism.loops)
         count = len(found.idle)
-        text = f"{_by_loop(loops, found.idle)} {_verb(count, 'say')} nothing new, whatever the joints do."
+        text = f"{_by_loop(loops, found.idle)} {_verb(count, 'add')} nothing new, whatever the joints do."
         advice = (
-            "Motions are not affected. Forces and moments in these directions cannot be told from rigid bodies and are "
-            f"taken as 0, also in the reactions of {some(found.idle_joints)}."
+            "Motions are not affected. Forces and moments in these directions cannot be computed for rigid bodies and "
+            f"are taken as 0, also in the reactions of {some(found.idle_joints)}."
         )
         out.append(
             Finding(
@@ -114,7 +114,7 @@ def redundant(loops: LoopKinematics, found: Redundancy, *, moves: bool) -> list[
 
 
 def singular(loops: LoopKinematics, around: Surroundings, lost: Sequence[int]) -> list[Finding]:
-    """Say that a position is singular, or nearly; `lost` are equations that say nothing new here, and do around."""
+    """Report that a position is singular, or nearly; `lost` are equations that are redundant here and not around."""
     if not around.around or around.closeness >= NEAR:
         return []
     if around.here.rank < around.rank:
@@ -126,7 +126,7 @@ def singular(loops: LoopKinematics, around: Surroundings, lost: Sequence[int]) -
                 "caution",
                 "the position is singular",
                 f"At this instant mobility is {around.here.mobility}, around it {around.mobility}: "
-                f"{_count(more, 'equation')} of {whose} {_verb(more, 'lose')} hold of {moving}.",
+                f"{_count(more, 'equation')} of {whose} no longer {_verb(more, 'constrain')} {moving}.",
                 "Branches of motion may meet here, and the motion may go on in any of them. Forces in the loops are "
                 "not unique here and may be large nearby. Start elsewhere, and mind results that pass through here.",
             )
@@ -143,7 +143,7 @@ def singular(loops: LoopKinematics, around: Surroundings, lost: Sequence[int]) -
 
 
 def still(loops: LoopKinematics, around: Surroundings) -> list[Finding]:
-    """Say which joints stand still: for good, or at this instant."""
+    """Report joints that cannot move, at any position or at this instant."""
     if not around.around or around.here.rank < around.rank:
         return []
     here, always = around.stands_still()
@@ -156,13 +156,13 @@ def still(loops: LoopKinematics, around: Surroundings) -> list[Finding]:
         names = some(loops.labels[k] for k in np.flatnonzero(here & ~always))
         count = int((here & ~always).sum())
         text = f"{names} {_verb(count, 'stand')} still at this instant while the others move: a turning point."
-        advice = "For a drive there it is a dead centre: its torque moves nothing. Let another joint drive."
+        advice = "For a drive there it is a dead center: its torque moves nothing. Let another joint drive."
         out.append(Finding("note", f"{names} {_verb(count, 'stand')} still", text, advice))
     return out
 
 
 def driven(loops: LoopKinematics, around: Surroundings, at: list[int]) -> list[Finding]:
-    """Say whether drives at these degrees of freedom hold the mechanism, by their share in its weakest motion."""
+    """Report whether drives at these degrees of freedom hold the mechanism, by their share in its weakest motion."""
     if not at:
         return []
     motions, names = around.here.motions, some(loops.labels[k] for k in at)
@@ -172,7 +172,7 @@ def driven(loops: LoopKinematics, around: Surroundings, at: list[int]) -> list[F
     _, sizes, rows = np.linalg.svd(motions[at])
     least = float(sizes[around.here.mobility - 1]) if around.here.mobility else 1.0
     if least >= WEAK_DRIVE:
-        share = f"of its weakest motion they see {least:.2g} (0: nothing, 1: all)"
+        share = f"of its weakest motion they control {least:.2g} (0: nothing, 1: all)"
         text = f"{names} {_verb(len(at), 'hold')} the mechanism; {share}."
         return [Finding("note", "the drives hold the mechanism", text)]
     moving = names_of(loops, np.abs(motions @ rows[around.here.mobility - 1]))
@@ -181,7 +181,7 @@ def driven(loops: LoopKinematics, around: Surroundings, at: list[int]) -> list[F
     return [
         Finding(
             "caution",
-            "the drives are at a dead centre",
+            "the drives are at a dead center",
             f"{names} {how} a motion of {moving}.",
             "Loads along it need very large torques, or cannot be carried. Drive other joints, or keep away.",
         )
@@ -195,7 +195,7 @@ def names_of(loops: LoopKinematics, sizes: Numbers) -> str:
 
 
 def loop_names(names: Iterable[str]) -> str:
-    """Return names such as "loop 'a'" in a sentence, with the word once where all are loops."""
+    """Return names such as "loop 'a'" in a sentence, with the word "loops" once if all are loops."""
     whole = list(names)
     if len(whole) > 1 and all(name.startswith("loop ") for name in whole):
         return "loops " + some(name.removeprefix("loop ") for name in whole)
@@ -219,7 +219,7 @@ def _follows(loops: LoopKinematics, found: Dependence) -> str:
 
 
 def _by_loop(loops: LoopKinematics, equations: Iterable[int]) -> str:
-    """Return equations under the names of their loops; loops of which the same is said stand together."""
+    """Return equations by the names of their loops; loops with the same equations are grouped."""
     chosen = set(equations)
     same: dict[tuple[str, ...], list[str]] = {}
     for name, at in loops.groups:
@@ -238,5 +238,5 @@ def _verb(n: int, verb: str) -> str:
 
 
 def _pin(kind: str) -> bool:
-    """Tell whether a loop is a cut revolute joint."""
+    """Return whether a loop is a cut revolute joint."""
     return loop_kinds.kind(kind).joint and joint_kinds.kind(kind).AXIAL == joint_kinds.ROTATION

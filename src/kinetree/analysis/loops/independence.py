@@ -1,4 +1,4 @@
-"""Independent degrees of freedom of closed mechanisms, and speeds and accelerations that keep the loops closed."""
+"""Independent degrees of freedom of closed mechanisms; velocities and accelerations that keep the loops closed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .kinematics import CLOSED, LoopKinematics, millimetres_and_degrees
 from .leaders import Independence, leading
 
 SLIP = 1e-9
-"""Given speeds fit where they differ by no more than this from what the loops allow, beside the largest of them."""
+"""Largest difference between given velocities and those the loops allow, relative to the largest given one."""
 
 
 def independent(
@@ -29,7 +29,7 @@ def independent(
 ) -> Independence:
     """Return degrees of freedom that determine all velocities at a closed position (default: assembled from the guess).
 
-    Those that are preferred come first, unless they are near a dead centre; `leading` describes the choice.
+    Preferred ones come first, unless they are near a dead center; `leading` describes the choice.
     """
     loops = LoopKinematics(system, parameters)
     return leading(loops, closed_position(loops, q), prefer)
@@ -38,10 +38,10 @@ def independent(
 def consistent_speeds(
     system: CompiledMechanism, q: ArrayLike, speeds: Mapping[str, Any], *, parameters: ArrayLike | None = None
 ) -> Numbers:
-    """Return qd [..., nv] with J qd = 0 and the given speeds by joint or axis [rad/s, m/s].
+    """Return qd [..., nv] with J qd = 0 and the given velocities by joint or axis [rad/s, m/s].
 
-    Where these do not determine the motion, it is the one of least kinetic energy. q and the speeds may have leading
-    shapes. InputError where the speeds contradict each other, with those nearest to them that do not.
+    If these do not determine the motion, it is the one of least kinetic energy. q and the velocities may have leading
+    axes. Velocities that contradict each other raise an InputError with the nearest consistent ones.
     """
     loops = LoopKinematics(system, parameters)
     return _each(loops, {"q": q}, speeds, lambda x, given: _solved(loops, x["q"], 0.0, given, "speeds"))
@@ -57,7 +57,7 @@ def consistent_accelerations(
 ) -> Numbers:
     """Return qdd [..., nv] with J qdd + dJ/dt qd = 0 and the given accelerations by joint or axis.    [Saha2013] (53)
 
-    Where these do not determine it, it is the least one as the inertia matrix weighs it: qdd^T I qdd.
+    If these do not determine qdd, it is the smallest in the norm of the inertia matrix, qdd^T I qdd.
     """
     loops = LoopKinematics(system, parameters)
 
@@ -65,21 +65,21 @@ def consistent_accelerations(
         _refuse_open_speeds(loops, x["q"], x["qd"])
         bias = loops.call("closure_bias", x["q"], x["qd"]) / loops.units
         size = np.abs(x["qd"] / loops.speeds).max(initial=0.0) ** 2
-        bias = np.where(np.abs(bias) > 1e-13 * size, bias, 0.0)  # rounding has no direction that J knows
+        bias = np.where(np.abs(bias) > 1e-13 * size, bias, 0.0)  # rounding need not be in the range of J
         return _solved(loops, x["q"], bias, given, "accelerations")
 
     return _each(loops, {"q": q, "qd": qd}, accelerations, one)
 
 
 def nearest_speeds(loops: LoopKinematics, q: Numbers, qd: Numbers) -> Numbers:
-    """Return the speeds with J qd = 0 that differ from qd by the least kinetic energy."""
+    """Return the joint velocities with J qd = 0 that differ from qd by the least kinetic energy."""
     motions = loops.speeds[:, None] * loops.motions(q).motions
     weights = motions.T @ loops.call("inertia_matrix", q)
     return motions @ (np.linalg.pinv(weights @ motions, hermitian=True) @ (weights @ qd))
 
 
 def closed_position(loops: LoopKinematics, q: ArrayLike | None) -> Numbers:
-    """Return a position that is closed: assembled where none is given, refused where it is open."""
+    """Return a closed position, assembled if none is given; an open one is refused."""
     if q is None:
         return assemble(loops.system, parameters=loops.parameters)
     position = loops.start(q)
@@ -90,7 +90,7 @@ def closed_position(loops: LoopKinematics, q: ArrayLike | None) -> Numbers:
 
 
 def _each(loops: LoopKinematics, arrays: Mapping[str, Any], given: Mapping[str, Any], one) -> Numbers:
-    """Return what `one` makes of each state of a leading shape."""
+    """Return the results of `one` for each state of a leading shape."""
     sizes = {"q": loops.mechanism.nq, "qd": loops.mechanism.nv}
     values = numbers(loops.mechanism, given, 1)
     whole = {}
@@ -108,7 +108,7 @@ def _each(loops: LoopKinematics, arrays: Mapping[str, Any], given: Mapping[str, 
 
 
 def _solved(loops: LoopKinematics, q: Numbers, bias: Any, given: dict[int, float], what: str) -> Numbers:
-    """Return x with J x + bias = 0 and the given entries; of several, the least as the inertia matrix weighs it."""
+    """Return x with J x + bias = 0 and the given entries; of several, the smallest in the norm of I."""
     q = closed_position(loops, q)
     motions = loops.motions(q).motions
     x = np.zeros(len(loops.labels))
@@ -149,7 +149,7 @@ def _refuse_open_speeds(loops: LoopKinematics, q: Numbers, qd: Numbers) -> None:
 
 
 def _null(A: NDArray) -> Numbers:
-    """Return an orthonormal basis of what A maps to zero."""
+    """Return an orthonormal basis of the null space of A."""
     if not A.size:
         return np.eye(A.shape[1])
     _, sizes, rows = np.linalg.svd(A)

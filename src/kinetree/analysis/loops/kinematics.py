@@ -1,7 +1,7 @@
-"""The loops of a System on numbers: gaps by loop, motions that keep it closed, and Newton's method.
+"""The loops of a System on numbers: gaps by loop, motions that keep the loops closed, and Newton's method.
 
-Equations and degrees of freedom are made comparable by a length: metres are counted in parts of it, so that a radian
-and a length weigh alike, whatever the size of the mechanism.
+Distances are measured in units of a length of the mechanism. This makes equations and degrees of freedom in meters
+comparable with those in radians, for mechanisms of any size.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ CLOSED = 1e-9
 
 @dataclass(frozen=True)
 class Gap:
-    """How far a loop or coupling is open: the distance [m] and the angle [rad] that are left."""
+    """The gap of a loop or coupling: its distance [m] and angle [rad]."""
 
     loop: str
     distance: float
     angle: float
 
     def spoken(self, per: str = "") -> str:
-        """Return it as an engineer says it, such as "loop 'pin' by 26.1 mm"; `per` is "/s" for the rate of a gap."""
+        """Return the gap as text, such as "loop 'pin' by 26.1 mm"; `per` is "/s" for the rate of a gap."""
         return f"{self.loop} by {millimetres_and_degrees(self.distance, self.angle, per)}"
 
     def __str__(self) -> str:
-        """Return whose gap it is, and its size."""
+        """Return the name of the loop and the size of the gap."""
         return self.spoken()
 
 
 @dataclass(frozen=True)
 class Motions:
-    """J at a position: its rank, its singular values, and what moves with all loops closed, in units of the length.
+    """J at a position: its rank, its singular values, and the motions with all loops closed, in units of the length.
 
     `motions` [nv, mobility] are orthonormal; `rows` [nv, nv] are the directions of the singular values, largest first.
     """
@@ -67,13 +67,13 @@ class Motions:
 
 @dataclass(frozen=True)
 class LoopKinematics:
-    """Residual, Jacobian and closing of a System, with metres in parts of `length`."""
+    """Residual, Jacobian and closing of the loops of a System, with distances in units of `length`."""
 
     system: CompiledMechanism
     parameters: Any = None
 
     def __post_init__(self) -> None:
-        """Check that parameters are one set, where the mechanism has any."""
+        """Check that parameters are one set, if the mechanism has any."""
         count = len(self.mechanism.free_parameters)
         if self.parameters is not None and count and np.shape(self.parameters) != (count,):
             raise InputError(f"parameters have shape {np.shape(self.parameters)}; expected one set, [{count}]")
@@ -95,12 +95,12 @@ class LoopKinematics:
 
     @cached_property
     def speeds(self) -> Numbers:
-        """What one unit of each degree of freedom is in SI units: a radian, or the length in metres."""
+        """The unit of each degree of freedom in SI units: a radian, or the length in meters."""
         return loop_units(self.mechanism)[1]
 
     @cached_property
     def units(self) -> Numbers:
-        """What one unit of each equation is in SI units."""
+        """The unit of each equation in SI units."""
         return loop_units(self.mechanism)[0]
 
     @cached_property
@@ -125,7 +125,7 @@ class LoopKinematics:
         return self.call("closure_jacobian", q) * self.speeds / self.units[:, None]
 
     def move(self, q: Numbers, step: Numbers) -> Numbers:
-        """Return q moved on by a step in units of the length."""
+        """Return q moved by a step in units of the length."""
         return self.call("integrate", q, self.speeds * step)
 
     def step(self, qa: Numbers, qb: Numbers) -> Numbers:
@@ -133,12 +133,12 @@ class LoopKinematics:
         return self.call("difference", qa, qb) / self.speeds
 
     def gap(self, q: Numbers) -> float:
-        """Return the largest residual, in units of the length; infinite where an axis points backward."""
+        """Return the largest residual, in units of the length; infinite if an axis points backward."""
         residual = np.abs(self.residual(q) / self.units)
         return float(residual.max(initial=0.0)) if np.isfinite(residual).all() else math.inf
 
     def gaps(self, q: Numbers) -> tuple[Gap, ...]:
-        """Return how far each loop and coupling is open, in their order."""
+        """Return the gaps of all loops and couplings, in their order."""
         residual = self.residual(q)
         return tuple(gap_of(name, residual[at], self.mechanism.closures[at]) for name, at in self.groups)
 
@@ -147,9 +147,9 @@ class LoopKinematics:
         return max(gap.distance / self.length, gap.angle)
 
     def close(self, q: Numbers, held: Mask, rows: NDArray[np.int_] | None = None) -> tuple[Numbers, float]:
-        """Return the closed position that Newton's method finds, and the gap that is left, in units of the length.
+        """Return the closed position found by Newton's method, and the remaining gap, in units of the length.
 
-        `held` degrees of freedom stay; where `rows` are given, only these equations count.
+        `held` degrees of freedom do not move. If `rows` are given, only these equations count.
         """
         pick = slice(None) if rows is None else rows
         if not (np.isfinite(self.residual(q)).all() and np.isfinite(self.jacobian(q)).all()):
@@ -167,7 +167,7 @@ class LoopKinematics:
     def motions(self, q: Numbers) -> Motions:
         """Return rank and null spaces of J at a position.
 
-        Where a position is singular it is known only to the root of its gap, and so are singular values that are zero.
+        A singular position is accurate only to the square root of its gap, and so are zero singular values.
         """
         J = self.jacobian(q)
         count, nv = J.shape
@@ -179,7 +179,7 @@ class LoopKinematics:
         return Motions(rank, sizes, rows[rank:].T, rows)
 
     def start(self, q: ArrayLike | None) -> Numbers:
-        """Return a position as numbers: the guess of the mechanism where none is given."""
+        """Return a position as numbers, by default the guess of the mechanism."""
         if q is None:
             return np.array(guess(self.mechanism), dtype=float)
         try:
@@ -199,13 +199,13 @@ class LoopKinematics:
         return f"{axis_labels(self.mechanism, 0)[index]} = {value:.6g}" + ("" if unit == "1" else f" {unit}")
 
     def call(self, name: str, *arrays: Numbers) -> Numbers:
-        """Return what a function of the System gives for the parameters at hand."""
+        """Return the result of a function of the System for the parameters."""
         options = {} if self.parameters is None else {"parameters": self.parameters}
         return np.asarray(getattr(self.system, name)(*arrays, **options), dtype=float)
 
 
 def millimetres_and_degrees(distance: float, angle: float, per: str = "") -> str:
-    """Return a distance [m] and an angle [rad] in mm and degrees, without the one that is nothing."""
+    """Return a distance [m] and an angle [rad] as text in mm and degrees, without one that is zero."""
     if not (math.isfinite(distance) and math.isfinite(angle)):
         return "180 deg"
     parts = [(distance, f"{_short(1e3 * distance)} mm{per}"), (angle, f"{_short(math.degrees(angle))} deg{per}")]
@@ -218,7 +218,7 @@ def _short(x: float) -> str:
 
 
 def gap_of(name: str, residual: Numbers, equations: tuple[Closure, ...]) -> Gap:
-    """Return the gap of one loop out of its residual; rotations are measured by 2 tan(angle / 2)."""
+    """Return the gap of one loop from its residual, in which rotations are 2 tan(angle / 2)."""
     sizes = {u: math.hypot(*(x for x, e in zip(residual, equations, strict=True) if e.unit == u)) for u in ("m", "rad")}
     coupled = equations[0].label == "coupling"
     return Gap(name, sizes["m"], sizes["rad"] if coupled else 2 * math.atan(sizes["rad"] / 2))

@@ -1,4 +1,4 @@
-"""Independent degrees of freedom at a closed position: which lead, and how the others follow them."""
+"""Independent degrees of freedom at a closed position, and the rates of the others with respect to them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..joint_entries import entries, listed
 from .kinematics import LoopKinematics
 
 WEAK = 0.02
-"""A preferred degree of freedom is taken where it has at least this share in the motions that are left."""
+"""The least share in the remaining motions with which a preferred degree of freedom is chosen."""
 ENOUGH = 0.4
-"""The first degree of freedom is taken that has this part of the largest share: threshold pivoting."""
+"""The part of the largest share with which the first degree of freedom is chosen: threshold pivoting."""
 
 
 @dataclass(frozen=True)
 class Independence:
-    """Which degrees of freedom lead at a position, and which follow: qd = G qd_independent.
+    """Independent and dependent degrees of freedom at a position: qd = G qd_independent.
 
-    `names` are the independent ones, `dependent` the others, as joint or joint.axis; `at` is where the independent ones
-    are in qd, and G [nv, mobility] has the rates of all to theirs, in SI units.
+    `names` are the independent ones, `dependent` the others, as joint or joint.axis. `at` are the entries of the
+    independent ones in qd. G [nv, mobility] has the rates of all with respect to these, in SI units.
     """
 
     names: tuple[str, ...]
@@ -34,11 +34,11 @@ class Independence:
 
     @property
     def mobility(self) -> int:
-        """The number of degrees of freedom that are left by the loops."""
+        """The number of degrees of freedom that the loops allow."""
         return len(self.names)
 
     def __str__(self) -> str:
-        """Return who leads and by how much the others follow."""
+        """Return the independent degrees of freedom and the rates of the others."""
         if not self.names:
             return "mobility 0: nothing can move"
         width = max(map(len, (*self.names, *self.dependent)))
@@ -57,9 +57,9 @@ class Independence:
 def leading(loops: LoopKinematics, q: Numbers, prefer: str | Iterable[str] = ()) -> Independence:
     """Return degrees of freedom that determine all velocities at a closed position.
 
-    The null space of J is factored with pivoting, lengths in parts of the mechanism's: each pivot is the first degree
-    of freedom with a good share of the motions that are left, joints on the ground before others. Those that are
-    preferred come before all, unless they are near a dead centre.
+    The null space of J is factored with pivoting, with lengths in parts of the mechanism's length. Each pivot is the
+    first degree of freedom with a large enough share of the remaining motions, joints on the ground before others.
+    Preferred ones come before all others, unless they are near a dead center.
     """
     motions = loops.motions(q).motions
     wanted = [k for name in listed(prefer) for k in entries(loops.mechanism, name, 1)]

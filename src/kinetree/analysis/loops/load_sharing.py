@@ -1,8 +1,8 @@
-"""What each joint of a closed mechanism carries of the multipliers, and how joints share what motion does not settle.
+"""Wrenches at the joints of a closed mechanism by the multipliers, and their sharing where motion leaves them open.
 
-Where a mechanism has more equations than it needs, only some sums of multipliers act on its motion. Joints that give
-a little share the rest as springs would: with the least sum of compliance times load squared, over all joints, cut or
-not. Which ones are cut makes no difference.
+In a mechanism with redundant equations, only some combinations of multipliers act on the motion. Slightly compliant
+joints share the rest as springs would: with the least sum of compliance times load squared over all joints, cut or
+not. The choice of cuts has no effect.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .constraints import Split, standing
 Share = Mapping[str, float | Sequence[float]]
 """Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
 
-Those that are not named have 1. Moments count in newton metres by the mechanism's length.
+Those that are not named have 1. Moments count in newton meters by the mechanism's length.
 """
 
 
 def transmission(mechanism: Mechanism, poses: Numbers) -> Numbers:
-    """Return T, W = T lambda of the wrenches [n; f] that joints carry on behalf of the loops, [..., nb + nl, 6, nc].
+    """Return T of W = T lambda, the wrenches [n; f] at joints that balance the loops, [..., nb + nl, 6, nc].
 
-    First come the joints of the tree: what the parent must exert on the child, at the joint's origin, in the child's
-    axes. Then the loops: what frame a's body exerts on frame b's, at b's origin, in b's axes.
+    The joints of the tree come first, with the wrench of the parent on the child at the joint's origin in the child's
+    axes. Then come the loops, with the wrench of frame a's body on frame b's at b's origin in b's axes.
     """
     lead, nb = poses.shape[:-3], len(mechanism.bodies)
     ends = resolved(mechanism.loops, mechanism.values())
@@ -57,13 +57,13 @@ def shared(
 ) -> Numbers:
     """Return the multipliers with the same effect on the motion that load joints least, [..., nc].
 
-    `loads` [..., nb + nl, 6] is what joints carry with the multipliers given. [Goncalves2023] (36)-(43) are the cases
-    of equal joints, which halve what they share, and of a joint much stiffer than the others, which takes it all.
+    `loads` [..., nb + nl, 6] are the wrenches at joints for the given multipliers. [Goncalves2023] (36)-(43) are two
+    cases: equal joints, which carry half each, and a joint much stiffer than the others, which carries everything.
     """
     c = compliances(mechanism, share)
     weights = np.sqrt(c) / np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
     idle = at.idle
-    # What only couplings carry loads no joint: it stays least by itself.
+    # Loads of couplings alone act on no joint: these multipliers are already the smallest.
     A = (weights[..., None] * (T @ idle[..., None, :, :])).reshape(*T.shape[:-3], -1, T.shape[-1])
     b = (weights * loads).reshape(*loads.shape[:-2], -1, 1)
     return multipliers - (idle @ (np.linalg.pinv(A, rcond=1e-9) @ b))[..., 0]
@@ -107,7 +107,7 @@ def _pulls(mechanism: Mechanism, poses: Numbers, loop: Any) -> tuple[Numbers, Nu
 
 
 def _at(wrench: Numbers, place: Numbers, point: Numbers, axes: Numbers) -> Numbers:
-    """Return wrenches [..., 6, k] at a place about another point, in other axes."""
+    """Return wrenches [..., 6, k] about another point, in other axes."""
     n, f = wrench[..., :3, :], wrench[..., 3:, :]
     arm = np.broadcast_to((place - point)[..., None, :], np.swapaxes(f, -1, -2).shape)
     moved = n + np.swapaxes(np.cross(arm, np.swapaxes(f, -1, -2)), -1, -2)

@@ -1,4 +1,4 @@
-"""Loads: the reaction at every joint of a closed mechanism, whether the tree has it or a loop cuts it."""
+"""Loads: the reaction at every joint of a closed mechanism, in the tree or cut by a loop."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ AXES = ("body", "parent", "world")
 class Loads:
     """Wrenches [n; f] of the parent on the child at each joint, and of body a on body b at each loop [N m, N].
 
-    `joints` [..., nb, 6] are at the joints' origins and hold the torques of drives and couplings, `cuts` [..., nl, 6]
-    are at the origins of frames b; both are in the axes of the child (of frame b). Components that are not unique
-    (`unique_joints`, `unique_cuts`) are not settled by motion alone: joints share them by compliance. `multipliers`
-    [..., nc] are those of the loops' equations, `qdd` and `tau` [..., nv] the motion and torques that go with them.
+    `joints` [..., nb, 6] are at the joints' origins and include the torques of drives and couplings. `cuts`
+    [..., nl, 6] are at the origins of frames b. Both are in the axes of the child (of frame b). Components that are not
+    unique (`unique_joints`, `unique_cuts`) do not follow from motion alone: joints share them by compliance.
+    `multipliers` [..., nc] are those of the loops' equations, `qdd` and `tau` [..., nv] the motion and its torques.
     """
 
     joints: Numbers
@@ -68,13 +68,13 @@ class Loads:
         return (turn[..., None, :, :] @ own.reshape(*own.shape[:-1], 2, 3)[..., None]).reshape(own.shape)
 
     def unique(self, name: str) -> bool:
-        """Tell whether motion settles all components of the wrench at a joint or loop, in all states."""
+        """Return whether motion determines all components of the wrench at a joint or loop, in all states."""
         if name not in self.names:
             raise unknown_name("joint or loop", name, self.names)
         return bool(self._whole[1][..., self.names.index(name), :].all())
 
     def table(self, digits: int = 4) -> str:
-        """Return one state as text: joints down, wrenches across in the child's axes; ~ marks what is not unique."""
+        """Return one state as text: a row per joint with the wrench in the child's axes; ~ marks values not unique."""
         if self.joints.ndim != 2:
             raise InputError(f"the loads are of states of shape {self.joints.shape[:-2]}; a table shows one of them")
         return self._text(*self._whole, digits)
@@ -85,7 +85,7 @@ class Loads:
         return np.concatenate([self.joints, self.cuts], axis=-2), flags
 
     def _text(self, wrenches: Numbers, flags: Flags, digits: int) -> str:
-        noise = 1e-13 * np.abs(wrenches).max(initial=0.0)  # what is left of a zero
+        noise = 1e-13 * np.abs(wrenches).max(initial=0.0)  # rounding of zeros
         labels = [*self.joint_names, *(f"{name} (cut)" for name in self.loop_names)]
         first = max([len("joint"), *map(len, labels)])
         heads = [f"{letter}_{axis} [{unit}]" for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz"]
@@ -99,7 +99,7 @@ class Loads:
         return "\n".join(line.rstrip() for line in lines)
 
     def __str__(self) -> str:
-        """Return the table; of many states, that of the largest size of each component."""
+        """Return the table; for many states, that of the largest magnitude of each component."""
         if self.joints.ndim == 2:
             return self.table()
         wrenches, flags = self._whole
@@ -190,7 +190,7 @@ def _loads(
 
 
 def _settled(at: Split, T: Numbers) -> Flags:
-    """Return which components do not change with multipliers that no joint feels, [..., nb + nl, 6]."""
+    """Return a mask of components that are independent of multipliers without joint torques, [..., nb + nl, 6]."""
     moved = np.linalg.norm(T @ at.idle[..., None, :, :], axis=-1)
     units = np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
     return moved <= PART * units

@@ -1,4 +1,4 @@
-"""Why loops do not close: which stay open and how far, whether what is held is the cause, and what would close."""
+"""Reasons why loops do not close: gaps by loop, held joints or contradicting loops as the cause, and remedies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .redundancy import redundancy
 from .starts import starts
 
 MANY = 24
-"""Of more loops, none is left out to see whether the others close."""
+"""The most loops for which each is left out in turn to find contradictions; more would take too long."""
 
 
 def misfit(
@@ -41,16 +41,16 @@ def _close_enough(loops: LoopKinematics, q: Numbers, gap: float, tolerance: floa
     twice = sorted({loops.mechanism.closures[k].name for k in redundancy(loops, q).open})
     why = f"nearly redundant equations of {spoken(map(repr, twice))}" if twice else "rounding, or a singular position,"
     return AssemblyError(
-        f"the loops close to {gap:.1e} only (rad, or lengths of {loops.length:.3g} m), and {tolerance:.1e} is asked",
+        f"the loops close to {gap:.1e} only (rad, or lengths of {loops.length:.3g} m), and {tolerance:.1e} is required",
         where=loops.mechanism.name,
-        remedy=f"ask for a tolerance of {_next_power(gap):.0e}; {why} {'allow' if twice else 'allows'} no less",
+        remedy=f"give a tolerance of {_next_power(gap):.0e}; {why} {'allow' if twice else 'allows'} no less",
     )
 
 
 def _held_is_the_cause(
     loops: LoopKinematics, q: Numbers, best: Numbers, at: Mask, degrees: Mask, free: Numbers
 ) -> AssemblyError:
-    """Return the error of loops that close where nothing is held."""
+    """Return the error of loops that close if nothing is held."""
     mobility, count = loops.motions(free).mobility, int(degrees.sum())
     held = ", ".join(loops.shown(k, q[k]) for k in np.flatnonzero(at).tolist())
     what = f"with {held} held, {_open(loops, best)}; with nothing held the loops close"
@@ -72,13 +72,13 @@ def _held_is_the_cause(
 
 
 def _fewer(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Numbers) -> str:
-    """Return which of the held joints to hold, and where the others are then."""
+    """Return advice on which of the held joints to hold, with the resulting values of the others."""
     wanted = [loops.labels[k] for k in np.flatnonzero(degrees)]
     names = leading(loops, free, wanted).names
     text = f"hold only {', '.join(names)}"
     kept = np.isin(loops.labels, names) & degrees
     found, gap = loops.close(q, kept)
-    same = loops.mechanism.nq == loops.mechanism.nv  # else entries of q and qd are not the same
+    same = loops.mechanism.nq == loops.mechanism.nv  # else entries of q and qd do not correspond
     if gap > CLOSED or not same:
         return text
     rest = [loops.shown(k, found[k]) for k in np.flatnonzero(at & ~kept).tolist()]
@@ -86,7 +86,7 @@ def _fewer(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Num
 
 
 def _loops_contradict(loops: LoopKinematics, q: Numbers, best: Numbers, degrees: Mask) -> AssemblyError:
-    """Return the error of loops that close nowhere, with those whose absence would let the others close."""
+    """Return the error of loops that close nowhere, with those without which the others close."""
     what = f"at best{', whatever is held' if degrees.any() else ''}, {_open(loops, best)}"
     groups = loops.groups
     culprits = []
@@ -109,7 +109,7 @@ def _loops_contradict(loops: LoopKinematics, q: Numbers, best: Numbers, degrees:
 
 
 def _open(loops: LoopKinematics, q: Numbers) -> str:
-    """Return the loops that are open, with their gaps, and of rods how near their ends come."""
+    """Return the open loops with their gaps, and for rods the distance of their ends."""
     values, out = loops.mechanism.values(), []
     rods = {
         f"loop {x.name!r}": x
@@ -139,10 +139,10 @@ def _closed_somehow(loops: LoopKinematics, tried: list[Numbers]) -> Numbers | No
 
 
 def _closest_hold(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Numbers) -> tuple[Numbers, bool]:
-    """Return coordinates whose held ones are as near as possible to those of q, and whether the loops close there.
+    """Return coordinates with held ones as near as possible to those of q, and whether the loops close there.
 
-    The nearest are often where the mechanism is stretched out, and a last digit decides whether it closes: so they are
-    rounded, and moved on by a thousandth where that helps.
+    The nearest position often has the mechanism stretched out, where the last digit decides whether the loops close.
+    Therefore the coordinates are rounded, and moved by up to a hundredth if that helps.
     """
     from scipy.optimize import least_squares
 
@@ -164,7 +164,7 @@ def _closest_hold(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, fr
 
 
 def _nearest(loops: LoopKinematics, q: Numbers, degrees: Mask) -> Numbers:
-    """Return a position nearby where the gaps are least, with what is held in place."""
+    """Return a position nearby with the smallest gaps, with held joints unchanged."""
     from scipy.optimize import least_squares
 
     free = ~degrees

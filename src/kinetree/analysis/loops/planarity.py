@@ -1,4 +1,4 @@
-"""Whether a mechanism is planar: all turns about one direction, all shifts across it."""
+"""Test for planar mechanisms: all rotations about one direction, all translations perpendicular to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARALLEL = 1e-9
 
 
 def planar(loops: LoopKinematics) -> bool:
-    """Tell whether every joint turns about one direction, or shifts across it, at any position."""
+    """Return whether every joint rotates about one direction, or translates perpendicular to it, at any position."""
     mechanism = loops.mechanism
     q = np.asarray(loops.system.random_state(5)[0], dtype=float)
     normals: list[Numbers] = []

@@ -1,4 +1,4 @@
-"""Equations that say nothing new, and the reactions that rigid bodies leave open because of them."""
+"""Redundant equations, and the reactions that are not unique because of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ...dynamics.closure import rows as equations_of
 from .kinematics import LoopKinematics
 
 IDLE = 1e-10
-"""A row of J this small beside the largest, wherever the joints are, is one that vanishes."""
+"""The size of a row of J, relative to the largest, below which it counts as zero; well above rounding."""
 SHARE = 1e-6
-"""Coefficients, multipliers and wrenches that are smaller beside the largest are none."""
+"""The size of coefficients, multipliers and wrenches, relative to the largest, below which they count as zero."""
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """An equation that follows from others: which, and with which coefficients, lengths in parts of the mechanism's."""
+    """An equation that follows from others, with their coefficients for lengths in parts of the mechanism's length."""
 
     equation: int
     of: tuple[tuple[int, float], ...]
@@ -29,10 +29,10 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Redundancy:
-    """Equations that hold by themselves (`idle`), those that follow from others, and what cannot be told of forces.
+    """Equations that hold by themselves (`idle`), those that follow from others, and forces that are not unique.
 
-    `open` are the equations whose multipliers are not unique although they matter to the motion, `joints` the joints
-    whose reactions share in that; `idle_joints` are those whose reactions are not unique because of idle equations.
+    `open` are the equations whose multipliers are not unique although they affect the motion, `joints` the joints
+    whose reactions depend on them. `idle_joints` have reactions that are not unique because of idle equations.
     """
 
     idle: tuple[int, ...]
@@ -43,12 +43,12 @@ class Redundancy:
 
     @property
     def count(self) -> int:
-        """The number of equations that say nothing new."""
+        """The number of redundant equations."""
         return len(self.idle) + len(self.dependent)
 
 
 def redundancy(loops: LoopKinematics, q: Numbers) -> Redundancy:
-    """Return what is redundant at a position, which should be a usual one."""
+    """Return the redundancy at a position, which should be a generic one."""
     count = len(loops.mechanism.closures)
     kept = _alive(loops)
     idle = np.setdiff1d(np.arange(count), kept)
@@ -77,7 +77,7 @@ def redundancy(loops: LoopKinematics, q: Numbers) -> Redundancy:
 
 
 def _alive(loops: LoopKinematics) -> NDArray[np.int64]:
-    """Return the equations that joints have a part in, at some position of the tree; the others hold by themselves."""
+    """Return the equations that depend on joints at some position of the tree; the others hold by themselves."""
     rng = np.random.default_rng(1)
     sizes = np.zeros(len(loops.mechanism.closures))
     for _ in range(3):
@@ -87,7 +87,7 @@ def _alive(loops: LoopKinematics) -> NDArray[np.int64]:
 
 
 def _stressed(loops: LoopKinematics, q: Numbers, stresses: Numbers) -> tuple[str, ...]:
-    """Return the joints that carry multipliers [equations, count] of which no joint's torque feels anything."""
+    """Return the joints with reactions by multipliers [equations, count] that cause no joint torques."""
     inputs = {"q": [float(x) for x in q]}
     if loops.parameters is not None:
         inputs["parameters"] = [float(x) for x in np.asarray(loops.parameters)]

@@ -1,4 +1,4 @@
-"""Where Newton's method starts when loops are closed: a guess, perturbed guesses, random positions."""
+"""Starts of Newton's method for closing loops: a guess, perturbed guesses, random positions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...compiler.lower.loop_pattern import random_coordinates
 from .kinematics import LoopKinematics, Mask
 
 NUDGES, RANDOM = 8, 16
-"""Restarts from guesses that are perturbed more and more, then from random positions."""
+"""Numbers of restarts from increasingly perturbed guesses, and from random positions."""
 
 
 def starts(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask) -> Iterator[Numbers]:
-    """Yield the guess, guesses perturbed more and more, and random positions, all with the held joints in place."""
+    """Yield the guess, increasingly perturbed guesses, and random positions, all with the held joints unchanged."""
     rng = np.random.default_rng(0)
     yield q
     for k in range(NUDGES):
