@@ -7,40 +7,40 @@ from collections.abc import Iterable
 from pathlib import Path
 
 KeyPath = tuple[str | int, ...]
-"""Keys, names and numbers of items that lead to a value, from the outermost: ("body", 2, "mass")."""
+"""The keys, names and item numbers that lead to a value, from the outermost: ("body", 2, "mass")."""
 
 
 class Where(str):
-    """A place as messages name it, "body 'hand', mass", together with its key path."""
+    """A location as it appears in messages, "body 'hand', mass", together with its key path."""
 
     path: KeyPath
 
     def __new__(cls, text: str, path: KeyPath) -> Where:
-        """Make the place of a path."""
+        """Return the location of a path."""
         new = super().__new__(cls, text)
         new.path = path
         return new
 
 
 def at(*keys: str) -> Where:
-    """Return the place of a key by the keys that lead to it: "run, times"."""
+    """Return the location of a key from the keys that lead to it: "run, times"."""
     return Where(", ".join(keys), keys)
 
 
 def part_at(sort: str, name: str) -> Where:
-    """Return the place of a part of a mechanism: "body 'hand'"."""
+    """Return the location of a part of a mechanism: "body 'hand'"."""
     return Where(f"{sort} {name!r}", (sort, name))
 
 
 def below(where: str, key: str, item: int | None = None) -> Where:
-    """Return the place of a key below another place, or of an item, from 0, of the list there."""
+    """Return the location of a key below another location, or of an item (from 0) of the list there."""
     if item is None:
         return Where(f"{where}, {key}", (*path_of(where), key))
     return Where(f"{where}, {key} {item + 1}", (*path_of(where), key, item))
 
 
 def path_of(where: str) -> KeyPath:
-    """Return the key path of a place; a plain text has none."""
+    """Return the key path of a location; a plain text has none."""
     return where.path if isinstance(where, Where) else ()
 
 
@@ -118,12 +118,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str], **place) -> Unknown
 
 
 def shown(text: str, limit: int = 60) -> str:
-    """Return a text as it can stand in a message: quoted, ASCII, and not too long."""
+    """Return a text for a message: quoted, ASCII, and shortened if it is long."""
     return ascii(_short(text, limit))
 
 
 def brief(x: object, limit: int = 60) -> str:
-    """Return a value as it can stand in a message: as Python writes it, on one line, and not too long."""
+    """Return a value for a message: its repr on one line, shortened if it is long."""
     return repr(x).replace("\n", " ")[:limit]
 
 

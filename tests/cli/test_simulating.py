@@ -71,7 +71,7 @@ def test_simulate_sets_joints_of_a_tree(capsys):
             "not determined by these places in qd; give as many as the mobility of 1",
         ),
         (("--set", "crank"), "--set 'crank': write joint=value, such as --set crank=pi/4"),
-        (("--speed", "crank=x"), "--speed crank: x names a parameter"),
+        (("--speed", "crank=x"), "--speed crank: x depends on a parameter"),
         (("--set", "crank=1", "--q0", "0,0,0"), "--q0 and --set: give one of them"),
         (("--speed", "crank=1", "--qd0", "0,0,0"), "--qd0 and --speed: give one of them"),
         (("--q0", "0.3, 0.2, 0.1"), "q0 does not close loop 'pin' (position x): off by 0.106322 m"),
@@ -162,7 +162,7 @@ def test_inverse_along_a_table(tmp_path, capsys):
     [
         ("simulate stanfrd", "no library mechanism 'stanfrd'; did you mean 'stanford'?"),
         ("simulate stanford --q0 1,2", "--q0 has 2 numbers; give 6: joint1, joint2, joint3, joint4, joint5, joint6"),
-        ("simulate planar_3r --qd0 1,2,x", "--qd0: x names a parameter; give a plain number here"),
+        ("simulate planar_3r --qd0 1,2,x", "--qd0: x depends on a parameter; give a plain number here"),
         ("simulate planar_3r --duration -1", "duration is -1.0; expected a positive number of seconds"),
         ("simulate planar_3r --method rk5", "no method 'rk5'; did you mean 'rk4'?"),
         ("simulate planar_3r --method rk4", "rk4 takes fixed steps: give dt [s]"),
@@ -237,7 +237,7 @@ def test_simulate_takes_parameters_samples_and_steps(tmp_path, capsys):
     for text, message in (
         ("k=1", "no free parameter 'k'; available: l"),
         ("l", "--param 'l': write NAME=VALUE"),
-        ("l=x", "x names a parameter"),
+        ("l=x", "x depends on a parameter"),
     ):
         assert run(*start, "--param", text) == 2
         assert message in capsys.readouterr().err

@@ -160,7 +160,7 @@ GOOD = {"joint": "revolute"}
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "dh: the table has no rows; give a row for each moving body"),
+        ([], "dh: the table has no rows; give one row per moving body"),
         ([GOOD, {"a": 1}], "row 2: 'joint' is missing; add joint = ..."),
         ([GOOD, 7], "row 2: a number where a table belongs"),
         ([{"joint": "revolut"}], "row 1, joint: no joint 'revolut'; did you mean 'revolute'?"),
@@ -171,16 +171,16 @@ GOOD = {"joint": "revolute"}
         ([GOOD | {"b": True}], "row 1, b: true or false where a number belongs"),
         ([GOOD | {"theta": "2 +"}], "row 1, theta: something is missing at the end in the expression '2 +'"),
         ([GOOD | {"com": (1, 2)}], "row 1, com: 2 numbers; give 3"),
-        ([GOOD | {"inertia": (1, 2)}], "row 1, inertia: an inertia of 2 numbers; give xx, yy, zz, xy, yz, zx"),
+        ([GOOD | {"inertia": (1, 2)}], "row 1, inertia: an inertia has 2 numbers; give xx, yy, zz, xy, yz, zx"),
         ([GOOD | {"inertia": [[1, 2, 0], [3, 1, 0], [0, 0, 1]]}], "row 1, inertia: the inertia is not symmetric"),
-        ([GOOD | {"parent": 1}], "row 1, parent: there is no such row; rows count from 0 to 0"),
+        ([GOOD | {"parent": 1}], "row 1, parent: there is no such row; give a row from 0 to 0"),
         ([GOOD | {"parent": -1}], "row 1, parent: there is no such row"),
         ([GOOD | {"parent": 0.5}], "row 1, parent: a number where a row belongs; give a number from 0, or a name"),
         ([GOOD | {"parent": "lnk2"}, GOOD], "row 1, parent: no row 'lnk2'; did you mean 'link2'?"),
         ([GOOD | {"parent": 1}, GOOD], "the joints form a circle"),
         ([GOOD | {"mass": -1}], "body 'link1': the mass is -1 kg"),
         ([GOOD | {"name": "x"}, GOOD | {"name": "x"}], "the body name 'x' is used twice; rename one of them"),
-        ([GOOD | {"name": ""}], "row 1, name: a name of 0 characters"),
+        ([GOOD | {"name": ""}], "row 1, name: the name has 0 characters"),
     ],
 )
 def test_faults_name_the_row(rows, message):

@@ -71,7 +71,7 @@ def test_misspelt_settings_are_suspect():
     """Report a comment that resembles a setting but is none."""
     _, report = read_dh_csv_text("# degres: true\n# note: degrees\njoint,a\nrevolute,1\n", file="f.csv")
     assert [str(e) for e in report.of("suspect")] == [
-        "f.csv:1: the comment 'degres' looks like the setting 'degrees' and was not used"
+        "f.csv:1: the comment 'degres' resembles the setting 'degrees' and was ignored"
     ]
 
 
@@ -81,8 +81,8 @@ def test_misspelt_settings_are_suspect():
         ("", "f.csv: there is no header; begin with a line such as joint,a,alpha"),
         ("joint,a\n", "f.csv: dh: the table has no rows"),
         ("joint,alfa\n", "f.csv:1: no column 'alfa'; did you mean 'alpha'?"),
-        ("joint,a,a\n", "f.csv:1: two columns are called 'a'; keep one of them"),
-        ("joint,a\n\nrevolute,1,2\n", "f.csv:3: 3 cells under 2 columns; add a column or drop a cell"),
+        ("joint,a,a\n", "f.csv:1: two columns have the name 'a'; keep one of them"),
+        ("joint,a\n\nrevolute,1,2\n", "f.csv:3: 3 cells under 2 columns; add a column or remove a cell"),
         ("joint,a\nrevolute,x1\n", "f.csv:2: a: 'x1' is not a number"),
         ("joint,a\nrevolute,1_000\n", "f.csv:2: a: '1_000' is not a number"),
         ("joint,a\nrevolute,\u0661\n", "f.csv:2: a: '\\u0661' is not a number"),

@@ -1,4 +1,4 @@
-"""Strict numbers."""
+"""Strict parsing of numbers."""
 
 from __future__ import annotations
 
@@ -43,30 +43,30 @@ def test_decimals_are_read(text, value):
     ],
 )
 def test_other_spellings_are_refused(text):
-    """Refuse what is no plain decimal, with the place and a remedy."""
+    """Refuse texts that are not plain decimals, with the location and a remedy."""
     with pytest.raises(ModelError, match=r"^a\.toml:7: joint 'x': .* is not a number; give a decimal such as -1\.5e-3"):
         strict_float(text, where="joint 'x'", file="a.toml", line=7)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
 def test_no_number_is_refused(text):
-    """Say that a number is missing where the text is blank."""
+    """Report a missing number if the text is blank."""
     with pytest.raises(ModelError, match="^a number is missing; give a decimal"):
         strict_float(text)
 
 
 @pytest.mark.parametrize("text", ["1e400", "-1e309", "9" * 310])
 def test_overflow_is_refused(text):
-    """Refuse a number that no double can hold."""
-    with pytest.raises(ModelError, match="is too large for a double; give less than 1.8e308"):
+    """Refuse a number that is too large for a double."""
+    with pytest.raises(ModelError, match="is too large for a double; give a number below 1.8e308"):
         strict_float(text)
 
 
 def test_several_numbers():
-    """Split at blanks of every sort, and count."""
+    """Split a text at spaces of every sort, and check the count."""
     assert strict_floats(" 1 \t2\n-3e0 ", 3) == (1.0, 2.0, -3.0)
     assert strict_floats("", 0) == ()
-    with pytest.raises(ModelError, match="^f: 2 numbers in '1 2'; give 3 decimals with blanks between them"):
+    with pytest.raises(ModelError, match="^f: 2 numbers in '1 2'; give 3 decimals with spaces between them"):
         strict_floats("1 2", 3, file="f")
     with pytest.raises(ModelError, match="more than 3 numbers"):
         strict_floats("1 " * 1_000_000, 3)
@@ -82,14 +82,14 @@ def test_shown_is_short_ascii():
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_printed_doubles_come_back(x):
-    """Read what repr prints to the bit."""
+    """Parse the repr of a number to the same bits."""
     assert math.copysign(1, strict_float(repr(x))) == math.copysign(1, x)
     assert strict_float(repr(x)) == x
 
 
 @given(st.text(max_size=20))
 def test_any_text_gives_a_number_or_a_model_error(text):
-    """Answer any text with a finite number or a ModelError."""
+    """Get a finite number or a ModelError only from any text."""
     try:
         assert math.isfinite(strict_float(text))
     except ModelError as error:

@@ -108,7 +108,7 @@ def test_infinite_limits_are_fine():
     ({"forces": [ForceElement("s", "joint_spring", "a", "ground", coefficients=(("rest_1", 2.0),))]},
      "force 's': no joint has the parent 'a' and the child 'ground'; name a body and one of its children"),
     ({"bodies": None}, "body: None where a list of kt.Body belongs; put the parts in brackets"),
-    ({"bodies": [JOINT]}, f"body 1: {repr(JOINT)[:60]} is no kt.Body; give a list of kt.Body"),
+    ({"bodies": [JOINT]}, f"body 1: {repr(JOINT)[:60]} is not a kt.Body; give a list of kt.Body"),
     ({"bodies": [Body("b", 1.0, None)]},  # type: ignore[arg-type]
      "body 'b', com: None is not a list of numbers; give a tuple of numbers"),
     ({"bodies": [Body(3)]},  # type: ignore[arg-type]
@@ -116,9 +116,9 @@ def test_infinite_limits_are_fine():
     ({"joints": [Joint("j", None, "ground", "a")]},  # type: ignore[arg-type]
      "joint 'j', kind: None is not a text; give a name in quotes"),
     ({"joints": [Joint("j", "revolute", "ground", "a", limits=None)]},  # type: ignore[arg-type]
-     "joint 'j', limits: None is no limits; leave it out, or give kt.Limits()"),
+     "joint 'j', limits: None is not a kt.Limits; leave it out, or give kt.Limits()"),
     ({"joints": [Joint("j", "revolute", "ground", "a", None)]},  # type: ignore[arg-type]
-     "joint 'j', placement: None is no placement; leave it out, or give kt.Placement()"),
+     "joint 'j', placement: None is not a kt.Placement; leave it out, or give kt.Placement()"),
     ({"name": "x" * 10_000}, "a mechanism has a name of 10000 characters; give it a name of 1 to 1000 characters"),
     ({"couplings": [Coupling("c", "j", (("k", 2.0),))]}, "coupling 'c': no joint 'k'; available: j"),
     ({"gravity": (0.0, 0.0, math.nan)}, "gravity: a number is nan; give a finite number"),

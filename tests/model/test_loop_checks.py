@@ -108,7 +108,7 @@ def test_long_rows_of_couplings_are_checked():
     ({"ja": (1.0, 2.0)}, "guess, ja: 2 coordinates for joint 'ja'; give 1"),
     ({"jd": 1.0}, "guess, jd: 1 coordinates for joint 'jd'; give 4"),
     ({"ja": math.nan}, "guess, ja: the guess of joint 'ja' is not finite; give finite numbers"),
-    ({"ja": parse("2*x")}, "guess of joint 'ja': a guess of parameters; give plain numbers"),
+    ({"ja": parse("2*x")}, "guess of joint 'ja': a guess depends on parameters; give plain numbers"),
     ({"ja": "1"}, "guess of joint 'ja': '1' is not a number"),
     ([("ja", 1.0), ("ja", 2.0)], "guess, ja: joint 'ja' is guessed twice; keep one of them"),
 ])  # fmt: skip

@@ -1,9 +1,9 @@
-"""Denavit-Hartenberg tables -> Mechanism, in the standard and in the modified convention, serial or branched.
+"""Reader of Denavit-Hartenberg tables, in the standard and in the modified convention, serial or branched.
 
-Standard ([Saha1999] appendix A): frame i+1 stands in frame i at Rz(theta) Tz(b) Tx(a) Rx(alpha), and is fixed to the
-body that joint i carries. Modified (Khalil and Kleinfinger): frame i stands in that of its parent at
-Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta), and is the body's own. The joint moves about or along z_i; its
-coordinate adds to theta (revolute) or to b (prismatic).
+Standard ([Saha1999] appendix A): the pose of frame i+1 in frame i is Rz(theta) Tz(b) Tx(a) Rx(alpha), and frame i+1 is
+fixed to the child of joint i. Modified (Khalil and Kleinfinger): the pose of frame i in that of its parent is
+Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta), and frame i is the body's own. The joint moves about or along
+z_i; its coordinate is added to theta (revolute) or to b (prismatic).
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def mechanism_from_dh(
 
     A row has `joint` ("revolute", "prismatic", "fixed"), `a`, `b` [m], `alpha`, `theta` [rad, or degrees], `mass` [kg],
     `com` [m] and `inertia` about it [kg m^2] in frame i+1 (standard) or i (modified), `parent` (the number of a row
-    from 0, a name, or "ground"; the row before if not given), `name`, `limits`, `damping`, `friction`, `armature`;
-    modified rows may add `gamma` and `epsilon`. What is not given is zero. Standard rows also give the frames
-    "frame_2", "frame_3", ... of the paper, and "tool" at the last one. `tool` puts this frame elsewhere, as seen from
-    the last row's frame: a translation [m], a 4 x 4 matrix, a Placement or a table of one. `frames` and `loops` are
-    parts, or tables as in TOML files. `lenient` lets inertias pass that no body can have.
+    from 0, a name, or "ground"; by default the previous row), `name`, `limits`, `damping`, `friction`, `armature`;
+    modified rows may add `gamma` and `epsilon`. Missing numbers are zero. Standard rows also define the frames
+    "frame_2", "frame_3", ... of the paper, and "tool" at the last one. `tool` is another pose of this frame in the last
+    row's frame: a translation [m], a 4 x 4 matrix, a Placement or a table of one. `frames` and `loops` are parts, or
+    tables as in TOML files. `lenient` accepts inertias that no body can have.
     """
     bodies, joints, made = parts_from_dh(list(rows), convention=convention, degrees=degrees, tool=tool)
     return assemble(
@@ -72,7 +72,7 @@ def mechanism_from_dh(
 
 
 def _part(x: Any, kind: type, read: Any, where: str) -> Any:
-    """Return a part as it is, or that of a table."""
+    """Return a part unchanged, or the part of a table."""
     return x if isinstance(x, kind) else read(x, where)
 
 
@@ -84,12 +84,12 @@ def parts_from_dh(
     bodies: Iterable[str] = (),
     tool: Any = None,
 ) -> Parts:
-    """Return bodies, joints and frames of a table; parents may also be among the other `bodies` named."""
+    """Return bodies, joints and frames of a table; parents may also be other bodies, named in `bodies`."""
     if name(convention, at("dh", "convention")) not in CONVENTIONS:
         raise unknown_name("convention", convention, CONVENTIONS, where=at("dh", "convention"))
     standard = convention == "standard"
     if not rows:
-        raise ModelError("the table has no rows", where=at("dh"), remedy="give a row for each moving body")
+        raise ModelError("the table has no rows", where=at("dh"), remedy="give one row per moving body")
     for i, row in enumerate(rows):
         known_keys(row, ROW if standard else (*ROW, *BRANCH), _row(i))
     names = [name(row.get("name", f"link{i + 1}"), below(_row(i), "name")) for i, row in enumerate(rows)]
@@ -114,7 +114,7 @@ def parts_from_dh(
 
 
 def tool_placement(x: Any, where: str) -> Placement:
-    """Return a placement out of a Placement, a table of one, a translation, a 4 x 4 matrix, or nothing."""
+    """Return the placement of a Placement, a table of one, a translation, a 4 x 4 matrix, or None."""
     if x is None or isinstance(x, Placement):
         return x or Placement()
     if isinstance(x, Mapping):
@@ -137,21 +137,21 @@ def _seen_from(end: Placement, inner: Placement) -> Placement:
 
 
 def _end(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:
-    """Return frame i+1 on its body: Rz(theta) Tz(b) Tx(a) Rx(alpha)."""
+    """Return the pose of frame i+1 in its body's frame: Rz(theta) Tz(b) Tx(a) Rx(alpha)."""
     a, alpha, b, theta = (number(row.get(key, 0.0), below(where, key)) for key in GEOMETRY)
     turn = _turn(2, theta, degrees)
     return Placement(times(turn, (a, 0.0, b)), matmul(turn, _turn(0, alpha, degrees)))
 
 
 def _start(row: Mapping[str, Any], degrees: bool, where: str) -> Placement:
-    """Return frame i in its parent's: Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta)."""
+    """Return the pose of frame i in its parent's: Rz(gamma) Tz(epsilon) Rx(alpha) Tx(a) Tz(b) Rz(theta)."""
     a, alpha, b, theta, gamma, epsilon = (number(row.get(key, 0.0), below(where, key)) for key in (*GEOMETRY, *BRANCH))
     turn = matmul(_turn(2, gamma, degrees), _turn(0, alpha, degrees))
     return Placement(add((0.0, 0.0, epsilon), times(turn, (a, 0.0, b))), matmul(turn, _turn(2, theta, degrees)))
 
 
 def _turn(k: int, angle: Scalar, degrees: bool) -> Matrix:
-    """Return the turn about axis k, exact at right angles."""
+    """Return the rotation about axis k, exact at multiples of 90 degrees."""
     if degrees and is_number(angle):
         angle = math.remainder(angle, 360.0)
         if angle % 90 == 0:
@@ -163,7 +163,7 @@ def _turn(k: int, angle: Scalar, degrees: bool) -> Matrix:
 
 
 def _body(row: Mapping[str, Any], label: str, end: Placement, where: str) -> Body:
-    """Return the body, with what the row gives in frame i+1 turned into the body's frame."""
+    """Return the body, with center of mass and inertia transformed from frame i+1 to the body's frame."""
     com = vector(row.get("com", (0.0, 0.0, 0.0)), below(where, "com"))
     moments = inertia(row.get("inertia", (0.0,) * 6), below(where, "inertia"))
     return Body(
@@ -195,7 +195,7 @@ def _row(i: int) -> Where:
 
 
 def _parent(row: Mapping[str, Any], i: int, names: list[str], index: dict[str, int], others: tuple[str, ...]) -> str:
-    """Return the name of the body (or the ground) that a row stands on."""
+    """Return the name of the parent of a row: a body or the ground."""
     where = below(_row(i), "parent")
     parent = row.get("parent", names[i - 1] if i else GROUND)
     if isinstance(parent, str):
@@ -205,5 +205,5 @@ def _parent(row: Mapping[str, Any], i: int, names: list[str], index: dict[str, i
     if isinstance(parent, bool) or not hasattr(parent, "__index__"):
         raise ModelError(f"{sort(parent)} where a row belongs", where=where, remedy="give a number from 0, or a name")
     if not 0 <= int(parent) < len(names):
-        raise ModelError("there is no such row", where=where, remedy=f"rows count from 0 to {len(names) - 1}")
+        raise ModelError("there is no such row", where=where, remedy=f"give a row from 0 to {len(names) - 1}")
     return names[int(parent)]

@@ -1,7 +1,7 @@
-"""DH tables as CSV: a header line of the rows' keys, then a line for each row; lines after # are comments.
+"""Reader of DH tables as CSV: a header line of the keys, then one line per row; lines that start with # are comments.
 
 `# convention: modified`, `# degrees: true`, `# gravity: 0 0 -9.81`, `# name: arm`, `# tool: 0 0 0.1` (a translation
-from the last frame) and `# lenient: true` set what the call leaves open.
+from the last frame) and `# lenient: true` are settings, which arguments override.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_dh_csv(
     name: str | None = None,
     lenient: bool | None = None,
 ) -> tuple[Mechanism, Report]:
-    """Read a DH table; what is given here goes before what the file says."""
+    """Read a DH table from a file; the arguments override the settings in the file."""
     given = {"convention": convention, "degrees": degrees, "gravity": gravity, "name": name, "lenient": lenient}
     return read_dh_csv_text(
         file_text(path), file=str(path), **{key: value for key, value in given.items() if value is not None}
@@ -47,7 +47,7 @@ def read_dh_csv(
 
 
 def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> tuple[Mechanism, Report]:
-    """Read a DH table from a text; `file` names it in messages."""
+    """Read a DH table from a text; `file` is its name in messages."""
     report = Report(file)
     said: dict[str, Any] = {"name": "dh" if file == "<text>" else Path(file).stem or "dh"}
     header: list[str] = []
@@ -74,12 +74,12 @@ def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> t
 
 
 def _setting(comment: str, report: Report, line: int) -> dict[str, Any]:
-    """Return what a comment sets: nothing, in most cases."""
+    """Return the setting in a comment; most comments have none."""
     key, colon, value = (part.strip() for part in comment.partition(":"))
     if not colon or key not in SETTINGS:
         close = difflib.get_close_matches(key, SETTINGS, n=1, cutoff=0.8) if colon and len(key) < 20 else []
         if close:
-            report.suspect(f"the comment {shown(key)} looks like the setting {close[0]!r} and was not used", line)
+            report.suspect(f"the comment {shown(key)} resembles the setting {close[0]!r} and was ignored", line)
         return {}
     if key in TRUTHS:
         if value not in ("true", "false"):
@@ -105,16 +105,16 @@ def _header(cells: list[str], file: str, line: int) -> list[str]:
         if cell not in COLUMNS:
             raise unknown_name("column", cell[:MAX_NAME], COLUMNS, file=file, line=line)
         if cell in cells[:i]:
-            raise ModelError(f"two columns are called {cell!r}", remedy="keep one of them", file=file, line=line)
+            raise ModelError(f"two columns have the name {cell!r}", remedy="keep one of them", file=file, line=line)
     return cells
 
 
 def _row(header: list[str], cells: list[str], file: str, line: int) -> dict[str, Any]:
-    """Return a line as a row of `mechanism_from_dh`; an empty cell is one that is not given."""
+    """Return a line as a row of `mechanism_from_dh`; empty cells are left out."""
     if len(cells) > len(header):
         raise ModelError(
             f"{len(cells)} cells under {len(header)} columns",
-            remedy="add a column or drop a cell",
+            remedy="add a column or remove a cell",
             file=file,
             line=line,
         )

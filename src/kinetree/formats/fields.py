@@ -1,4 +1,4 @@
-"""Typed values out of loose data (TOML tables, DH rows): each check names its place and a remedy."""
+"""Typed values from untyped data (TOML tables, DH rows); each error has its location and a remedy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..numbers import plain
 ROTATIONS = ("rotation", "rpy", "quaternion", "euler", "axis_angle")
 PLACEMENT = ("translation", *ROTATIONS)
 UNIT = 1e-6
-"""How far a quaternion's length may be from 1: files print some six digits."""
+"""Largest deviation of a quaternion's length from 1: files print about six digits."""
 
 
 def known_keys(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any]:
-    """Return the table, or refuse what is no table or has a key that nothing reads."""
+    """Return the table, or refuse a value that is not a table or has an unknown key."""
     if not isinstance(table, Mapping):
         raise ModelError(f"{sort(table)} where a table belongs", where=where, remedy="give keys and values")
     names = list(known)
@@ -32,7 +32,7 @@ def known_keys(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any
 
 
 def required(table: Mapping[str, Any], key: str, where: str) -> Any:
-    """Return the value of a key that must be there."""
+    """Return the value of a required key."""
     if key not in table:
         raise ModelError(f"{key!r} is missing", where=where, remedy=f"add {key} = ...")
     return table[key]
@@ -48,7 +48,7 @@ def text(x: Any, where: str) -> str:
 def name(x: Any, where: str) -> str:
     """Return a name of 1 to MAX_NAME characters."""
     if not 0 < len(text(x, where)) <= MAX_NAME:
-        raise ModelError(f"a name of {len(x)} characters", where=where, remedy=f"give 1 to {MAX_NAME} characters")
+        raise ModelError(f"the name has {len(x)} characters", where=where, remedy=f"give 1 to {MAX_NAME} characters")
     return x
 
 
@@ -60,7 +60,7 @@ def truth(x: Any, where: str) -> bool:
 
 
 def number(x: Any, where: str, *, infinite: bool = False) -> Scalar:
-    """Return a number or an expression; a text is read as a formula. Infinities pass only where they are asked for."""
+    """Return a number or an expression; a text is parsed as a formula. Infinities are refused unless `infinite`."""
     if isinstance(x, Expression):
         return x
     if isinstance(x, str):
@@ -87,20 +87,20 @@ def _formula(formula: str, where: str) -> Number:
         raise ModelError(error.what, where=where, remedy=error.remedy) from None
     except RecursionError:
         raise ModelError(
-            "a formula of too many terms", where=where, remedy="split it, with a parameter for each part"
+            "a formula has too many terms", where=where, remedy="split it, with a parameter for each part"
         ) from None
 
 
 def constant(x: Any, where: str) -> float:
-    """Return a number that names no parameter."""
+    """Return a number without parameters."""
     value = number(x, where)
     if isinstance(value, Expression):
-        raise ModelError(f"{value} names a parameter", where=where, remedy="give a plain number here")
+        raise ModelError(f"{value} depends on a parameter", where=where, remedy="give a plain number here")
     return value
 
 
 def sequence(x: Any, where: str) -> list[Any]:
-    """Return a list out of a list, a tuple or an array."""
+    """Return the list of a list, a tuple or an array."""
     if hasattr(x, "tolist"):
         x = x.tolist()
     if not isinstance(x, list | tuple):
@@ -109,7 +109,7 @@ def sequence(x: Any, where: str) -> list[Any]:
 
 
 def numbers(x: Any, where: str, count: int | None = None) -> tuple[Scalar, ...]:
-    """Return a list of numbers, of a given count if one is given."""
+    """Return a list of numbers; their count is checked if `count` is given."""
     items = sequence(x, where)
     if count is not None and len(items) != count:
         raise ModelError(f"{len(items)} numbers", where=where, remedy=f"give {count}")
@@ -131,29 +131,29 @@ def matrix(x: Any, where: str) -> Matrix:
     """Return a 3x3 matrix, by rows."""
     rows = sequence(x, where)
     if len(rows) != 3:
-        raise ModelError(f"a matrix of {len(rows)} rows", where=where, remedy="give three rows of three numbers")
+        raise ModelError(f"a matrix has {len(rows)} rows", where=where, remedy="give three rows of three numbers")
     return vector(rows[0], where), vector(rows[1], where), vector(rows[2], where)
 
 
 def inertia(x: Any, where: str) -> tuple[Scalar, ...]:
-    """Return (xx, yy, zz, xy, yz, zx) out of these six numbers or a symmetric 3x3 matrix."""
+    """Return (xx, yy, zz, xy, yz, zx) from these six numbers or a symmetric 3x3 matrix."""
     items = sequence(x, where)
     if len(items) == 6:
         return numbers(items, where)
     if len(items) != 3:
         raise ModelError(
-            f"an inertia of {len(items)} numbers", where=where, remedy="give xx, yy, zz, xy, yz, zx, or a 3x3 matrix"
+            f"an inertia has {len(items)} numbers", where=where, remedy="give xx, yy, zz, xy, yz, zx, or a 3x3 matrix"
         )
     m = matrix(items, where)
     for a, b in ((m[i][j], m[j][i]) for i in range(3) for j in range(i)):
         alike = a == b or (is_number(a) and is_number(b) and math.isclose(a, b, rel_tol=1e-9))
         if not alike:
-            raise ModelError(f"the inertia is not symmetric: {a} against {b}", where=where, remedy="make them equal")
+            raise ModelError(f"the inertia is not symmetric: {a} and {b}", where=where, remedy="make them equal")
     return to_moments(m)
 
 
 def placement(table: Mapping[str, Any], where: str) -> Placement:
-    """Return the placement that a table gives by `translation` and one of the rotations."""
+    """Return the placement given in a table by `translation` and one of the rotations."""
     given = [key for key in ROTATIONS if key in table]
     if len(given) > 1:
         raise ModelError(
@@ -185,7 +185,9 @@ def _euler(x: Any, where: str):
     letters = text(required(table, "sequence", where), where)
     if not 1 <= len(letters) <= 3 or set(letters) - set("xyz"):
         raise ModelError(
-            f"{letters[:20]!r} is no sequence of axes", where=where, remedy='give one to three of x, y, z, as in "zxz"'
+            f"{letters[:20]!r} is not a sequence of axes",
+            where=where,
+            remedy='give one to three of x, y, z, as in "zxz"',
         )
     return from_euler(letters, numbers(required(table, "angles", where), where, len(letters)))
 
@@ -203,7 +205,7 @@ _ROTATION = {"rotation": matrix, "rpy": _rpy, "quaternion": _quaternion, "euler"
 
 
 def sort(x: Any) -> str:
-    """Return what a value is, in words for a message."""
+    """Return the sort of a value in words for a message."""
     words = {bool: "true or false", str: "a text", int: "a number", float: "a number", list: "a list", tuple: "a list"}
     if isinstance(x, Mapping):
         return "a table"

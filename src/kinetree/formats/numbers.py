@@ -1,4 +1,4 @@
-"""Strict numbers: plain ASCII decimals, finite, and nothing that only Python would take for a number."""
+"""Strict parsing of numbers: finite ASCII decimals, without spellings that only Python accepts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from ..errors import ModelError, shown
 
 MAX_DIGITS = 400
-"""The longest text that is read as one number: no printer of doubles writes more."""
+"""Longest text of one number [characters]: a double never needs more."""
 SPACE = " \t\r\n"
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def strict_float(text: str, *, where: str = "", file: str | Path | None = None, line: int | None = None) -> float:
-    """Return the finite number that `text` spells in ASCII decimals, such as `-1.5e-3`, or raise ModelError."""
+    """Return the finite number of a text in ASCII decimals, such as `-1.5e-3`, or raise ModelError."""
     word = text.strip(SPACE)
     if not word:
         raise ModelError("a number is missing", where=where, remedy="give a decimal such as 0.25", file=file, line=line)
@@ -33,7 +33,7 @@ def strict_float(text: str, *, where: str = "", file: str | Path | None = None, 
         raise ModelError(
             f"{shown(word)} is too large for a double",
             where=where,
-            remedy="give less than 1.8e308",
+            remedy="give a number below 1.8e308",
             file=file,
             line=line,
         )
@@ -43,13 +43,13 @@ def strict_float(text: str, *, where: str = "", file: str | Path | None = None, 
 def strict_floats(
     text: str, count: int, *, where: str = "", file: str | Path | None = None, line: int | None = None
 ) -> tuple[float, ...]:
-    """Return `count` finite numbers out of a text that separates them by blanks, or raise ModelError."""
+    """Return `count` finite numbers from a text with spaces between them, or raise ModelError."""
     words = re.split(f"[{SPACE}]+", text.strip(SPACE), maxsplit=count + 1) if text.strip(SPACE) else []
     if len(words) != count:
         raise ModelError(
             f"{len(words) if len(words) <= count else f'more than {count}'} numbers in {shown(text)}",
             where=where,
-            remedy=f"give {count} decimals with blanks between them",
+            remedy=f"give {count} decimals with spaces between them",
             file=file,
             line=line,
         )

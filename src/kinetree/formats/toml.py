@@ -1,9 +1,9 @@
-"""Native TOML -> Mechanism.
+"""Reader of native TOML files.
 
-A file has `[mechanism]` (name, gravity, source, description, and lenient = true to let impossible inertias pass),
+A file has `[mechanism]` (name, gravity, source, description, and lenient = true to accept impossible inertias),
 `[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]` and
-`[[scenery]]`; bodies and joints may also come as a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates
-by joint name at which the loops are closed, or nearly. Any other number may be a formula of parameters, in quotes.
+`[[scenery]]`. Bodies and joints may also be a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates by
+joint name at or near which the loops are closed. Any other number may be a formula of parameters, in quotes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from .report import Report
 from .toml_lines import WORD, Places
 
 MAX_BYTES = 64 * 2**20
+"""Largest file [bytes], to bound time and memory."""
 MAX_DOTS = 100
-"""The most dots in a key: the standard reader needs the square of it in time."""
+"""Largest number of dots in a key: the time of Python's TOML reader is proportional to its square."""
 SECTIONS = {
     "body": toml_parts.body,
     "joint": toml_parts.joint,
@@ -42,12 +43,12 @@ _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 def read_toml(path: str | Path, *, lenient: bool | None = None) -> tuple[Mechanism, Report]:
-    """Read a native TOML file; `lenient` goes before what the file says."""
+    """Read a native TOML file; `lenient` overrides the setting in the file."""
     return read_toml_text(file_text(path), file=str(path), lenient=lenient)
 
 
 def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = None) -> tuple[Mechanism, Report]:
-    """Read a native TOML text; `file` names it in messages."""
+    """Read a native TOML text; `file` is its name in messages."""
     places, report = Places(source), Report(file)
     try:
         mechanism = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem, lenient)
@@ -90,11 +91,11 @@ def file_text(path: str | Path) -> str:
 def parsed_toml(source: str) -> dict[str, Any]:
     """Return the tables of a TOML text, or raise ModelError with the line."""
     if len(source) > MAX_BYTES:
-        raise ModelError(f"a text of {len(source)} characters", remedy=f"at most {MAX_BYTES} are read")
+        raise ModelError(f"the text has {len(source)} characters", remedy=f"use at most {MAX_BYTES}")
     long_key = _LONG_KEY.search(source)
     if long_key:
         raise ModelError(
-            f"a key of more than {MAX_DOTS} dots",
+            f"a key has more than {MAX_DOTS} dots",
             remedy="write flat tables",
             line=source.count("\n", 0, long_key.start()) + 1,
         )
@@ -109,14 +110,14 @@ def parsed_toml(source: str) -> dict[str, Any]:
             remedy="write key = value lines under [table] headers, with texts in quotes",
             line=line,
         ) from None
-    except ValueError:  # integers of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         raise ModelError("not TOML: a number has too many digits", remedy="write it as a decimal") from None
 
 
 def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | None) -> Mechanism:
     if not data:
         raise ModelError(
-            "the file is empty: there is nothing to build",
+            "the file is empty",
             remedy="describe parts under [[body]] and [[joint]], or a [dh]",
         )
     for key in data:
@@ -167,7 +168,7 @@ def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:
 
 
 def _where(sort: str, i: int, table: Any) -> Where:
-    """Return the place of a part as errors name it: by its name, or else by its number."""
+    """Return the location of a part in messages: by its name, or else by its number."""
     name = table.get("name") if isinstance(table, dict) else None
     label = repr(name) if isinstance(name, str) and 0 < len(name) <= 80 else str(i + 1)
     return Where(f"{sort} {label}", (sort, i))

@@ -20,21 +20,21 @@ _ITEM = re.compile(r"[ \t]*\{")
 
 @dataclass
 class Places:
-    """The lines of a text, and other paths under which errors know its tables, such as ("body", name)."""
+    """The lines of a text by key path, and alternative paths of its tables in errors, such as ("body", name)."""
 
     text: str
     others: dict[KeyPath, KeyPath] = field(default_factory=dict)
 
     def note(self, other: KeyPath, path: KeyPath) -> None:
-        """Note another path under which errors know a table or key of the text."""
+        """Add an alternative path of a table or key, which errors may have."""
         self.others[other] = path
 
     def locate(self, error: ModelError, file: str) -> ModelError:
-        """Return the error with its file, and with the line that its key path leads to, if it has one."""
+        """Return the error with its file, and with the line of its key path, if it has one."""
         return error.located(file, None if error.line is not None else self.line(error.path))
 
     def line(self, path: KeyPath) -> int | None:
-        """Return the line of a key or table, or else of the innermost table around it."""
+        """Return the line of a key or table, or else of the innermost table that contains it."""
         for n in range(len(path), 0, -1):
             if path[:n] in self.others:
                 path = self.others[path[:n]] + path[n:]
@@ -54,7 +54,7 @@ def lines_by_path(text: str) -> dict[KeyPath, int]:
     lines: dict[KeyPath, int] = {}
     counts: dict[KeyPath, int] = {}
     table: KeyPath = ()
-    items: KeyPath = ()  # the list in brackets that is open
+    items: KeyPath = ()  # the path of the open list in brackets
     for n, line in enumerate(text.split("\n"), 1):
         if items and _ITEM.match(line):
             counts[items] = counts.get(items, 0) + 1
@@ -70,13 +70,13 @@ def lines_by_path(text: str) -> dict[KeyPath, int]:
 
 
 def _add(lines: dict[KeyPath, int], path: KeyPath, line: int) -> None:
-    """Add the line of a path, and of the tables around it, unless they stand further up."""
+    """Add the line of a path and of the tables that contain it, unless they already have an earlier line."""
     for n in range(1, len(path) + 1):
         lines.setdefault(path[:n], line)
 
 
 def _table(words: tuple[str, ...], listed: bool, counts: dict[KeyPath, int]) -> KeyPath:
-    """Return the path of a header: a list on the way stands for its last table so far."""
+    """Return the path of a header, in which a list is replaced by its last table so far."""
     path: KeyPath = ()
     for word in words[:-1]:
         path = (*path, word)

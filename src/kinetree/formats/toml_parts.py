@@ -1,4 +1,4 @@
-"""Tables of a native TOML file -> parts of a mechanism, one function a sort of table."""
+"""Parts of a mechanism from tables of a native TOML file, with one function per sort of table."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def body(table: Any, where: str) -> Body:
 
 
 def shape(table: Any, where: str) -> Shape:
-    """Return something to draw."""
+    """Return a shape to draw."""
     known_keys(table, SHAPE, where)
     color = numbers(table["color"], below(where, "color"), 4) if "color" in table else None
     return Shape(
@@ -99,13 +99,13 @@ def joint(table: Any, where: str) -> Joint:
 
 
 def limits(table: Any, where: str) -> Limits:
-    """Return limits; a single number stands for a list of one. They alone may be infinite."""
+    """Return limits; a single number is a list of one. Only limits may be infinite."""
     known_keys(table, LIMITS, where)
     return Limits(**{key: one_or_more(table[key], where, infinite=True) for key in table})  # type: ignore[arg-type]
 
 
 def losses(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return damping, friction and armature, where given."""
+    """Return damping, friction and armature, if given."""
     return {key: one_or_more(table[key], below(where, key)) for key in LOSSES if key in table}
 
 
@@ -120,7 +120,7 @@ def frame(table: Any, where: str) -> Frame:
 
 
 def loop(table: Any, where: str) -> Loop:
-    """Return what closes a loop."""
+    """Return a loop."""
     known_keys(table, LOOP, where)
     return Loop(
         name(required(table, "name", where), below(where, "name")),
@@ -166,7 +166,7 @@ def force(table: Any, where: str) -> ForceElement:
 
 
 def guess(table: Any, where: str) -> dict[str, tuple[float, ...]]:
-    """Return guessed coordinates by joint name; a single number stands for a list of one."""
+    """Return guessed coordinates by joint name; a single number is a list of one."""
     known_keys(table, table, where)
     out = {}
     for key, values in table.items():

@@ -1,4 +1,4 @@
-"""Parts as users give them, lists and NumPy numbers included, turned into plain tuples and floats, or refused."""
+"""Conversion of given parts, with lists and NumPy numbers, to plain tuples and floats; other types are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .parameters import Expression
 from .parts import Body, Joint, Limits, Placement
 
 VECTORS = {"com": 3, "translation": 3, "axis": 3, "axis2": 3, "inertia": 6, "point_a": 3, "point_b": 3, "gravity": 3}
-"""Fields that are so many numbers."""
+"""Fields with a fixed count of numbers, and the count."""
 
 NUMBERS = ("mass", "pitch", "length", "offset", "value")
 LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armature", "size", "color")
@@ -22,11 +22,11 @@ LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armatur
 
 TEXTS = ("name", "kind", "parent", "child", "body", "body_a", "body_b", "joint", "sequence", "role", "file")
 PARTS = {"placement": Placement, "placement_a": Placement, "placement_b": Placement, "limits": Limits}
-"""Fields that are parts of their own."""
+"""Fields that are parts themselves, and their types."""
 
 
 def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
-    """Return tidy parts of one kind out of any iterable, or raise ModelError."""
+    """Return an iterable of parts of one kind as a tuple of tidy parts, or raise ModelError."""
     if isinstance(given, kind | str) or not isinstance(given, Iterable):
         raise ModelError(
             f"{brief(given)} where a list of kt.{kind.__name__} belongs",
@@ -38,7 +38,7 @@ def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
         numbered = Where(f"{sort} {i + 1}", (sort, i))
         if not isinstance(part, kind):
             raise ModelError(
-                f"{brief(part)} is no kt.{kind.__name__}",
+                f"{brief(part)} is not a kt.{kind.__name__}",
                 where=numbered,
                 remedy=f"give a list of kt.{kind.__name__}",
             )
@@ -61,7 +61,11 @@ def tidy(part: Any, where: str) -> Any:
             raise ModelError(f"{brief(value)} is not a text", where=label, remedy="give a name in quotes")
         if f.name in PARTS and not isinstance(value, PARTS[f.name]):
             example = f"kt.{PARTS[f.name].__name__}()"
-            raise ModelError(f"{brief(value)} is no {f.name}", where=label, remedy=f"leave it out, or give {example}")
+            raise ModelError(
+                f"{brief(value)} is not a kt.{PARTS[f.name].__name__}",
+                where=label,
+                remedy=f"leave it out, or give {example}",
+            )
         if f.name in VECTORS and (value is not None or f.name != "axis2"):
             value = vector(value, VECTORS[f.name], label)
         elif f.name in NUMBERS:
@@ -84,7 +88,7 @@ def tidy(part: Any, where: str) -> Any:
 
 
 def _is_tidy(part: Any) -> bool:
-    """Tell whether a body, joint or placement is tidy already, for mechanisms of very many: quicker than tidying."""
+    """Return whether a body, joint or placement is already tidy: a fast check for mechanisms of very many parts."""
     if type(part) not in (Body, Joint, Placement, Limits):
         return False
     for name, value in vars(part).items():
@@ -113,7 +117,7 @@ def _floats(values: tuple) -> bool:
 
 
 def vector(value: Any, count: int | None, where: str) -> tuple:
-    """Return numbers as a tuple, of a given count where there is one."""
+    """Return numbers as a tuple; their count is checked if `count` is given."""
     items = _sequence(value, where)
     if count is not None and len(items) != count:
         raise _count(items, count, where, "numbers")
@@ -121,7 +125,7 @@ def vector(value: Any, count: int | None, where: str) -> tuple:
 
 
 def guessed(guess: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Return guessed coordinates, by joint name or as pairs, as pairs of names and tuples of plain numbers."""
+    """Return guessed coordinates, given by joint name or as pairs, as pairs (name, tuple of plain numbers)."""
     pairs = guess.items() if isinstance(guess, Mapping) else guess
     return tuple(
         (str(name), _coordinates(value, Where(f"guess of joint {name!r}", ("guess", name)))) for name, value in pairs
@@ -131,12 +135,12 @@ def guessed(guess: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
 def _coordinates(value: Any, where: str) -> tuple[float, ...]:
     numbers = vector(value if isinstance(value, list | tuple | np.ndarray) else [value], None, where)
     if any(isinstance(x, Expression) for x in numbers):
-        raise ModelError("a guess of parameters", where=where, remedy="give plain numbers")
+        raise ModelError("a guess depends on parameters", where=where, remedy="give plain numbers")
     return numbers
 
 
 def number(value: Any, where: str) -> Any:
-    """Return a number as a float, or an expression as it is."""
+    """Return a number as a float, or an expression unchanged."""
     if isinstance(value, Expression):
         return value
     found = plain(value)
