@@ -1,4 +1,4 @@
-"""Actuation: torques of actuated joints that make a motion, come nearest to it, or do it with least effort."""
+"""Actuation: torques of actuated joints that cause a motion, come closest to it, or cause it with least effort."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tolerance import assert_close
 
 @pytest.mark.parametrize("name", DRIVES)
 def test_torques_make_the_motion(name):
-    """Find the torques of a motion, and the motion again by forward dynamics under them, with external wrenches."""
+    """Find the torques of a motion, and the same motion by forward dynamics under them, with external wrenches."""
     arm, q, qd, qdd = library_state(name)
     w = np.random.default_rng(4).normal(size=(len(arm.bodies), 6))
     found = arm.actuation(q, qd, qdd, DRIVES[name], wrenches=w)
@@ -30,7 +30,7 @@ def test_torques_make_the_motion(name):
 
 
 def test_power_goes_into_the_energy():
-    """Find the power of the crank in the rate of the energy: the loops do no work."""
+    """Find the power of the crank equal to the rate of the energy: the loops do no work."""
     arm, q, qd, qdd = library_state("slider_crank", 3)
     tau, h = arm.inverse_dynamics(q, qd, qdd, actuated="crank"), 1e-6
 
@@ -43,7 +43,7 @@ def test_power_goes_into_the_energy():
 
 
 def test_states_are_batched():
-    """Solve several states with broadcasting, and find each as by itself."""
+    """Solve several states with broadcasting, and find the results of single states."""
     arm, q, qd, qdd = library_state("five_bar")
     factors = np.array([[1.0], [0.0], [-1.0]])
     bias = arm.closure_bias(q, qd)
@@ -58,7 +58,7 @@ def test_states_are_batched():
 
 
 def test_too_few_actuators_come_near():
-    """Drive a five-bar by one of its cranks and find the torque that misses least, weighed by inertia."""
+    """Drive a five-bar by one of its cranks and find the torque with the least residual, weighted by inertia."""
     arm, q, qd, qdd = library_state("five_bar", 1)
     found = arm.actuation(q, qd, qdd, ["left_crank"])
     assert found.under and not found.exact and not found.achieved and (found.freedoms, found.driven) == (2, 1)
@@ -90,7 +90,7 @@ def test_a_motion_of_its_own_needs_no_actuator():
 
 
 def test_least_effort_by_weights():
-    """Drive a four-bar by two joints and find the shares of least weighted squares, by the ratio of their speeds."""
+    """Drive a four-bar by two joints and find torques of least weighted squares, by the ratio of their velocities."""
     arm, q, qd, qdd = library_state("four_bar")
     alone = arm.actuation(q, qd, qdd, ["crank"]).tau[0]
     ratio = qd[1] / qd[0]  # one degree of freedom: alone = tau_0 + ratio tau_1
@@ -108,7 +108,7 @@ def test_least_effort_by_weights():
 
 
 def test_forces_count_by_the_length():
-    """Drive a slider-crank at crank and slider and find newtons weighed by how far its joints lie from their middle."""
+    """Drive a slider-crank at crank and slider and find forces weighted by the mean distance of its joints."""
     arm, q, qd, qdd = library_state("slider_crank")
     found = arm.actuation(q, qd, qdd, ["crank", "slider"])
     lengths = {"crank": 1.0, "slider": _length(arm, q) ** 2}
@@ -126,7 +126,7 @@ def _end(arm):
 
 
 def test_singular_positions_gain_freedom():
-    """Lay a four-bar of equal bars flat, where it can fold: one actuator then drives one freedom of two."""
+    """Fold a four-bar of equal bars flat, where it is singular: one actuator then drives one freedom of two."""
     arm = kt.n_four_bars(1)
     upright, flat = np.zeros(3), np.array([-np.pi / 2, np.pi / 2, -np.pi / 2])
     q, rest = np.array([upright, flat]), np.zeros((2, 3))
@@ -140,7 +140,7 @@ def test_singular_positions_gain_freedom():
 
 
 def test_open_trees_are_actuated_too():
-    """Find inverse dynamics where all joints of an arm are actuated, and what is missing where one is not."""
+    """Find inverse dynamics if all joints of an arm are actuated, and the missing torque if one is not."""
     arm = kt.load("puma560")
     q, qd = arm.random_state(2, (2,))
     qdd = np.cos(q)
@@ -179,7 +179,7 @@ def test_motions_that_open_the_loops_are_refused():
 
 
 def test_wrong_names_and_weights_are_told():
-    """Refuse unknown joints, weights of passive joints and weights that are none."""
+    """Refuse unknown joints, weights of passive joints and invalid weights."""
     arm, q, qd, qdd = library_state("four_bar")
     with pytest.raises(UnknownNameError, match="no joint 'cranc'; did you mean 'crank'"):
         arm.actuation(q, qd, qdd, ["cranc"])

@@ -1,4 +1,4 @@
-"""Assembly: closed positions with joints held, the ways in which loops close, and what is said where they do not."""
+"""Assembly: closed positions with joints held, assembly modes, and the errors of loops that do not close."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gap(system: kt.System, q) -> float:
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_closes_with_a_joint_exactly_in_place(name):
-    """Close library mechanisms with their first joint a little off the guess, bit for bit where it was put."""
+    """Close library mechanisms with their first joint slightly off the guess, and find its value bit for bit."""
     system = kt.load(name)
     first = system.joints[0].name
     start = system.assemble()
@@ -83,7 +83,7 @@ def test_the_way_of_the_guess_is_kept():
 
 
 def test_far_guesses_are_tried_again():
-    """Start a slider-crank where Newton's method stalls, at a gap that does not decrease, and close it all the same."""
+    """Start a slider-crank where Newton's method stalls, at a gap that does not decrease, and still close it."""
     system = two_bars(pin(0.43, 0.21))
     q = system.assemble([math.atan2(0.21, 0.43), 0.0])  # stretched toward the pin: no step turns the knee
     assert gap(system, q) < 1e-12
@@ -110,12 +110,12 @@ def test_free_parameters_can_be_given():
 
 
 def test_a_tree_is_closed_already():
-    """Return the guess of a mechanism without loops, with what is held in place."""
+    """Return the guess of a mechanism without loops, with held joints at their values."""
     assert_close(kt.load("planar_2r").assemble(hold={"joint2": 0.4}), [0.0, 0.4], 0.0)
 
 
 def test_the_two_modes_of_a_four_bar():
-    """Find both ways to close a four-bar, mirror images in the diagonal, the guess's own first; always the same."""
+    """Find both modes of a four-bar, mirror images in the diagonal, that of the guess first; always the same."""
     system = kt.load("four_bar")
     modes = system.assembly_modes(hold={"crank": 0.7})
     assert len(modes) == 2
@@ -129,7 +129,7 @@ def test_the_two_modes_of_a_four_bar():
 
 
 def test_modes_of_parallel_robots():
-    """Find more ways for robots with more loops, all different, with the independent joints held."""
+    """Find more modes for robots with more loops, all different, with the independent joints held."""
     five = kt.load("five_bar")
     q = five.assemble()
     assert len(five.assembly_modes()) == 2, "two circles meet in two points"
@@ -146,13 +146,13 @@ def test_modes_of_parallel_robots():
 
 
 def test_modes_need_enough_held():
-    """Ask for modes with nothing held and read what to hold."""
+    """Compute modes with nothing held and read what to hold."""
     with pytest.raises(InputError, match="with nothing held, 1 degrees of freedom can still move, .* such as crank"):
         kt.load("four_bar").assembly_modes(hold=())
 
 
 def test_a_rod_longer_than_the_reach():
-    """Read the gap in mm, how far its ends come, and that nothing that is held is the cause."""
+    """Read the gap in mm, the distance of its ends, and that no held joint is the cause."""
     with pytest.raises(AssemblyError) as error:
         two_bars(rod("strut", 1.9)).assemble()
     reach = 1.2 + math.hypot(0.31, 0.12)
@@ -173,7 +173,7 @@ def test_rods_that_contradict_each_other():
 
 
 def test_an_angle_that_cannot_close():
-    """Turn a loop against the only axis that there is, and read the gap in degrees."""
+    """Rotate a loop against the only axis of the mechanism, and read the gap in degrees."""
     tilt = strategies.nested([[1, 0, 0], [0, math.cos(0.1), -math.sin(0.1)], [0, math.sin(0.1), math.cos(0.1)]])
     loop = kt.Loop("tilted", "revolute", GROUND, "b1", kt.Placement((0.4, 0.3, 0.0), tilt), at(0.5))
     with pytest.raises(AssemblyError, match="at best, loop 'tilted' stays open by 5.73 deg; check lengths"):
@@ -196,7 +196,7 @@ def test_what_is_held_is_the_cause():
 
 
 def test_too_many_are_held():
-    """Hold two joints of a four-bar and read that one is enough, and where the other one is then."""
+    """Hold two joints of a four-bar and read that one is enough, and the resulting value of the other."""
     system = kt.load("four_bar")
     with pytest.raises(AssemblyError) as error:
         system.assemble(hold={"crank": 0.2, "output": 0.3})
@@ -208,7 +208,7 @@ def test_too_many_are_held():
 
 
 def test_a_locked_mechanism_has_nothing_to_hold():
-    """Pin the tip of two bars: it closes with nothing held, and says why it does not otherwise."""
+    """Pin the tip of two bars: the loop closes with nothing held, and otherwise the error gives the reason."""
     system = two_bars(pin(0.43, 0.21), guess={"j0": 0.9, "j1": -1.7})
     assert gap(system, system.assemble()) < 1e-12
     with pytest.raises(AssemblyError, match="but only where they lock the mechanism: its mobility is 0; hold nothing"):
@@ -235,7 +235,7 @@ def test_names_and_numbers_are_checked():
 
 
 def test_a_tolerance_below_rounding_is_refused():
-    """Ask for more than doubles have and read which tolerance is possible."""
+    """Require more digits than doubles have and read which tolerance is possible."""
     with pytest.raises(AssemblyError, match=r"the loops close to .* m\), and 1.0e-30 is required; give a tolerance of"):
         kt.load("three_rrr").assemble(hold={"joint1": 1.13}, tolerance=1e-30)
 
@@ -243,7 +243,7 @@ def test_a_tolerance_below_rounding_is_refused():
 @strategies.examples(20)
 @given(closed_mechanisms(), st.integers(0, 2**32 - 1))
 def test_random_mechanisms_come_back(drawn, seed):
-    """Displace closed positions of random joints and loops by a little, and close them again, quaternions unit."""
+    """Displace closed positions of random joints and loops slightly, and close them again with unit quaternions."""
     mechanism, q = drawn
     system = kt.System(mechanism)
     nudge = 1e-3 * np.random.default_rng(seed).normal(size=system.nv)
@@ -256,7 +256,7 @@ def test_random_mechanisms_come_back(drawn, seed):
 
 
 def test_nearly_redundant_loops_are_named_where_they_allow_no_less():
-    """Say which loops contradict each other where they close to a larger tolerance than is asked."""
+    """Name the loops that contradict each other if they close to a larger tolerance than required."""
     m = kt.load("parallelogram").mechanism
     longer = [
         replace(x, placement_a=kt.Placement((0.0, 0.5 + 1e-11, 0.0))) if x.name == "third_pin" else x

@@ -1,4 +1,4 @@
-"""The doctor: what it finds in mechanisms whose troubles are known."""
+"""The doctor: its findings in mechanisms with known faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ACROSS = ("position z", "rotation x", "rotation y")
 
 
 def finding(found, title: str):
-    """Return the finding with a title, or fail with what there is."""
+    """Return the finding with a title, or fail with the list of findings."""
     for one in found.findings:
         if title in one.title:
             return one
@@ -82,14 +82,14 @@ def test_the_combination_is_one():
 
 @pytest.mark.parametrize("name", ["four_bar", "parallelogram", "stewart", "spatial_slider_crank", "gear_train"])
 def test_idle_equations_are_those_that_dynamics_leaves_out(name):
-    """Find the same equations that hold by themselves as the multipliers do."""
+    """Find the same idle equations as by the multipliers."""
     system = kt.load(name)
     idle = set(redundancy(LoopKinematics(system), system.assemble()).idle)
     assert idle == set(range(len(system.closures))) - set(closing(system.mechanism).kept)
 
 
 def test_what_cannot_be_told_is_what_no_torque_feels():
-    """Load the loops by a stress that is said to be open, and find joints without torque and reactions with it."""
+    """Apply a stress that is reported as not unique, and find no joint torques but reactions."""
     system = kt.load("parallelogram")
     q = system.assemble(hold={"rocker": 0.37})
     loops = LoopKinematics(system)
@@ -104,7 +104,7 @@ def test_what_cannot_be_told_is_what_no_torque_feels():
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_four_bars_that_lie_flat(n):
-    """Find n more degrees of freedom where n four-bars lie flat, at this instant alone, and not where they stand."""
+    """Find n more degrees of freedom where n four-bars lie flat, at this instant only, and none where they stand."""
     system = kt.n_four_bars(n)
     flat = [-math.pi / 2 if "rocker" in j.name else math.pi / 2 for j in system.joints]
     assert np.abs(system.closure_residual(flat)).max() < 1e-12
@@ -119,7 +119,7 @@ def test_four_bars_that_lie_flat(n):
 
 
 def test_closeness_falls_toward_the_singular_position():
-    """Come near the flat position and see the weakest hold fall with the angle, until it is worth a word."""
+    """Approach the flat position and see the weakest hold decrease with the angle, until it is reported."""
     system = kt.n_four_bars(2)
     values = []
     for angle in (0.5, 0.05, 0.005):
@@ -131,7 +131,7 @@ def test_closeness_falls_toward_the_singular_position():
 
 
 def test_the_published_four_bar_does_not_close():
-    """Catch the published start by its gap of 26.1 mm, and repair it, also with the crank where it is."""
+    """Detect the published start by its gap of 26.1 mm, and repair it, also with the crank held."""
     found = kt.load("crank_rocker").doctor(CRANK_ROCKER)
     assert not found.ok and not found.closed
     one = finding(found, "the position does not close")
@@ -144,7 +144,7 @@ def test_the_published_four_bar_does_not_close():
 
 
 def test_the_published_three_rrr_does_not_close():
-    """Catch the published start by the gaps of both loops, 8.8 and 9.6 mm."""
+    """Detect the published start by the gaps of both loops, 8.8 and 9.6 mm."""
     system = kt.load("three_rrr")
     start = dict(zip((f"joint{k}" for k in range(1, 8)), THREE_RRR, strict=True))
     found = system.doctor([start[joint.name] for joint in system.joints], drives=("joint1", "joint4", "joint6"))
@@ -156,14 +156,14 @@ def test_the_published_three_rrr_does_not_close():
 
 
 def test_a_guess_may_be_near():
-    """Let the guess of a mechanism be open: it is assembled, and a note says by how much."""
+    """Examine a mechanism with an open guess: it is assembled, and a note gives the gap."""
     found = two_bars(rod("strut", 0.6)).doctor()
     assert found.ok and not found.closed and found.verdict == "chain: closes, mobility 1, nothing is wrong."
     assert "It leaves open loop 'strut' by " in finding(found, "the guess is only near").text
 
 
 def test_speeds_that_break_a_loop():
-    """Turn only the crank and read the rate of the gap, and speeds that fit."""
+    """Rotate only the crank and read the rate of the gap, and consistent velocities."""
     system = kt.load("four_bar")
     found = system.doctor(qd=[1.0, 0.0, 0.0])
     one = finding(found, "the velocities open the loops")
@@ -176,7 +176,7 @@ def test_speeds_that_break_a_loop():
 
 
 def test_locking_loops():
-    """Pin the tip of two bars to the ground: nothing moves, and the report says which loop to leave out."""
+    """Pin the tip of two bars to the ground: nothing moves, and the report names the loop to leave out."""
     found = two_bars(pin(0.43, 0.21), guess={"j0": 0.9, "j1": -1.7}).doctor()
     assert not found.ok and (found.mobility, found.lasting) == (0, 0)
     one = finding(found, "the loops lock the mechanism")
@@ -185,7 +185,7 @@ def test_locking_loops():
 
 
 def test_a_structure_that_only_shakes():
-    """Stretch two bars exactly to a pin: it could move at this instant, and cannot go on."""
+    """Stretch two bars exactly to a pin: they can move at this instant, but not by a finite angle."""
     found = two_bars(pin(1.2, 0.0)).doctor([0.0, 0.0])
     assert not found.ok and (found.mobility, found.lasting) == (1, 0)
     assert "no motion goes on from here" in finding(found, "the mechanism only shakes").text
@@ -201,7 +201,7 @@ def test_contradicting_loops():
 
 
 def test_joints_that_stand_still():
-    """Name the slider at its dead center, and a joint that a weld locks for good."""
+    """Name the slider at its dead center, and a joint that a weld locks at every position."""
     slider = kt.load("slider_crank").doctor(drives="slider")
     assert finding(slider, "slider stands still").level == "note"
     assert "slider holds nothing of a motion of rod and crank" in finding(slider, "at a dead center").text
@@ -246,7 +246,7 @@ def test_bodies_without_mass_do_not_matter():
 
 
 def test_a_loop_to_an_unknown_body_is_refused():
-    """Name a body that is not there and read which ones are."""
+    """Give an unknown body and read which ones exist."""
     with pytest.raises(ModelError, match="loop 'strut': no body 'b7'; .*available: b0, b1, ground"):
         two_bars(kt.Loop("strut", "rod", GROUND, "b7", length=1.0))
 
@@ -268,7 +268,7 @@ def test_random_mechanisms_are_examined(drawn):
 
 
 def test_many_leads_are_cut_short():
-    """Examine a bridge of many links and read the first of the joints that lead."""
+    """Examine a bridge of many links and read the first of the independent joints."""
     bridge = kt.rope(1.3, 14, mass_per_metre=0.37, radius=0.01, joint="revolute", ends=("pinned", "pinned"))
     found = bridge.doctor()
     assert len(found.leads) == found.mobility == 12

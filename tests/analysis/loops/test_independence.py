@@ -1,4 +1,4 @@
-"""Independent degrees of freedom, and speeds and accelerations that keep loops closed."""
+"""Independent degrees of freedom, and velocities and accelerations that keep loops closed."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def test_the_leads_determine_all_speeds(name):
 
 
 def test_ratios_of_a_gear_train():
-    """Read the ratios of the gears in G: -1/3, 1/9 and 6 mm a radian."""
+    """Read the ratios of the gears in G: -1/3, 1/9 and 6 mm per radian."""
     found = kt.load("gear_train").independent()
     assert_close(found.G[:, 0], [1.0, -1 / 3, 1 / 9, 0.006], 1e-15, "ratios")
     assert "input leads" in str(found) and "rack'" in str(found) and "+0.006 input'" in str(found)
 
 
 def test_preferred_joints_lead_unless_dead():
-    """Prefer the output of a four-bar, and the slider of a slider-crank at its dead centre."""
+    """Prefer the output of a four-bar, and the slider of a slider-crank at its dead center."""
     system = kt.load("four_bar")
     assert system.independent(prefer="output").names == ("output",)
     assert kt.load("slider_crank").independent(prefer=["slider"]).names == ("crank",)
 
 
 def test_nothing_leads_where_nothing_moves():
-    """Find no independent joint where loops lock, and all of them in a tree."""
+    """Find no independent joint if loops lock, and all of them in a tree."""
     locked = two_bars(pin(0.43, 0.21)).independent()
     assert locked.names == () and locked.G.shape == (2, 0)
     assert str(locked) == "mobility 0: nothing can move"
@@ -62,7 +62,7 @@ def test_nothing_leads_where_nothing_moves():
 
 
 def test_units_do_not_decide():
-    """Choose the same leads for a mechanism a thousand times larger, where a radian is many metres."""
+    """Choose the same leads for a mechanism a thousand times larger, where a radian is many meters."""
     from dataclasses import replace
 
     system = kt.load("spatial_slider_crank")
@@ -87,7 +87,7 @@ def _large(place) -> tuple:
 
 @pytest.mark.parametrize("name", LEADS)
 def test_speeds_and_accelerations_fit_the_loops(name):
-    """Give the leads' speeds and accelerations and check both against the motion itself, by differences in time."""
+    """Give velocities and accelerations of the leads and check both against the motion, by differences in time."""
     system = kt.load(name)
     q = system.assemble()
     leads = dict(zip(LEADS[name], (1.3, -0.7, 0.4), strict=False))
@@ -106,7 +106,7 @@ def test_speeds_and_accelerations_fit_the_loops(name):
 
 
 def test_what_is_not_given_has_the_least_energy():
-    """Give one speed of a five-bar and find no motion with the same one that has less kinetic energy."""
+    """Give one velocity of a five-bar and find no motion with the same velocity and less kinetic energy."""
     system = kt.load("five_bar")
     q = system.assemble()
     qd = system.consistent_speeds(q, {"left_crank": 1.7})
@@ -118,7 +118,7 @@ def test_what_is_not_given_has_the_least_energy():
 
 
 def test_states_of_a_batch():
-    """Compute several positions and speeds at once, each as by itself."""
+    """Compute several positions and velocities at once, with the results of single ones."""
     system = kt.load("four_bar")
     q = np.array([system.assemble(hold={"crank": a}) for a in (0.3, 0.9, 2.1)])
     speeds = np.array([1.0, -2.0, 0.5])
@@ -130,7 +130,7 @@ def test_states_of_a_batch():
 
 
 def test_contradictions_name_the_nearest():
-    """Give two speeds of a four-bar that do not fit and read those that do."""
+    """Give two inconsistent velocities of a four-bar and read consistent ones."""
     system = kt.load("four_bar")
     q = system.assemble(hold={"crank": 0.7})
     ratio = system.independent(q).G[1, 0]
@@ -144,7 +144,7 @@ def test_contradictions_name_the_nearest():
 
 
 def test_open_positions_and_speeds_are_refused():
-    """Give a position that is not closed, and speeds that open it, and read by how much."""
+    """Give an open position, and velocities that open the loops, and read the gaps and rates."""
     system = kt.load("four_bar")
     q = system.assemble()
     with pytest.raises(InputError, match=r"q is open at loop 'pin' by .* mm; close it first: q = arm.assemble\(q\)"):
@@ -160,7 +160,7 @@ def test_open_positions_and_speeds_are_refused():
 @strategies.examples(20)
 @given(closed_mechanisms())
 def test_random_mechanisms_follow_their_leads(drawn):
-    """Give the leads of random mechanisms speeds and accelerations, and find both fit for the loops."""
+    """Give the leads of random mechanisms velocities and accelerations, and find both consistent with the loops."""
     mechanism, q = drawn
     system = kt.System(mechanism)
     found = system.independent(q)

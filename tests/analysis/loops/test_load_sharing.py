@@ -1,4 +1,4 @@
-"""What joints carry of multipliers, for every kind of loop."""
+"""Wrenches at joints by the multipliers, for every kind of loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tolerance import assert_close
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_joints_feel_what_j_says(kind):
-    """Project the wrenches that joints carry on their motions and find J, for loops in the tree and to the ground."""
+    """Project the wrenches at joints on the joints' motions and find J, for loops in the tree and to the ground."""
     kinds = ["revolute", "universal", "prismatic", "spherical", "revolute", "cylindrical"]
     tree = strategies.random_mechanism(kinds, [-1, 0, 1, 0, 3, 4], 7)
     mechanism, q = closed(tree, [(kind, "b2", "b5"), (kind, "b0", "b4"), (kind, GROUND, "b5")], 11)
@@ -29,7 +29,7 @@ def test_joints_feel_what_j_says(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_states_are_as_one(kind):
-    """Find the same wrenches for a state in a batch and by itself, and a free joint in balance with the loop."""
+    """Find the same wrenches for a state in a batch and alone, and a free joint in balance with the loop."""
     tree = strategies.random_mechanism(["free", "spherical"], [-1, -1], 5)
     mechanism, q = closed(tree, [(kind, "b0", "b1")], 3)
     poses = compute(mechanism, "poses", np.array([q, q]))

@@ -1,4 +1,4 @@
-"""Loads: reactions at every joint, the same whichever joint is cut, and shared where motion does not settle them."""
+"""Loads: reactions at every joint, independent of the cut, and shared where motion does not determine them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RINGS = {
 
 
 def door(**options) -> kt.System:
-    """Return a door on two hinges, 0.4 m below and above its mass centre, the upper one cut."""
+    """Return a door on two hinges, 0.4 m below and above its center of mass, the upper one cut."""
     body = Body("door", 12.0, (0.35, 0.0, 0.4), (0.9, 1.3, 0.6, 0.0, 0.0, 0.0))
     lower = Joint("lower", "revolute", GROUND, "door", Placement((0.0, 0.0, 0.1)))
     upper = Loop("upper", "revolute", GROUND, "door", Placement((0.0, 0.0, 0.9)), Placement((0.0, 0.0, 0.8)))
@@ -50,7 +50,7 @@ def test_reactions_do_not_depend_on_the_cut(name):
 
 @pytest.mark.parametrize("name", ["four_bar", "spatial_slider_crank", "stewart", "five_bar"])
 def test_bodies_are_in_balance(name):
-    """Put the loops' wrenches on the open tree and find the reactions of its own recursion, and the torques."""
+    """Apply the loops' wrenches to the open tree and find the reactions of its own recursion, and the torques."""
     arm, q, qd, qdd = library_state(name)
     drives = DRIVES[name]
     found = arm.loads(q, qd, qdd=qdd, actuated=drives)
@@ -69,7 +69,7 @@ def test_bodies_are_in_balance(name):
 
 
 def test_torques_and_motion_give_the_same_loads():
-    """Find the reactions of a motion again under the torques that make it, in a batch and one by one."""
+    """Find the same reactions for a motion and for the torques that cause it, in a batch and one by one."""
     arm, q, qd, qdd = library_state("parallelogram")
     by_motion = arm.loads(q, qd, qdd=qdd, actuated="rocker")
     taus = by_motion.tau * np.array([[1.0], [-2.0], [0.0]])
@@ -103,7 +103,7 @@ def test_equal_hinges_halve_the_weight():
 
 
 def test_axes_turn_wrenches():
-    """Turn a door by a right angle and read the pull of its hinge in the axes of door and world."""
+    """Rotate a door by 90 degrees and read the force of its hinge in the axes of door and world."""
     arm = door(gravity=(0.0, -2.0, 0.0))
     found = arm.loads([np.pi / 2], [0.0], tau=[12.0 * 2.0 * 0.0])
     total = sum(found.at(name, axes="world") for name in ("lower", "upper"))
@@ -126,7 +126,7 @@ def test_cuts_carry_the_multipliers():
 
 
 def test_a_tree_has_loads_too():
-    """Find the reactions of an open arm, with the torques that are given or needed."""
+    """Find the reactions of an open arm, with given or required torques."""
     arm = kt.load("stanford")
     q, qd = arm.random_state(1)
     qdd = np.linspace(-1.0, 2.0, 6)
@@ -177,7 +177,7 @@ def test_wrong_arguments_are_told():
 
 
 def test_parameters_are_those_of_the_fixed_mechanism():
-    """Give a length to torques, loads and the doctor, and find what the mechanism of that length has."""
+    """Give a length to torques, loads and the doctor, and find the results of the mechanism of that length."""
     arm, given = free_rod(), [0.47]
     fixed = arm.fixed(given)
     q = arm.assemble(hold={"j0": 0.4}, parameters=given)
@@ -198,7 +198,7 @@ def test_parameters_are_those_of_the_fixed_mechanism():
 
 
 def test_many_states_print_their_largest_loads():
-    """Print the loads of a turn of the crank: the largest size of each component, and what is not unique."""
+    """Print the loads of a full rotation of the crank: the largest magnitude of each component, and marks."""
     arm = kt.load("four_bar")
     q = [arm.assemble(hold={"crank": angle}) for angle in (0.3, 0.9, 1.7)]
     found = arm.loads(q, np.zeros((3, 3)))
