@@ -23,7 +23,7 @@ class Ring:
     kinds: tuple[str, ...]
     frames: tuple[tuple[np.ndarray, np.ndarray], ...]
     masses: tuple[float, ...]
-    centres: tuple[np.ndarray, ...]
+    centers: tuple[np.ndarray, ...]
     inertias: tuple[np.ndarray, ...]
     gravity: tuple[float, float, float]
 
@@ -41,7 +41,7 @@ class Ring:
             place = Placement(nested(Rp.T @ (x - xp)), nested(Rp.T @ R))
             joints.append(Joint(f"k{k}", self.kinds[k], name[parent], name[child], place))
             I = R.T @ self.inertias[child - 1] @ R  # noqa: E741 - the papers' letter
-            com = nested(R.T @ (self.centres[child - 1] - x))
+            com = nested(R.T @ (self.centers[child - 1] - x))
             bodies.append(Body(name[child], self.masses[child - 1], com, tuple(float(v) for v in to_moments(I))))
         (R, x), ends = self.frames[at], []
         for body in (name[at], name[(at + 1) % n]):
@@ -70,7 +70,7 @@ class Ring:
         out = []
         for body, pose in zip(system.bodies, system.poses(np.zeros(system.nq)), strict=True):
             n, f = np.split(wrenches[int(body.name[1:]) - 1], 2)
-            R, arm = pose[:3, :3], self.centres[int(body.name[1:]) - 1] - pose[:3, 3]
+            R, arm = pose[:3, :3], self.centers[int(body.name[1:]) - 1] - pose[:3, 3]
             out.append(np.concatenate([R.T @ (n + np.cross(arm, f)), R.T @ f]))
         return np.array(out)
 
@@ -78,15 +78,15 @@ class Ring:
 def ring(kinds: tuple[str, ...], frames, seed: int = 0) -> Ring:
     """Return a ring with bodies of awkward masses and centers of mass outside any common plane."""
     rng = np.random.default_rng(seed)
-    masses, centres, inertias = [], [], []
+    masses, centers, inertias = [], [], []
     for k in range(len(kinds) - 1):
         masses.append(float(np.exp(rng.normal())))
         middle = (frames[k][1] + frames[k + 1][1]) / 2
-        centres.append(middle + 0.1 * rng.normal(size=3))
+        centers.append(middle + 0.1 * rng.normal(size=3))
         R, second = np.array(rotation(rng)), 0.02 * np.exp(rng.normal(size=3))
         inertias.append(R @ np.diag(second.sum() - second) @ R.T)
     assert sum(kind(k).NV for k in kinds) >= len(kinds)
-    return Ring(kinds, tuple(frames), tuple(masses), tuple(centres), tuple(inertias), (0.7, -9.2, 3.1))
+    return Ring(kinds, tuple(frames), tuple(masses), tuple(centers), tuple(inertias), (0.7, -9.2, 3.1))
 
 
 def planar(places, slides: int | None = None, tilt: int = 5) -> Ring:

@@ -129,7 +129,7 @@ def test_a_batch_is_refused():
         scene(batch())
 
 
-def test_colours_are_read():
+def test_colors_are_read():
     """Read #rrggbb as numbers from 0 to 1."""
     assert rgb("#ff0080") == (1.0, 0.0, 128 / 255)
 

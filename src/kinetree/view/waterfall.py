@@ -67,8 +67,8 @@ def _shares(ledger: Any, by: str, shown: list[int]) -> dict[str, tuple[np.ndarra
     out = {}
     for k, (name, values) in enumerate(parts.items()):
         if np.abs(values[shown]).max() > 1e-12 * size:
-            colour = CAUSE_COLORS.get(name) if by == "cause" or name == "armature" else SHADES[k % 2]
-            out[name] = values, colour
+            color = CAUSE_COLORS.get(name) if by == "cause" or name == "armature" else SHADES[k % 2]
+            out[name] = values, color
     if np.any(ledger.friction[shown]):
         out["friction"] = ledger.friction, CAUSE_COLORS["friction"]
     return out
@@ -79,9 +79,9 @@ def _panel(panel: Any, axis: int, shares: dict[str, tuple[np.ndarray, str]], led
     steps = [float(values[axis]) for values, _ in shares.values()]
     factor, prefix = _prefix(float(np.abs(np.cumsum([*steps, 0.0])).max()))
     at, names, tops = 0.0, [], [0.0]
-    for x, (name, (_, colour)) in enumerate(shares.items()):
+    for x, (name, (_, color)) in enumerate(shares.items()):
         step = factor * steps[x]
-        panel.bar(x, step, 0.68, bottom=at, color=colour, edgecolor="white", linewidth=0.5)
+        panel.bar(x, step, 0.68, bottom=at, color=color, edgecolor="white", linewidth=0.5)
         end = at + step
         panel.plot([x - 0.34, x + 1.34], [end, end], color="#707070", linewidth=0.7)
         names.append(name)

@@ -117,7 +117,7 @@ def test_convective_matrix_of_single_joints(mechanism):
 
 @given(moving_mechanisms(armature=False))
 @examples(20)
-def test_gravity_and_mass_centre(mechanism):
+def test_gravity_and_center_of_mass(mechanism):
     """Compare gravity torques, and with them the heights of masses."""
     s, p = State(mechanism), peer(mechanism)
     g = compute(mechanism, "gravity_torque", s.q)
@@ -126,7 +126,7 @@ def test_gravity_and_mass_centre(mechanism):
     assert_close(p.speeds(g) / size, expected / size, 1e-12, "gravity")  # 1e-15
     if not any(j.kind == "fixed" for j in mechanism.joints):  # those on the ground are not counted there
         c = compute(mechanism, "center_of_mass", s.q)
-        assert_close(c, rows(lambda q: pin.centerOfMass(p.model, p.data, q), s.q), 1e-12, "mass centre")  # 6e-16
+        assert_close(c, rows(lambda q: pin.centerOfMass(p.model, p.data, q), s.q), 1e-12, "center of mass")  # 6e-16
 
 
 # Public robots.
