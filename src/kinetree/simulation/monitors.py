@@ -17,8 +17,9 @@ from ..model.mechanism import resolved
 from ..model.parts import GROUND
 from .limits import LimitReport, Violation, limit_violations
 
-ROUNDING = 1e-9
-"""A residual below this share of the energy is no cause for doubt, however far apart the samples are."""
+DOUBTFUL = 1e-3
+"""The residual, relative to the energy in motion, up to which the work is taken as it is. Samples that are too coarse
+for it leave far more; fast motions in which little work is done may be sampled coarsely without harm."""
 
 COARSE = 0.05
 """The gap between velocities and the integral of the accelerations, over the largest velocity, above which samples are
@@ -108,7 +109,7 @@ def energy_balance(run: Any) -> EnergyBalance:
 
 def _coarseness(run: Any, residual: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return the gap between velocities and integrals of accelerations for each run; 0 where it does not matter."""
-    doubted = _highest(np.abs(residual)) > ROUNDING * scale
+    doubted = _highest(np.abs(residual)) > DOUBTFUL * scale
     if run.accelerations is None or not np.any(doubted):
         return np.zeros(run.shape)
     gap, size = np.zeros(run.shape), np.zeros(run.shape)
