@@ -282,3 +282,9 @@ def test_inverse_of_driven_joints(tmp_path, capsys):
     assert np.abs(tau[:, 0]).min() > 0.01
     assert run(*way) == 0
     assert "--actuated selects the driven joints." in capsys.readouterr().out
+
+
+def test_fixed_steps_may_be_many(capsys):
+    """Take more than a million fixed steps without an option that allows them."""
+    assert run("simulate", "planar_2r", "--duration", "0.0110001", "--dt", "1e-8", "--samples", "2") == 0
+    assert "status: finished" in capsys.readouterr().out

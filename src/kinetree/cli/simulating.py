@@ -36,7 +36,10 @@ def simulate(
     ] = "auto",
     dt: Annotated[float | None, typer.Option(help="The step in seconds, for methods with fixed steps.")] = None,
     rtol: Annotated[float, typer.Option(help="The relative error per step, for the other methods.")] = 1e-8,
-    max_steps: Annotated[int, typer.Option(help="The largest number of steps of a run.", min=1)] = 1_000_000,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(help="The largest number of steps. Default: 10^6, and 10^12 steps of a fixed length.", min=1),
+    ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Number of output times, evenly spaced. Default: 1001.", min=2, max=10_000_000)
     ] = None,
