@@ -249,8 +249,8 @@ def test_simulate_mentions_limits_that_are_passed(tmp_path, capsys):
     file.write_text(PENDULUM)
     assert run("simulate", str(file), "--duration", "2", "--set", "hinge=0.5", "--speed", "hinge=1") == 0
     text = capsys.readouterr().out
-    assert re.search(r"^limit exceeded: hinge: upper limit 0.5 passed by \S+ at t = ", text, re.MULTILINE)
-    assert re.search(r"^limit exceeded: hinge: lower limit -0.5 passed by ", text, re.MULTILINE)
+    assert re.search(r"^limit exceeded: hinge: upper limit 0.5 exceeded by \S+ at t = ", text, re.MULTILINE)
+    assert re.search(r"^limit exceeded: hinge: lower limit -0.5 exceeded by ", text, re.MULTILINE)
 
 
 def test_saved_runs_are_drawn_and_replayed(tmp_path, capsys):

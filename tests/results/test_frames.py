@@ -55,6 +55,6 @@ def test_a_summary_names_limits_that_are_passed():
     lines = kt.simulate(system, [0.1], duration=0.2, control=push).summary().splitlines()
     assert lines[0].startswith("pendulum: 1,001 samples over 0.2 s by dop853, ")
     assert lines[1] == "status: finished"
-    assert lines[-1].startswith("2 limits are passed; the most by pivot: effort limit 6 passed by 4 at t = 0 s")
+    assert lines[-1].startswith("2 limits are exceeded; the most by pivot: effort limit 6 exceeded by 4 at t = 0 s")
     calm = kt.simulate(system, [0.1], duration=0.2).summary()
     assert "limit" not in calm

@@ -122,10 +122,10 @@ def test_limits_that_are_passed_are_named():
     assert_close(found["effort"].excess, np.abs(tau).max() - 1.0, 1e-12, "effort")
     assert found["upper"].t_first == found["upper"].t_worst == 0.0
     assert found["lower"].t_first == run.t[np.argmax(q < -0.5)]
-    assert "run 0: pivot: upper limit 0.8 passed by 0.2 at t = 0 s, first at t = 0 s, in" in str(report)
+    assert "run 0: pivot: upper limit 0.8 exceeded by 0.2 at t = 0 s, first at t = 0 s, in" in str(report)
     calm = limit_violations(run.run(1))
     assert not calm
-    assert str(calm) == "all limits are kept"
+    assert str(calm) == "no limit is exceeded"
 
 
 def test_efforts_are_those_of_control_alone():
@@ -139,12 +139,14 @@ def test_efforts_are_those_of_control_alone():
     report = limit_violations(hidden)
     assert [v.what for v in report.violations if v.what == "effort"] == ["effort"]
     assert_close(report.violations[0].excess, 4.0, 1e-12, "excess")
-    assert report.summary().startswith("1 limit is passed; the most by pivot: effort limit 6 passed by 4 at t = 0 s")
+    assert report.summary().startswith(
+        "1 limit is exceeded; the most by pivot: effort limit 6 exceeded by 4 at t = 0 s"
+    )
     stopped = kt.simulate(system, [0.0], [3.0], duration=0.5, forces=[kt.JointStops("pivot", stiffness=1e5)])
     assert np.abs(stopped["tau"]).max() > 6.0
     assert not [v for v in limit_violations(stopped).violations if v.what == "effort"]
     kept = kt.simulate(system, [0.0], duration=0.01, control=weak)
-    assert str(limit_violations(kept)) == "all limits are kept"
+    assert str(limit_violations(kept)) == "no limit is exceeded"
     assert limit_violations(kept).summary() == ""
 
 

@@ -101,7 +101,9 @@ def _system(head: Mapping[str, Any], folder: Path) -> System:
     is_file = any(mark in model for mark in "/\\.")
     if not is_file and model not in library.names():
         error = unknown_name("library mechanism", model, library.names(), where=where)
-        raise ModelError(error.what, where=where, remedy=f"{error.remedy}; or give a file beside the experiment")
+        raise ModelError(
+            error.what, where=where, remedy=f"{error.remedy}; or give a file in the folder of the experiment"
+        )
     return load(inner(folder, model, where) if is_file else library.path(model), base=base)
 
 

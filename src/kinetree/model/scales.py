@@ -34,7 +34,7 @@ def characteristic_mass(mechanism: Mechanism) -> float:
 
 
 def loop_units(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """Return one unit of every equation of the loops and of every degree of freedom: a radian, or the length [m]."""
+    """Return the units of the equations of loops and of the degrees of freedom: 1 rad, or the characteristic length."""
     length = characteristic_length(mechanism)
     return (
         np.array([length if e.unit == "m" else 1.0 for e in mechanism.closures]),
@@ -43,12 +43,12 @@ def loop_units(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
 
 
 def torque_units(mechanism: Mechanism) -> np.ndarray:
-    """Return one unit of every joint torque [N m] or force [N]: what moves the mass by one length in a second."""
+    """Return the units of joint torques, m l^2/s^2 [N m], and forces, m l/s^2 [N], of characteristic m and l."""
     _, speeds = loop_units(mechanism)
     return characteristic_mass(mechanism) * characteristic_length(mechanism) ** 2 / speeds
 
 
 def wrench_units(mechanism: Mechanism) -> np.ndarray:
-    """Return one unit of the entries of a wrench, [6]: three moments [N m], three forces [N]."""
+    """Return the units of the entries of a wrench [6]: three moments [N m], three forces [N]."""
     length = characteristic_length(mechanism)
     return characteristic_mass(mechanism) * length * np.array([length, length, length, 1.0, 1.0, 1.0])

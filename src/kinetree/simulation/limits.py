@@ -20,7 +20,7 @@ NOT_APART = (
 
 @dataclass(frozen=True)
 class Violation:
-    """A limit that is passed: by how much at worst, when that is, when it is first, and in how many samples."""
+    """An exceeded limit: the worst value and its time, the first time, and the number of samples."""
 
     joint: str
     axis: int
@@ -42,7 +42,7 @@ class Violation:
         where = f"run {', '.join(map(str, self.run))}: " if self.run else ""
         axis = f"[{self.axis}]" if self.axis else ""
         return (
-            f"{where}{self.joint}{axis}: {self.what} limit {self.limit:g} passed by {self.excess:.3g} "
+            f"{where}{self.joint}{axis}: {self.what} limit {self.limit:g} exceeded by {self.excess:.3g} "
             f"at t = {self.t_worst:g} s, first at t = {self.t_first:g} s, in {self.samples} samples"
         )
 
@@ -55,21 +55,21 @@ class LimitReport:
     note: str = ""
 
     def __bool__(self) -> bool:
-        """Return whether a limit is passed."""
+        """Return whether a limit is exceeded."""
         return bool(self.violations)
 
     def __str__(self) -> str:
-        """Return a line for each limit that is passed."""
-        lines = list(map(str, self.violations)) or ["all limits are kept"]
+        """Return one line per exceeded limit."""
+        lines = list(map(str, self.violations)) or ["no limit is exceeded"]
         return "\n".join([*lines, self.note] if self.note else lines)
 
     def summary(self) -> str:
-        """Return a line: how many limits are passed and which is passed most, or "" where all are kept."""
+        """Return one line with the number of exceeded limits and the worst of them; "" if no limit is exceeded."""
         if not self.violations:
             return ""
         worst = max(self.violations, key=lambda v: v.excess / (abs(v.limit) or 1.0))
         count = len(self.violations)
-        return f"{count} limit{'s are' if count > 1 else ' is'} passed; the most by {worst}"
+        return f"{count} limit{'s are' if count > 1 else ' is'} exceeded; the most by {worst}"
 
 
 def limit_violations(run: Any) -> LimitReport:
