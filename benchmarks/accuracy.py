@@ -93,7 +93,7 @@ def section(quick: bool, folder: Path) -> Section:
 
 
 def outcomes(rounds: int) -> list[Outcome]:
-    """Return what every method and setting cost, all timed in turn."""
+    """Return the cost of every method and setting, all timed in turn."""
     arm = kt.load(ROBOTS[0].path)
     q0 = np.random.default_rng(3).normal(size=arm.nq)
     attempts = [*_ours(arm, q0), *_scipy(arm, q0), *_mujoco(arm, q0)]

@@ -1,4 +1,4 @@
-"""Forward dynamics of closed mechanisms, beside Pinocchio's constraint dynamics with its best settings."""
+"""Forward dynamics of closed mechanisms, compared with Pinocchio's constraint dynamics at its best settings."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from report import Table
 
 
 def section(quick: bool) -> Section:
-    """Return the paper's table with our times beside it; there are no rounds to save, so `quick` changes nothing."""
+    """Return the paper's table with the times measured here; `quick` has no effect, as there are no rounds."""
     with tempfile.TemporaryDirectory() as folder:
         outcome = table_5(Path(folder))
     ((title, (headings, *rows)),) = outcome.tables

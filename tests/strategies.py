@@ -1,7 +1,7 @@
 """Random mechanisms and states: hypothesis draws the structure and a seed, NumPy the awkward numbers.
 
 Geometry is "general" (no zeros, no ones, no right angles: zeros mask bugs), "neat" (parallel, crossing and almost
-parallel axes, right angles, zero offsets: what the compiler folds), or "mixed", joint by joint.
+parallel axes, right angles, zero offsets, which the compiler folds), or "mixed", joint by joint.
 """
 
 # ruff: noqa: E741 - I is the papers' letter

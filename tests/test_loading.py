@@ -29,6 +29,6 @@ def test_save_refuses_what_it_cannot_write(tmp_path):
 
 
 def test_clearer_names():
-    """Find the old names working beside the clearer ones."""
+    """Find that the old names still work, as well as the clearer ones."""
     assert kt.TorqueFunction is kt.Function
     assert kt.build_mechanism is kt.assemble

@@ -123,7 +123,7 @@ def test_a_soak_takes_minutes():
 
 
 def test_dev_installs_only_what_is_missing():
-    """Install nothing when the stamp covers the extras, and all extras of before when it does not."""
+    """Install nothing when the stamp covers the extras, and all earlier extras when it does not."""
     dev = load_dev()
     stamp = {"digest": "a", "extras": ["dev", "test"]}
     assert dev.missing(stamp, "a", ["test"]) is None

@@ -1,7 +1,7 @@
-"""Comparison of numbers with a bound, the residual beside it.
+"""Comparison of numbers with a bound, with a report of the residuals.
 
 `KINETREE_TOL_SCALE` scales every bound. With 0, a test runs to its end, then fails and lists the largest residual of
-each of its comparisons beside the bound (see conftest.py).
+each of its comparisons with its bound (see conftest.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def assert_close(actual: Any, expected: Any, bound: float, label: str = "values"
 
 
 def line(label: str, residual: float, bound: float) -> str:
-    """Return a residual beside its bound."""
+    """Return a residual and its bound as text."""
     share = f", {residual / bound:.2g} of it" if bound > 0 else ""
     return f"{label}: residual {residual:.3g}, bound {bound:.3g}{share}"
 

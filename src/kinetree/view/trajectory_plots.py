@@ -24,7 +24,7 @@ SIZE = (3.2, 1.55)
 NARROW = 2.3
 """Width of a panel [in] in figures of more than four columns."""
 WIDE = 4.4
-"""Width of a panel of curves [in], the legend beside it included."""
+"""Width of a panel of curves with its legend [in]."""
 TALLEST = 8
 """The most rows of panels in a figure; with more, joints are drawn side by side."""
 

@@ -136,7 +136,7 @@ def test_contradictions_name_the_nearest():
     ratio = system.independent(q).G[1, 0]
     wrong = {"crank": 2.0, "output": 1.0}
     nearest = (2.0 + ratio) / (1 + ratio**2)
-    with pytest.raises(InputError, match="the loops do not allow these speeds together; nearest: crank = ") as error:
+    with pytest.raises(InputError, match="the loops do not allow these velocities together; nearest: crank") as error:
         system.consistent_speeds(q, wrong)
     assert f"crank = {nearest:.6g} instead of 2, output = {ratio * nearest:.6g} instead of 1" in str(error.value)
     right = {"crank": 2.0, "output": 2.0 * ratio}

@@ -145,7 +145,7 @@ def test_table_marks_what_is_shared():
     assert " ".join(lines[0].split()) == f"joint {' '.join(heads)}"
     assert lines[1].split()[0] == "lower" and lines[2].startswith("upper (cut) ")
     assert lines[1].split()[-1] == "58.86~" and lines[1].split()[3] == "0"
-    assert lines[-1] == "~ shared by the joints' compliance: motion alone does not settle it."
+    assert lines[-1] == "~ shared by the joints' compliance: motion alone does not determine it."
     with pytest.raises(InputError, match="loads are of states of shape \\(2,\\); a table shows one of them"):
         arm.loads([[0.1], [0.2]], [0.0]).table()
 
@@ -204,7 +204,7 @@ def test_many_states_print_their_largest_loads():
     found = arm.loads(q, np.zeros((3, 3)))
     text = str(found)
     assert text.startswith("largest sizes in 3 states\njoint ")
-    assert text.endswith("~ shared by the joints' compliance: motion alone does not settle it.")
+    assert text.endswith("~ shared by the joints' compliance: motion alone does not determine it.")
     pin = text.splitlines()[5].split()
     assert pin[:2] == ["pin", "(cut)"]
     assert_close([float(x) for x in pin[5:7]], np.abs(found.at("pin")[:, 3:5]).max(axis=0), 1e-2, "pin")

@@ -192,7 +192,7 @@ def test_latex_reads_like_a_book(planar):
 def test_what_cannot_be_printed_says_so(planar):
     """Refuse large mechanisms, quaternions, quotients, unknown choices and names that clash."""
     with pytest.raises(
-        ModelError, match="20 degrees of freedom make equations that nobody reads; print those of a mech"
+        ModelError, match="20 degrees of freedom give equations that are too long to read; print those of"
     ):
         kt.load("chain_20").equations()
     floating = strategies.random_mechanism(["spherical"], [-1], 1)

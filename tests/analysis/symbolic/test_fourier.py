@@ -56,7 +56,7 @@ def test_products_keep_one_square():
 def test_angles_must_be_whole():
     """Refuse the sine of half an angle and of a product."""
     for angle in (x / Sum.number(2), x * y):
-        with pytest.raises(InputError, match="no sum of whole multiples"):
+        with pytest.raises(InputError, match="not a sum of integer multiples"):
             angle.sin()
 
 

@@ -93,7 +93,7 @@ class Diagnosis:
             "position": f"closed to {largest}" if self.closed else f"open by up to {largest}",
             "mobility": f"measured {self.mobility} (nv {self.nv} - rank {self.rank}), {counted}{again}",
             "leads": some(self.leads, ", "),
-            "weakest hold": f"{self.closeness:.2g} of what is usual around (0 is singular)" if self.lasting else "-",
+            "weakest hold": f"{self.closeness:.2g} of its usual value nearby (0 is singular)" if self.lasting else "-",
         }
 
     def as_dict(self) -> dict[str, Any]:

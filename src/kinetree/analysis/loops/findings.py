@@ -92,8 +92,7 @@ def redundant(loops: LoopKinematics, found: Redundancy, *, moves: bool) -> list[
                 "note",
                 f"{_count(count, 'equation')} {_verb(count, 'hold')} by {'itself' if count == 1 else 'themselves'}",
                 text + (" The mechanism is planar: nothing leaves its plane." if flat else ""),
-                advice
-                + (" To write only what counts, make the loops point_on_line, along the same axis." if pins else ""),
+                advice + (" To leave them out, make the loops point_on_line, along the same axis." if pins else ""),
             )
         )
     if found.dependent:
@@ -135,7 +134,7 @@ def singular(loops: LoopKinematics, around: Surroundings, lost: Sequence[int]) -
         Finding(
             "caution",
             "the position is nearly singular",
-            f"The weakest hold of the loops is {around.closeness:.2g} of what is usual around: they hardly hold "
+            f"The weakest hold of the loops is {around.closeness:.2g} of its usual value nearby: they hardly hold "
             f"{names_of(loops, np.abs(around.lost))}.",
             "Small errors of length move these a lot, and forces in the loops are large. Keep away, or step finely.",
         )
@@ -151,7 +150,8 @@ def still(loops: LoopKinematics, around: Surroundings) -> list[Finding]:
     if always.any():
         names = some(loops.labels[k] for k in np.flatnonzero(always))
         text = f"{names} cannot move at all, whatever the others do."
-        out.append(Finding("caution", "the loops lock some joints", text, "Remove the joint, or what holds it."))
+        advice = "Remove the joint, or the loop that locks it."
+        out.append(Finding("caution", "the loops lock some joints", text, advice))
     if (here & ~always).any():
         names = some(loops.labels[k] for k in np.flatnonzero(here & ~always))
         count = int((here & ~always).sum())

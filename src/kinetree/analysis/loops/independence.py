@@ -44,7 +44,7 @@ def consistent_speeds(
     axes. Velocities that contradict each other raise an InputError with the nearest consistent ones.
     """
     loops = LoopKinematics(system, parameters)
-    return _each(loops, {"q": q}, speeds, lambda x, given: _solved(loops, x["q"], 0.0, given, "speeds"))
+    return _each(loops, {"q": q}, speeds, lambda x, given: _solved(loops, x["q"], 0.0, given, "velocities"))
 
 
 def consistent_accelerations(

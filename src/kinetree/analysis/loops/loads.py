@@ -95,7 +95,7 @@ class Loads:
             cells = [f"{x:.{digits}g}{' ' if u else '~'}" for x, u in zip(w, unique, strict=True)]
             lines.append(f"{label:<{first}}" + "".join(f"{cell:>{width}}" for cell in cells))
         if not flags.all():
-            lines.append("~ shared by the joints' compliance: motion alone does not settle it.")
+            lines.append("~ shared by the joints' compliance: motion alone does not determine it.")
         return "\n".join(line.rstrip() for line in lines)
 
     def __str__(self) -> str:

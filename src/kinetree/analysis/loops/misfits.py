@@ -87,7 +87,7 @@ def _fewer(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Num
 
 def _loops_contradict(loops: LoopKinematics, q: Numbers, best: Numbers, degrees: Mask) -> AssemblyError:
     """Return the error of loops that close nowhere, with those without which the others close."""
-    what = f"at best{', whatever is held' if degrees.any() else ''}, {_open(loops, best)}"
+    what = f"at best{', even with nothing held' if degrees.any() else ''}, {_open(loops, best)}"
     groups = loops.groups
     culprits = []
     if 1 < len(groups) <= MANY:
@@ -104,7 +104,7 @@ def _loops_contradict(loops: LoopKinematics, q: Numbers, best: Numbers, degrees:
     return AssemblyError(
         what,
         where=loops.mechanism.name,
-        remedy="check lengths, placements and axes of what stays open, or give a nearer guess (q_guess)",
+        remedy="check lengths, placements and axes of the open loops, or give a nearer guess (q_guess)",
     )
 
 

@@ -159,7 +159,7 @@ def _refuse(mechanism: Mechanism, request: Request) -> None:
         )
     if mechanism.nv > MOST:
         raise ModelError(
-            f"{mechanism.nv} degrees of freedom make equations that nobody reads",
+            f"{mechanism.nv} degrees of freedom give equations that are too long to read",
             where=where,
             remedy=f"print those of a mechanism with {MOST} or fewer; numbers come from the compiled functions",
         )
