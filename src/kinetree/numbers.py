@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -10,6 +11,12 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError, shown
+
+
+def is_masked(x: Any) -> bool:
+    """Return whether an array hides entries behind a mask."""
+    ma = sys.modules.get("numpy.ma")  # slow to import, and loaded wherever such an array exists
+    return ma is not None and isinstance(x, ma.MaskedArray) and bool(ma.is_masked(x))
 
 
 def plain(x: Any) -> float | None:

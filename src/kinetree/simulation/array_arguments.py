@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, shown, unknown_name
-from ..numbers import plain
+from ..numbers import is_masked, plain
 from ..system import System
 from .engines.runs import check_times
 from .engines.steppers import quaternion_places
@@ -61,7 +61,7 @@ def start_state(
 
 def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
     """Return an array of real numbers; masked entries, complex numbers, texts and dates are none."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+    if is_masked(value):
         raise InputError(f"{name} has masked entries; fill them, or leave these runs out")
     try:
         array = np.asarray(value)

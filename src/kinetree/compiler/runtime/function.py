@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.ma import MaskedArray
 
 from ...dynamics import ALGORITHMS
 from ...errors import InputError
 from ...joints import kind, shipped
 from ...loops import shipped as shipped_loop
 from ...model.mechanism import Mechanism
+from ...numbers import is_masked
 from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
 from ..rolled.binding import Job
@@ -272,7 +272,7 @@ class Function:
     def refuse_masked(self, arguments: tuple) -> None:
         """Raise InputError for masked entries: native code would compute with the numbers behind the mask."""
         for a, given in zip(self.inputs, arguments, strict=False):
-            if isinstance(given, MaskedArray) and np.ma.is_masked(given):
+            if is_masked(given):
                 raise InputError(
                     f"{self.name}: {a.name} has {np.ma.count_masked(given)} masked entries; give numbers for them, "
                     "such as x.filled(0.0), or leave those samples out"

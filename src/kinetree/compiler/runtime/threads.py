@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 
@@ -32,6 +34,8 @@ def in_parts(count: int, parts: int, run: Callable[[slice], T]) -> list[T]:
 
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Return a pool of this process; after a fork, the threads of the parent process do not exist."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
+
     key = os.getpid(), threads
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(threads, thread_name_prefix="kinetree")
