@@ -95,16 +95,16 @@ def test_what_makes_no_sense_is_refused():
     """Mix kinds, read own samples for all lanes at once, branch on a mask, ask Python for a truth."""
     k = Builder("wrong", {})
     x, y, m = k.array("x", 2), k.block("y"), k.block("m", kind=Kind.MASK)
-    with pytest.raises(TypeError, match="x is read and written inside each_lane only"):
+    with pytest.raises(TypeError, match="x can be read and written only inside each_lane"):
         x[0]
-    with pytest.raises(TypeError, match="x has 1 axes; 2 indices came"):
+    with pytest.raises(TypeError, match="x has 1 axes, but 2 indices are given"):
         x[0, 1]
-    with pytest.raises(TypeError, match="a mask as condition; outside each_lane it is a flag, such as any"):
+    with pytest.raises(TypeError, match="the condition is a mask; outside each_lane it must be a flag, such as any"):
         with k.when(m.value):
             pass
-    with pytest.raises(TypeError, match="a lane where a mask is expected"):
+    with pytest.raises(TypeError, match="the value is a lane; expected a mask"):
         m.value = y.value
-    with pytest.raises(TypeError, match="a lane where a count is expected"):
+    with pytest.raises(TypeError, match="the value is a lane; expected a count"):
         y[y.value]
-    with pytest.raises(TypeError, match="no truth in Python; use `where`, `when` or `whilst`"):
+    with pytest.raises(TypeError, match="neither true nor false in Python; use `where`, `when` or `whilst`"):
         bool(m.value)

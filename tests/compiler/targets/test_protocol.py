@@ -30,7 +30,7 @@ def test_targets_are_found_by_name():
 def test_targets_refuse_what_they_cannot_do():
     """Ask C for a kernel, and for compiled code."""
     c = target("c")
-    with pytest.raises(InputError, match="C is written of a Program, not of a Kernel"):
+    with pytest.raises(InputError, match="C source is written for a Program, not for a Kernel"):
         c.emit(Builder("empty", {}).kernel(), "float64")
     with pytest.raises(InputError, match="C source is not compiled by Kinetree"):
         c.build("")

@@ -1,4 +1,4 @@
-"""Kernels of the lane language, written in Python: arguments, memory, and `with` for nested statements."""
+"""The builder of kernels in Python: arguments, memory, and `with` blocks for nested statements."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .form import Argument, Call, EachLane, Kernel, Kind, Loop, Memory, Operand,
 
 
 class Turn:
-    """One turn of `repeat`; `again` is whether another one follows."""
+    """One iteration of `repeat`; `again` is the condition for another one."""
 
     again: Value
 
 
 class Builder(Expressions):
-    """A kernel in the making: its arguments, its memory, and its statements in order."""
+    """A kernel under construction: its arguments, its memory, and its statements in order."""
 
     def __init__(self, name: str, programs: dict[str, Program]) -> None:
         """Start an empty kernel that calls Programs by name."""
@@ -28,7 +28,7 @@ class Builder(Expressions):
         self._memory: list[Memory] = []
 
     def kernel(self) -> Kernel:
-        """Return what was written."""
+        """Return the finished kernel."""
         assert len(self._bodies) == 1, "a block of the kernel is still open"
         programs = tuple(self.programs.items())
         return Kernel(self.name, tuple(self._arguments), programs, tuple(self._memory), tuple(self._bodies[0]))
@@ -44,12 +44,12 @@ class Builder(Expressions):
         return Block(self, self._memory[-1])
 
     def call(self, program: str, source: Block, target: Block, first: int = 0) -> None:
-        """Append the call of a Program; its outputs are written from entry `first` on."""
+        """Append the call of a Program; its outputs are written to `target` from entry `first`."""
         self.add(Call(program, source.memory.name, target.memory.name, first))
 
     @contextmanager
     def loop(self, stop: Any) -> Iterator[Value]:
-        """Nest what runs for a counter below `stop`."""
+        """Nest statements that run for each value of a counter below `stop`."""
         end = self.integer(stop)
         self._count += 1
         counter = self._count
@@ -59,7 +59,7 @@ class Builder(Expressions):
 
     @contextmanager
     def repeat(self) -> Iterator[Turn]:
-        """Nest what runs once, and again while `turn.again` holds."""
+        """Nest statements that run once, and again while `turn.again` holds."""
         turn = Turn()
         with self._nested() as body:
             yield turn
@@ -67,7 +67,7 @@ class Builder(Expressions):
 
     @contextmanager
     def whilst(self, test: Callable[[], Value]) -> Iterator[None]:
-        """Nest what runs while a condition holds, which `test` writes."""
+        """Nest statements that run while a condition holds; `test` appends its evaluation and returns it."""
         with self._nested() as tested:
             condition = test()
         with self._nested() as body:
@@ -76,14 +76,14 @@ class Builder(Expressions):
 
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:
-        """Nest what runs under a condition."""
+        """Nest statements that run if a condition holds."""
         with self._nested() as body:
             yield
         self.add(When(self._decided(condition), tuple(body)))
 
     @contextmanager
     def each_lane(self) -> Iterator[None]:
-        """Nest what every lane does by itself."""
+        """Nest statements that run for each lane separately."""
         assert not self._in_lane, "each_lane inside each_lane"
         self._in_lane = True
         with self._nested() as body:
@@ -92,10 +92,10 @@ class Builder(Expressions):
         self.add(EachLane(tuple(body)))
 
     def _decided(self, condition: Value) -> Operand:
-        """Return a condition that all lanes share, or inside `each_lane` one lane's own."""
+        """Return the operand of a condition: uniform, or inside `each_lane` of one lane."""
         if condition.kind is Kind.FLAG or (self._in_lane and condition.kind is Kind.MASK):
             return condition.operand
-        raise TypeError(f"a {condition.kind} as condition; outside each_lane it is a flag, such as any(mask)")
+        raise TypeError(f"the condition is a {condition.kind}; outside each_lane it must be a flag, such as any(mask)")
 
     @contextmanager
     def _nested(self) -> Iterator[list[Statement]]:

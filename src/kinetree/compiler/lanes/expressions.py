@@ -14,11 +14,11 @@ TRUTH = {
     Kind.COUNT: Kind.FLAG,
     Kind.FLAG: Kind.FLAG,
 }
-"""The kind of a comparison of two values of a kind."""
+"""The kind of the result of comparing two values, by their kind."""
 
 
 class Value:
-    """A value of a kernel that is being written; constants beside it take its kind."""
+    """A value of a kernel under construction; constants in the same operation take its kind."""
 
     __slots__ = ("builder", "kind", "operand")
 
@@ -80,12 +80,12 @@ class Value:
         return self.builder.operate("not", self)
 
     def where(self, yes: Any, no: Any) -> Value:
-        """Return `yes` where this mask or flag holds, else `no`."""
+        """Return `yes` where this mask or flag is true, `no` elsewhere."""
         return self.builder.select(self, yes, no)
 
     def __bool__(self) -> bool:
-        """Refuse: a value is known only when the kernel runs."""
-        raise TypeError("a value of a kernel has no truth in Python; use `where`, `when` or `whilst`")
+        """Raise TypeError: a value is true or false only when the kernel runs."""
+        raise TypeError("a value of a kernel is neither true nor false in Python; use `where`, `when` or `whilst`")
 
 
 class Block:
@@ -105,7 +105,7 @@ class Block:
 
     @property
     def value(self) -> Value:
-        """The first entry, of a block that is a single variable."""
+        """The first entry, for a block that is a single variable."""
         return self[0]
 
     @value.setter
@@ -114,7 +114,7 @@ class Block:
 
 
 class Array:
-    """An array of the caller; `array[i, j]` reads the lane's own sample, or the first one's where all share it."""
+    """An array of the caller; `array[i, j]` reads the lane's own sample, or the first if all lanes share it."""
 
     def __init__(self, builder: Expressions, argument: Argument) -> None:
         """Refer to the argument."""
@@ -123,7 +123,9 @@ class Array:
     def _places(self, indices: Any) -> list[Value]:
         given = indices if isinstance(indices, tuple) else (indices,)
         if len(given) != len(self.argument.shape):
-            raise TypeError(f"{self.argument.name} has {len(self.argument.shape)} axes; {len(given)} indices came")
+            raise TypeError(
+                f"{self.argument.name} has {len(self.argument.shape)} axes, but {len(given)} indices are given"
+            )
         return [x if isinstance(x, Value) else self.builder.constant(x, Kind.COUNT) for x in given]
 
     def __getitem__(self, indices: Any) -> Value:
@@ -142,10 +144,10 @@ class Array:
 
 
 class Expressions:
-    """A kernel in the making as its values see it: where operations go, and which kinds fit together."""
+    """The part of a kernel under construction that values use: it appends operations and checks kinds."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without statements."""
         self._bodies: list[list[Statement]] = [[]]
         self._count, self._in_lane = 0, False
 
@@ -165,23 +167,23 @@ class Expressions:
         return Value(self, Constant(kind, made), kind)
 
     def cast(self, x: Any, kind: Kind) -> Value:
-        """Return a value or a constant as one of a kind; a uniform value goes to every lane."""
+        """Convert a value or constant to a kind; a uniform value is copied to every lane."""
         if not isinstance(x, Value):
             return self.constant(x, kind)
         if x.kind is kind:
             return x
         if WIDE.get(x.kind) is not kind:
-            raise TypeError(f"a {x.kind} where a {kind} is expected")
+            raise TypeError(f"the value is a {x.kind}; expected a {kind}")
         return self.let(kind, "splat", x.operand)
 
     def common(self, *given: Any) -> tuple[Kind, list[Value]]:
-        """Return values, of which some may be constants, as values of one kind."""
+        """Convert values, some of which may be constants, to one kind."""
         kinds = [x.kind for x in given if isinstance(x, Value)]
         kind = next((k for k in kinds if not k.uniform), kinds[0])
         return kind, [self.cast(x, kind) for x in given]
 
     def operate(self, op: str, *given: Any) -> Value:
-        """Append an operation whose result is of the kind of its operands."""
+        """Append an operation whose result has the kind of its operands."""
         kind, values = self.common(*given)
         return self.let(kind, op, *(x.operand for x in values))
 
@@ -191,7 +193,7 @@ class Expressions:
         return self.let(TRUTH[kind], op, *(x.operand for x in values))
 
     def select(self, condition: Value, yes: Any, no: Any) -> Value:
-        """Append a choice; `yes` or `no` is a value."""
+        """Append a choice; at least one of `yes` and `no` is a value, not a constant."""
         kind, values = self.common(yes, no)
         if not condition.kind.uniform and kind.uniform:
             kind = WIDE[kind]
@@ -207,7 +209,7 @@ class Expressions:
         return self.let(Kind.SCALAR, "number", count.operand)
 
     def whole(self, x: Value) -> Value:
-        """Return a number as a count, rounded towards zero; it must be below 2^63."""
+        """Return a number as a count, rounded toward zero; it must be below 2^63."""
         return self.let(Kind.COUNT, "whole", x.operand)
 
     def bits(self, x: Value) -> Value:
@@ -223,10 +225,10 @@ class Expressions:
         return self.let(Kind.COUNT, "extent")
 
     def integer(self, index: Any) -> Operand:
-        """Return an index of a block: uniform, so that all lanes read the same entry."""
+        """Return an index of a block; it is uniform, and all lanes read the same entry."""
         return self.cast(index, Kind.COUNT).operand
 
     def only_in_lane(self, name: str) -> None:
-        """Refuse access to a lane's own sample outside `each_lane`."""
+        """Raise TypeError for access to a lane's own sample outside `each_lane`."""
         if not self._in_lane:
-            raise TypeError(f"{name} is read and written inside each_lane only")
+            raise TypeError(f"{name} can be read and written only inside each_lane")

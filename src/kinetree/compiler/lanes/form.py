@@ -1,4 +1,4 @@
-"""The intermediate form of the lane language: a kernel as nested statements, plain data that targets walk."""
+"""The intermediate representation of the lane language: a kernel as nested statements, which targets read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ir.program import Program
 
 
 class Kind(StrEnum):
-    """What a value is: a number, a truth or an integer, of one lane or of all."""
+    """The kind of a value: a number, a boolean or an integer, per lane or uniform."""
 
     LANE = "lane"
     MASK = "mask"
@@ -32,14 +32,14 @@ WIDE = {Kind.SCALAR: Kind.LANE, Kind.FLAG: Kind.MASK, Kind.COUNT: Kind.INDEX}
 
 @dataclass(frozen=True)
 class Constant:
-    """A number, a truth or an integer that is known when the kernel is written."""
+    """A number, boolean or integer that is fixed when the kernel is built."""
 
     kind: Kind
     value: float | int | bool
 
 
 Operand = int | Constant
-"""A value by its number, or a constant."""
+"""The index of a value, or a constant."""
 
 OPERATIONS = (
     "add", "sub", "mul", "div", "abs", "sqrt",
@@ -49,17 +49,17 @@ OPERATIONS = (
 )  # fmt: skip
 """The operations of `Let`.
 
-Comparisons with NaN are false. `splat` gives every lane a uniform value, `number` and `whole` convert counts to
-scalars and back, the latter towards zero. `bits` is the bit pattern of a number read as a signed integer and converted
-to a number, `unbits` the reverse. `load` takes a name of the memory and an index, `own` and `shared` the name of an
-argument and its indices: of the lane's own sample, and of the first sample. `extent` is the length of the axis `t`.
+Comparisons with NaN are false. `splat` copies a uniform value to every lane. `number` and `whole` convert counts to
+scalars and back, the latter rounded toward zero. `bits` is the bit pattern of a number, read as a signed integer and
+converted to a number, `unbits` the reverse. `load` takes the name of a memory block and an index. `own` and `shared`
+take the name of an argument and indices in the lane's own sample or in the first. `extent` is the length of axis `t`.
 No product is fused with a sum.
 """
 
 
 @dataclass(frozen=True)
 class Let:
-    """A value, computed once where it stands; `to` is its number."""
+    """The computation of a value; `to` is its index."""
 
     to: int
     kind: Kind
@@ -78,7 +78,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Put:
-    """A write into an output of the lane's own sample; inside `EachLane` only."""
+    """A write into an output of the lane's own sample, only inside `EachLane`."""
 
     argument: str
     indices: tuple[Operand, ...]
@@ -87,9 +87,9 @@ class Put:
 
 @dataclass(frozen=True)
 class Call:
-    """A Program on all lanes: its inputs stand in a block one after the other, its outputs are written to another.
+    """The call of a Program for all lanes; its inputs are consecutive in one block, its outputs are written to another.
 
-    A target may replace angles in the input block by equal ones within one turn.
+    A target may replace angles in the input block by equal ones within one revolution.
     """
 
     program: str
@@ -100,7 +100,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Loop:
-    """A body for the counter 0, 1, ... below `stop`."""
+    """Statements that run for each value of a counter 0, 1, ... below `stop`."""
 
     counter: int
     stop: Operand
@@ -109,7 +109,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A body once, and again while the condition holds that it computed."""
+    """Statements that run once, and again while a condition holds that they compute."""
 
     body: tuple[Statement, ...]
     again: Operand
@@ -117,7 +117,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class While:
-    """A body as long as the condition holds that `test` computes."""
+    """Statements that run while a condition holds that `test` computes."""
 
     test: tuple[Statement, ...]
     condition: Operand
@@ -126,7 +126,7 @@ class While:
 
 @dataclass(frozen=True)
 class When:
-    """A body under a condition."""
+    """Statements that run if a condition holds."""
 
     condition: Operand
     body: tuple[Statement, ...]
@@ -134,7 +134,7 @@ class When:
 
 @dataclass(frozen=True)
 class EachLane:
-    """A body for every lane by itself, in which values per lane are those of that lane."""
+    """Statements that run for each lane separately, on the values of that lane."""
 
     body: tuple[Statement, ...]
 
@@ -144,9 +144,9 @@ Statement = Let | Store | Put | Call | Loop | Repeat | While | When | EachLane
 
 @dataclass(frozen=True)
 class Argument:
-    """An array of the caller: its shape per sample, with "t" for the axis of times; of `shared` ones the first counts.
+    """An array of the caller: its shape per sample, with "t" for the axis of times.
 
-    Outputs are written by `Put` only.
+    Of a `shared` array, only the first sample is read. Outputs are written by `Put` only.
     """
 
     name: str
@@ -157,7 +157,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Memory:
-    """Local memory of a kernel: a block of values of one kind, uninitialised at the start."""
+    """Local memory of a kernel: a block of values of one kind, not initialized."""
 
     name: str
     kind: Kind
@@ -176,7 +176,7 @@ class Kernel:
 
     @cached_property
     def hash(self) -> str:
-        """A digest of everything that the kernel does."""
+        """A digest of the whole kernel."""
         programs = [(name, program.hash) for name, program in self.programs]
         text = repr((self.name, self.arguments, programs, self.memory, self.body))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -189,7 +189,7 @@ class Kernel:
 
     @property
     def signature(self) -> str:
-        """The core dimensions as NumPy writes them, e.g. (6),(6),(t),()->(t,6),(t,6)."""
+        """The core dimensions in the notation of NumPy, such as (6),(6),(t),()->(t,6),(t,6)."""
         shapes = ["(" + ",".join(map(str, a.shape)) + ")" for a in self.arguments]
         inputs = self.arity[0]
         return ",".join(shapes[:inputs]) + "->" + ",".join(shapes[inputs:])

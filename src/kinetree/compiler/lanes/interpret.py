@@ -1,4 +1,4 @@
-"""Kernels of the lane language run statement by statement in NumPy: slow, plain, and independent of every target."""
+"""Interpreter of kernels in NumPy, independent of every target: simple and slow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "any": np.any,
     "splat": lambda x: x,
 }
-"""The operations that NumPy has; a uniform value is broadcast where it meets lanes."""
+"""The operations with a counterpart in NumPy, where uniform values are broadcast to lanes."""
 
 
 def interpret(kernel: Kernel, *arguments: Any, dtype: str = "float64") -> list[np.ndarray]:
@@ -57,7 +57,7 @@ def interpret(kernel: Kernel, *arguments: Any, dtype: str = "float64") -> list[n
 
 
 class _Machine:
-    """The state of one interpretation: values by number, memory by name, and the lane inside `EachLane`."""
+    """The state of one interpretation: values by index, memory by name, and the lane inside `EachLane`."""
 
     def __init__(self, kernel: Kernel, samples: dict, lanes: int, extent: int, dtype: np.dtype) -> None:
         self.samples, self.lanes, self.extent, self.dtype = samples, lanes, extent, dtype

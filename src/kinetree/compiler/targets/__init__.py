@@ -1,4 +1,4 @@
-"""What Programs and kernels become: a target is a module that implements `protocol.Target`, and a line here."""
+"""Targets, for which code is generated; a new one is a module that implements `protocol.Target`, and a line here."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def _c() -> Target:
 
 
 TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm, "c": _c}
-"""The targets by name; their modules, some of them heavy, are imported when they are used."""
+"""The targets by name; their modules, some of which import large libraries, are imported on first use."""
 
 SUFFIXES = {".c": "c"}
-"""The targets whose source text is a file of its own, by the suffix of its name."""
+"""The targets that write source files, by the suffix of the file."""
 
 
 @cache
@@ -40,7 +40,7 @@ def target(name: str = NATIVE) -> Target:
 
 
 def source_text(unit: Unit, suffix: str, dtype: str) -> str:
-    """Return the text of a source file with a suffix."""
+    """Return the source text of a unit in the language of a file suffix."""
     if suffix not in SUFFIXES:
-        raise InputError(f"no source text has the suffix {suffix!r}; expected {' or '.join(SUFFIXES)}")
+        raise InputError(f"the suffix {suffix!r} is not one of a source language; expected {' or '.join(SUFFIXES)}")
     return target(SUFFIXES[suffix]).emit(unit, dtype)

@@ -1,4 +1,4 @@
-"""C99 as a target: a Program as one function of plain arrays, without allocation, which needs math.h only."""
+"""The target C99: a Program as one function of plain arrays that allocates no memory and includes only math.h."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..ir.program import Array, Program
 from .protocol import Unit
 
 REALS = {"float64": ("double", ""), "float32": ("float", "f")}
-"""The type of numbers and the suffix of the C library's functions."""
+"""The C type of numbers and the suffix of the C library's functions, by dtype."""
 
 OPERATORS = {
     Op.ADD: "{} + {}",
@@ -27,7 +27,7 @@ OPERATORS = {
     Op.NOT: "!{}",
     Op.SELECT: "{} ? {} : {}",
 }
-"""The operations that are operators; all others are functions of math.h, by their names in the table."""
+"""The operations that are operators in C; all others are functions of math.h with the names of OPERATIONS."""
 
 KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long "
@@ -37,35 +37,39 @@ KEYWORDS = frozenset(
 
 
 class C:
-    """The Target; its code runs elsewhere."""
+    """The target C99, whose code does not run in this process."""
 
     def fingerprint(self) -> str:
-        """Return the standard."""
+        """Return the name of the standard."""
         return "C99"
 
     def emit(self, unit: Unit, dtype: str) -> str:
         """Return the C source of a Program."""
         if not isinstance(unit, Program):
-            raise InputError(f"C is written of a Program, not of a {type(unit).__name__}; use lowering='unrolled'")
+            raise InputError(
+                f"C source is written for a Program, not for a {type(unit).__name__}; use lowering='unrolled'"
+            )
         return source(unit, dtype)
 
     def build(self, source: str) -> bytes:
-        """Refuse: no C compiler is needed here."""
+        """Raise InputError: Kinetree calls no C compiler."""
         raise InputError("C source is not compiled by Kinetree; write it to a file and use a C compiler")
 
     def load(self, code: bytes):
-        """Refuse as `build`."""
+        """Raise InputError, like `build`."""
         raise InputError("compiled C is not loaded by Kinetree; use ctypes or link it")
 
 
 def source(program: Program, dtype: str = "float64") -> str:
-    """Return a file with one function, whose arguments are the inputs and then the outputs, row by row."""
+    """Return a file with one function, whose arguments are the inputs, then the outputs, as row-major arrays."""
     real, _ = REALS[dtype]
     names = {a.name: identifier(a.name) for a in (*program.inputs, *program.outputs)}
     arguments = [f"const {real} *restrict {names[a.name]}" for a in program.inputs]
     arguments += [f"{real} *restrict {names[a.name]}" for a in program.outputs]
     read = {op[1] for op in program.ops if op[0] is Op.INPUT}
-    idle = [f"(void){names[a.name]};" for k, a in enumerate(program.inputs) if k not in read]  # no compiler warnings
+    idle = [
+        f"(void){names[a.name]};" for k, a in enumerate(program.inputs) if k not in read
+    ]  # avoids compiler warnings
     lines, values = _body(program, dtype, [names[a.name] for a in program.inputs])
     for a, entries in zip(program.outputs, program.results, strict=True):
         lines += [f"{names[a.name]}[{j}] = {values[k]};" for j, k in enumerate(entries)]
@@ -75,7 +79,7 @@ def source(program: Program, dtype: str = "float64") -> str:
 
 
 def identifier(name: str) -> str:
-    """Return a name that C accepts and that no local variable (v0, v1, ...) has."""
+    """Return a valid C name that differs from those of local variables (v0, v1, ...)."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return f"a_{plain}" if plain in KEYWORDS or not re.match(r"[A-Za-z]", plain) or re.match(r"v\d", plain) else plain
 
@@ -92,7 +96,7 @@ def _comment(program: Program, names: dict[str, str]) -> str:
 
 
 def _body(program: Program, dtype: str, inputs: list[str]) -> tuple[list[str], list[str]]:
-    """Return the statements, and how each operation's value is written."""
+    """Return the statements, and the C expression of each operation's value."""
     real, suffix = REALS[dtype]
     lines: list[str] = []
     values: list[str] = []
@@ -113,7 +117,7 @@ def _body(program: Program, dtype: str, inputs: list[str]) -> tuple[list[str], l
 
 
 def _number(x: float, suffix: str) -> str:
-    """Return a number with every bit kept, of a float those that it has."""
+    """Return a number as a hexadecimal literal that keeps every bit of the type."""
     if suffix:
         with np.errstate(over="ignore"):
             x = float(np.float32(x))

@@ -1,4 +1,4 @@
-"""What a target is: how Programs, kernels and rolled programs become code, and code becomes addresses."""
+"""The interface of targets: from Programs, kernels and rolled programs to code, and from code to addresses."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from ..rolled.context import RolledUnit
 from ..rolled.program import Step
 
 Unit = Program | Kernel | RolledUnit | Step
-"""What a target compiles. A Program, a Kernel and a RolledUnit become `kernel`, NumPy's inner loop of a gufunc; a Step
-becomes `make` and `make1`, functions from a block of inputs to a block of results, for a vector of samples and for one.
+"""The input of a target.
+
+A Program, a Kernel and a RolledUnit become a function `kernel`, the inner loop of a gufunc. A Step becomes two
+functions `make` and `make1`, from a block of inputs to a block of results, for a vector of samples and for one sample.
 """
 
 
@@ -24,23 +26,23 @@ class Loaded(Protocol):
 
 
 class Target(Protocol):
-    """A language or a processor that code is generated for.
+    """A language or processor for which code is generated.
 
-    A target whose code does not run in this process writes source text only: its `build` and `load` raise InputError.
+    A target whose code does not run in this process only writes source text: its `build` and `load` raise InputError.
     """
 
     def fingerprint(self) -> str:
-        """Return what built code depends on besides the source text: processor, compiler, options."""
+        """Return a text of all that built code depends on besides its source: processor, compiler, options."""
         ...
 
     def emit(self, unit: Unit, dtype: str) -> str:
-        """Return the source text of a unit in "float64" or "float32"; InputError where the target has none for it."""
+        """Return the source text of a unit in "float64" or "float32"; InputError if the target has none."""
         ...
 
     def build(self, source: str) -> bytes:
-        """Return the code of a source text, which the cache keeps."""
+        """Return the compiled code of a source text, for the cache."""
         ...
 
     def load(self, code: bytes) -> Loaded:
-        """Bring code into this process."""
+        """Load compiled code into this process."""
         ...

@@ -1,9 +1,9 @@
-"""LLVM assembly of a Program: samples ride in the SIMD lanes.
+"""LLVM assembly of a Program on vectors, with one SIMD lane per sample.
 
-`body` is the arithmetic on vectors, one lane a sample, reading inputs and leaving outputs in blocks of memory with one
-vector an entry. `kernel` is NumPy's inner loop: it brings rows of samples into such a block (blocks.py), runs the
-body, and takes the results back. A remainder runs through the same body with its last sample repeated in the idle
-lanes, so that the bits of a sample do not depend on its neighbours.
+The function `body` does the arithmetic. Its inputs and outputs are blocks of memory with one vector per entry. The
+function `kernel` is NumPy's inner loop: it copies rows of samples into such a block (blocks.py), runs the body, and
+copies the results back. The remainder of a batch runs through the same body, with its last sample repeated in the idle
+lanes, so that the bits of a sample do not depend on its neighbors.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from . import vector_math
 from .blocks import kernel
 
 FLAGS = "nsz contract"
-"""What the code generator may do: fuse a product and a sum. Never nnan or ninf: NaN and infinities must show; and
-reassociation, which the design allows, made larger robots slower by some 5 percent."""
+"""The flags of floating-point instructions: a product and a sum may be fused.
+
+nnan and ninf are excluded because NaN and infinities must be visible. Reassociation would be allowed, but it made
+larger robots slower by about 5 percent."""
 
 BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 BOOLEAN = {Op.AND: "and", Op.OR: "or", Op.NOT: "xor"}
@@ -26,7 +28,7 @@ BOOLEAN = {Op.AND: "and", Op.OR: "or", Op.NOT: "xor"}
 
 @dataclass(frozen=True)
 class Lanes:
-    """A vector type: as many samples as fill 64 bytes."""
+    """A vector type with as many samples as 64 bytes hold."""
 
     scalar: str
     bits: int
@@ -58,7 +60,7 @@ class Lanes:
         return "0x" + struct.pack(">d", x).hex().upper()
 
     def pattern(self, x: float) -> int:
-        """Return the bits of a number as an integer."""
+        """Return the bit pattern of a number as an integer."""
         return int.from_bytes(struct.pack(">d" if self.bits == 64 else ">f", x))
 
 
@@ -66,7 +68,7 @@ LANES = {"float64": Lanes("double", 64, 8), "float32": Lanes("float", 32, 16)}
 
 
 class Writer:
-    """Lines of assembly with fresh names."""
+    """Lines of assembly with unique names."""
 
     def __init__(self, lanes: Lanes) -> None:
         """Start an empty function body."""
@@ -86,7 +88,7 @@ class Writer:
         self.lines.append(f"  {text}")
 
     def block(self, hint: str) -> str:
-        """Return a fresh label."""
+        """Return a new label."""
         self._next += 1
         return f"{hint}{self._next}"
 
@@ -123,25 +125,26 @@ def emit(program: Program, dtype: str) -> str:
 
 
 def attributes() -> str:
-    """Return what every function may count on: whole vectors of 64 bytes where the processor has them."""
+    """Return the attributes of every function: vectors of 64 bytes if the processor has them."""
     return 'attributes #0 = { "prefer-vector-width"="512" "min-legal-vector-width"="512" nounwind }'
 
 
 def slots_of(program: Program) -> list[int]:
-    """Return where in the body's output block each entry of the outputs stands."""
+    """Return the index of each entry of the outputs in the body's output block."""
     slot = {k: j for j, k in enumerate(distinct_results(program))}
     return [slot[k] for entries in program.results for k in entries]
 
 
 def distinct_results(program: Program) -> list[int]:
-    """Return the operations that are results, each once: symmetric matrices and zeros repeat many."""
+    """Return the operations that are results, each once; symmetric matrices and zeros repeat many."""
     return list(dict.fromkeys(k for entries in program.results for k in entries))
 
 
 def bare_angles(program: Program) -> tuple[set[int], list[int]]:
-    """Return the operations whose sine is taken of an input (and a constant), and those inputs' places in the block.
+    """Return the sines and cosines of bare angles, and the indices of these inputs in the block.
 
-    Only inputs that serve for nothing else count: the kernel may then bring large ones into one turn beforehand.
+    A bare angle is an input that is used only in sines and cosines, with or without an added constant. The kernel may
+    therefore reduce large ones to one revolution beforehand.
     """
     ops = program.ops
     users: list[list[int]] = [[] for _ in ops]
@@ -218,5 +221,7 @@ def arithmetic(program: Program, w: Writer) -> None:
         else:
             name = vector_math.by_library(w, op.name.lower(), [names[k] for k in x])
         names.append(name)
-        if (slot := slots.get(len(names) - 1)) is not None:  # at once: values that wait would be spilled to the stack
+        if (
+            slot := slots.get(len(names) - 1)
+        ) is not None:  # stored immediately, because values in use longer are spilled to the stack
             w.do(f"store {V} {name}, ptr {w.new(f'getelementptr {V}, ptr %out, i64 {slot}')}, align 64")

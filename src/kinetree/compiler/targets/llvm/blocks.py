@@ -1,8 +1,8 @@
-"""NumPy's inner loop around a body: rows of samples into blocks of vectors and back.
+"""NumPy's inner loop around a body: copies of samples to blocks of vectors and back.
 
-NumPy hands over pointers, the number of samples, the stride from sample to sample of each array, and the strides of its
-core dimensions. Where the core of every array is dense, whole blocks are loaded row by row and transposed in
-registers; other layouts, and the remainder, go entry by entry with the last sample repeated.
+NumPy passes pointers, the number of samples, the stride between samples of each array, and the strides of its core
+dimensions. If the core of every array is dense, whole blocks are loaded row by row and transposed in registers. Other
+layouts, and the remainder, are copied entry by entry with the last sample repeated.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     """Return the assembly of `kernel(char **args, npy_intp *dims, npy_intp *steps, void *bad)`.
 
     `bad` points to two 64-bit counts, of blocks with an input, and with any number, that is not finite. `angles` are
-    the places in the block of which only sine and cosine are taken: large ones are brought into one turn before the
-    body runs. `slots` tells for each entry of the outputs which vector of the body's output block it is.
+    the indices of bare angles in the block, which are reduced to one revolution before the body runs if they are
+    large. `slots` has the index of the vector in the body's output block for each entry of the outputs.
     """
     arrays = [*program.inputs, *program.outputs]
     n_in = sum(a.size for a in program.inputs)
@@ -42,7 +42,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
             f"  %sp{k} = getelementptr i64, ptr %steps, i64 {k}",
             f"  %s{k} = load i64, ptr %sp{k}",
         )
-    # Core strides follow, one for each core dimension of each array; all dense means the fast way.
+    # Core strides follow, one per core dimension of each array; the fast path requires that all are dense.
     at, dense, cores = len(arrays), "true", []
     for k, a in enumerate(arrays):
         mine, expected = [], size
@@ -82,7 +82,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
         at += a.size
     scan(t, lanes, "%in", n_in, "%top")
     t.put("  br label %compute", "compute:")
-    judge_inputs(t, lanes)
+    check_inputs(t, lanes)
     t.put("  call void @body(ptr %in, ptr %out)")
     t.put("  br i1 %is_fast, label %store_fast, label %store_slow", "store_fast:")
     at = 0
@@ -100,14 +100,14 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     place = t.new("getelementptr i64, ptr %bad, i64 1")
     t.if_(_reaches(t, lanes, "%top_out", math.inf), lambda: t.new(f"atomicrmw add ptr {place}, i64 1 monotonic"))
     t.put("  br label %after", "after:", f"  %next = add i64 %i, {L}", "  br label %head", "done:")
-    # Input that is not finite is the caller's affair: NumPy shall not warn of the operations it went through.
+    # Input that is not finite is reported by the caller, so NumPy must not warn about operations on it.
     changed = t.new(f"icmp ne i64 {t.new('load i64, ptr %bad')}, %seen")
     t.if_(changed, lambda: clear_flags(t))
     if heap:
         release(t)
     t.put("  ret void", "}")
     w.used |= t.used
-    return t.text() + "\n" + mend(lanes, w, angles)
+    return t.text() + "\n" + reduce_angles(lanes, w, angles)
 
 
 def _row(t, lanes, k: int, lane: int) -> str:
@@ -121,7 +121,7 @@ def _mask(count: int, used: int) -> str:
 
 
 def _load_rows(t, lanes, k: int, n: int, at: int) -> None:
-    """Load whole rows of 8 (16) samples, piece by piece, and transpose each piece into vectors."""
+    """Load the rows of 8 (16) samples piece by piece, and transpose each piece into vectors."""
     V, L, size = lanes.vector, lanes.count, lanes.bits // 8
     rows = [_row(t, lanes, k, lane) for lane in range(L)]
 
@@ -165,7 +165,7 @@ def output_vector(t, lanes, entry: str, slots: str = "slots") -> str:
 
 
 def _pieces(t, n: int, L: int, piece) -> None:
-    """Run `piece(start, used)` for the whole pieces of a row, in a loop where there are several, and for the rest."""
+    """Run `piece(start, used)` for the whole pieces of a row, in a loop if there are several, and for the rest."""
     whole = n - n % L
     if whole == L:
         piece("0", L)
@@ -176,7 +176,7 @@ def _pieces(t, n: int, L: int, piece) -> None:
 
 
 def _load_piece(t, lanes, p: str, used: int) -> str:
-    """Return a vector with the first `used` entries from memory, which may end right behind them."""
+    """Return a vector with the first `used` entries from memory; no entry after them is accessed."""
     V, L, S, size = lanes.vector, lanes.count, lanes.scalar, lanes.bits // 8
     if used == 1:
         return t.new(f"insertelement {V} poison, {S} {t.new(f'load {S}, ptr {p}, align {size}')}, i32 0")
@@ -188,7 +188,7 @@ def _load_piece(t, lanes, p: str, used: int) -> str:
 
 
 def _store_piece(t, lanes, p: str, values: str, used: int) -> None:
-    """Store the first `used` entries of a vector and touch nothing behind them."""
+    """Store the first `used` entries of a vector; no entry after them is accessed."""
     V, L, S, size = lanes.vector, lanes.count, lanes.scalar, lanes.bits // 8
     if used == 1:
         t.put(f"  store {S} {t.new(f'extractelement {V} {values}, i32 0')}, ptr {p}, align {size}")
@@ -223,7 +223,7 @@ def _ints(indices: list[int]) -> str:
 
 
 def _entry_by_entry(t, lanes, k: int, shape, core: list[str], at: int, *, store: bool) -> None:
-    """Copy an array of any strides; idle lanes read the last sample and write it once more."""
+    """Copy an array with any strides; idle lanes read and write the last sample."""
     last = t.new("sub i64 %n, 1")
 
     def sample(lane: str) -> str:
@@ -241,8 +241,8 @@ def _entry_by_entry(t, lanes, k: int, shape, core: list[str], at: int, *, store:
 def copy_entries(t, lanes, shape, core: list[str], sample, vector, *, store: bool) -> None:
     """Copy entries between samples in memory and a block of vectors, lane by lane and entry by entry.
 
-    `sample(lane)` writes the address of a lane's first entry, whose core dimensions have the strides `core`;
-    `vector(flat)` that of the vector of an entry, counted in row-major order. `store` copies from the block.
+    `sample(lane)` writes the address of a lane's first entry; `core` are the strides of the core dimensions.
+    `vector(flat)` writes the address of the vector of an entry in row-major order. `store` copies from the block.
     """
     S, L, size = lanes.scalar, lanes.count, lanes.bits // 8
 
@@ -267,10 +267,10 @@ def copy_entries(t, lanes, shape, core: list[str], sample, vector, *, store: boo
 
 
 def _raise_top(t, lanes, top: str, vectors: list[str]) -> None:
-    """Write the largest size of some vectors into the integers at `top`, together with what is there.
+    """Write the maximum of the magnitudes of some vectors, and of the integers at `top`, to `top`.
 
-    Without their sign, floats are ordered like the integers of their bits, NaN and infinity last; comparing these
-    raises no floating-point flags, which NumPy would report.
+    Without their sign, floats are ordered like their bit patterns as integers, infinity and NaN last. Comparing
+    integers raises no floating-point flags, which NumPy would report.
     """
     ints, bits = lanes.integers, lanes.bits
     maximum = f"llvm.umax.v{lanes.count}i{bits}"
@@ -285,7 +285,7 @@ def _raise_top(t, lanes, top: str, vectors: list[str]) -> None:
 
 
 def scan(t, lanes, block: str, count: int, top: str) -> None:
-    """Write the largest size of the vectors of a block into the integers at `top`."""
+    """Write the largest magnitude of the vectors of a block to the integers at `top`."""
 
     def some(start: str, used: int) -> None:
         places = [
@@ -298,33 +298,33 @@ def scan(t, lanes, block: str, count: int, top: str) -> None:
 
 
 def _reaches(t, lanes, top: str, limit: float) -> str:
-    """Write whether a size at `top` is not below a limit in any lane."""
+    """Write whether the magnitude at `top` reaches a limit in any lane."""
     ints, L, bits = lanes.integers, lanes.count, lanes.bits
     sizes = t.new(f"load {ints}, ptr {top}, align 64")
     over = t.new(f"icmp uge {ints} {sizes}, splat (i{bits} {lanes.pattern(limit)})")
     return t.new(f"icmp ne i{L} {t.new(f'bitcast {lanes.mask} {over} to i{L}')}, 0")
 
 
-def judge_inputs(t, lanes, mend: str = "mend") -> None:
-    """Raise both counts at %bad if an input of the block is not finite, and mend large angles."""
+def check_inputs(t, lanes, reduce: str = "reduce") -> None:
+    """Increment both counts at %bad if an input of the block is not finite, and reduce large angles."""
 
     def unusual() -> None:
         one = t.new(f"zext i1 {_reaches(t, lanes, '%top', math.inf)} to i64")
         for place in ("%bad", t.new("getelementptr i64, ptr %bad, i64 1")):
             t.new(f"atomicrmw add ptr {place}, i64 {one} monotonic")
-        t.put(f"  call void @{mend}(ptr %in)")
+        t.put(f"  call void @{reduce}(ptr %in)")
 
     t.if_(_reaches(t, lanes, "%top", vector_math.LIMIT[lanes.bits]), unusual)
 
 
-def mend(lanes, w, angles: list[int], name: str = "mend") -> str:
-    """Return the function that brings the angles of a block into one turn."""
+def reduce_angles(lanes, w, angles: list[int], name: str = "reduce") -> str:
+    """Return the function that reduces the angles of a block to one revolution."""
     V = lanes.vector
     lines = len(w.lines)
     for place in angles:
         p = w.new(f"getelementptr {V}, ptr %in, i64 {place}")
         x = w.new(f"load {V}, ptr {p}, align 64")
-        w.do(f"store {V} {vector_math.within_a_turn(w, x)}, ptr {p}, align 64")
+        w.do(f"store {V} {vector_math.within_a_revolution(w, x)}, ptr {p}, align 64")
     body = w.lines[lines:]
     del w.lines[lines:]
     return "\n".join([f"define internal void @{name}(ptr %in) noinline #0 {{", *body, "  ret void", "}"])

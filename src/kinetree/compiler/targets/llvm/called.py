@@ -1,15 +1,15 @@
-"""Programs as functions on blocks of vectors, for kernels that call them in loops."""
+"""Programs as functions on blocks of vectors, for kernels that call them."""
 
 from __future__ import annotations
 
 from ...ir.program import Program
 from .arithmetic import Writer, arithmetic, bare_angles, slots_of
-from .blocks import judge_inputs, mend, output_vector, scan
+from .blocks import check_inputs, output_vector, reduce_angles, scan
 from .writer import Text
 
 
 def called(program: Program, w: Writer, name: str) -> list[str]:
-    """Return the assembly of `name(in, k, bad)`: inputs that are checked first, results in their order.
+    """Return the assembly of `name(in, k, bad)`, which checks the inputs and writes the results to k in order.
 
     `bad` points to the two counts of blocks with numbers that are not finite, as in blocks.py.
     """
@@ -34,7 +34,7 @@ def called(program: Program, w: Writer, name: str) -> list[str]:
         f"  store {lanes.integers} zeroinitializer, ptr %top, align 64",
     )
     scan(t, lanes, "%in", sum(a.size for a in program.inputs), "%top")
-    judge_inputs(t, lanes, f"{name}_mend")
+    check_inputs(t, lanes, f"{name}_reduce")
     t.put(f"  call void @{name}_body(ptr %in, ptr %out)")
 
     def move(j: str) -> None:
@@ -44,4 +44,4 @@ def called(program: Program, w: Writer, name: str) -> list[str]:
     t.loop(len(slots), 1, move)
     t.put("  ret void", "}")
     w.used |= t.used
-    return [t.text(), mend(lanes, w, bare_angles(program)[1], f"{name}_mend")]
+    return [t.text(), reduce_angles(lanes, w, bare_angles(program)[1], f"{name}_reduce")]

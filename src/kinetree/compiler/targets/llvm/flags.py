@@ -17,7 +17,7 @@ WINDOWS = 0x1F
 
 
 def all_flags() -> int:
-    """Return FE_ALL_EXCEPT of this machine; 0, which clears nothing, where it is not known."""
+    """Return FE_ALL_EXCEPT of this machine; 0, which clears no flag, on unknown machines."""
     return WINDOWS if sys.platform == "win32" else ALL.get(platform.machine().lower(), 0)
 
 

@@ -1,7 +1,7 @@
 """LLVM assembly of a kernel of the lane language: NumPy's inner loop over samples, one lane of a vector per sample.
 
-A kernel runs for blocks of 8 (16) samples; idle lanes of the last block repeat its last sample, so that the bits of a
-sample do not depend on its neighbours.
+A kernel runs on blocks of 8 (16) samples. Idle lanes of the last block repeat its last sample, so that the bits of a
+sample do not depend on its neighbors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def emit_lanes(kernel: Kernel, dtype: str) -> str:
 
 
 class _Frame:
-    """What surrounds the statements of a kernel: its arguments, its memory, and the loop over blocks of samples."""
+    """The code around the statements of a kernel: its arguments, its memory, and the loop over blocks of samples."""
 
     def __init__(self, kernel: Kernel, t: Text, statements: Statements) -> None:
         self.kernel, self.t, self.statements = kernel, t, statements
@@ -56,7 +56,7 @@ class _Frame:
         t.put("  ret void", "}")
 
     def _arguments(self) -> None:
-        """Write the loads of pointers and strides: from sample to sample first, then those of the core dimensions."""
+        """Write the loads of pointers and strides: first between samples, then of the core dimensions."""
         t, at = self.t, len(self.kernel.arguments)
         for k, a in enumerate(self.kernel.arguments):
             t.put(f"  %p_{a.name} = load ptr, ptr {t.new(f'getelementptr ptr, ptr %args, i64 {k}')}")

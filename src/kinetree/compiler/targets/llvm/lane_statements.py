@@ -1,4 +1,4 @@
-"""The statements of the lane language as LLVM assembly: on vectors, inside `EachLane` on the scalars of one lane."""
+"""LLVM assembly of the statements of the lane language: on vectors, inside `EachLane` on the scalars of one lane."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from .arithmetic import Lanes
 from .writer import Text
 
 FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-"""Without flags: no product is fused with a sum."""
+"""The instructions of arithmetic; without flags, so that no product is fused with a sum."""
 
 COMPARISONS = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq"}
-"""Of integers; numbers are compared by the ordered predicates."""
+"""The predicates for integers; numbers are compared by ordered predicates."""
 
 REAL = (Kind.LANE, Kind.SCALAR)
 
@@ -37,7 +37,7 @@ class Statements:
     """The writer of a kernel's statements; `lane` is the name of the lane inside `EachLane`."""
 
     def __init__(self, kernel: Kernel, t: Text, lanes: Lanes) -> None:
-        """Belong to a kernel; memory, arguments and the sample %i of the first lane are known to the assembly."""
+        """Store the kernel; the assembly defines its memory, its arguments and the sample %i of the first lane."""
         self.t, self.lanes = t, lanes
         self.kinds = {m.name: m.kind for m in kernel.memory}
         self.values: dict[int, tuple[str, Kind, bool]] = {}  # text, kind, whether it is a vector
@@ -54,27 +54,27 @@ class Statements:
             self._steps[type(statement)](statement)
 
     def element(self, kind: Kind) -> str:
-        """Return the type of one lane's value, or of a uniform one."""
+        """Return the type of the value of one lane, or of a uniform value."""
         if kind in REAL:
             return self.lanes.scalar
         return "i64" if kind in (Kind.INDEX, Kind.COUNT) else "i1"
 
     def wide(self, kind: Kind) -> bool:
-        """Return whether values of a kind are vectors here."""
+        """Return whether values of a kind are vectors in the current block."""
         return self.lane is None and not kind.uniform
 
     def type(self, kind: Kind) -> str:
-        """Return the type of a value here."""
+        """Return the type of values of a kind in the current block."""
         element = self.element(kind)
         return f"<{self.lanes.count} x {element}>" if self.wide(kind) else element
 
     def width(self, kind: Kind) -> int:
-        """Return the bytes of an entry of the memory; truths take one per lane."""
+        """Return the bytes of an entry of the memory; booleans take one per lane."""
         size = {Kind.MASK: 1, Kind.FLAG: 1}.get(kind, self.lanes.bits // 8 if kind in REAL else 8)
         return size if kind.uniform else size * self.lanes.count
 
     def text(self, x: Operand) -> str:
-        """Return an operand as it is written here."""
+        """Return the text of an operand in the current block."""
         if isinstance(x, Constant):
             if x.kind in REAL:
                 return self.lanes.constant(x.value) if self.wide(x.kind) else self.lanes.number(x.value)
@@ -177,7 +177,7 @@ class Statements:
         self.t.put(f"  store {T} {x}, ptr {place}, align {min(align, 64)}")
 
     def _place(self, argument: str, indices: Iterable[Any], how: str) -> str:
-        """Write the address of an entry of an argument, of the lane's own sample or of the first one."""
+        """Write the address of an entry of an argument, in the lane's own sample or in the first."""
         place = f"%p_{argument}" if how == "shared" else self.rows[argument]
         for d, index in enumerate(indices):
             offset = self.t.new(f"mul i64 %c_{argument}_{d}, {self.text(index)}")
@@ -205,11 +205,11 @@ class Statements:
         if isinstance(s.stop, Constant):
             if s.stop.value > 0:
                 self.t.loop(stop, 1, body)
-        else:  # the loops of assembly run once at least
+        else:  # loops in the assembly run at least once
             self.t.if_(self.t.new(f"icmp sgt i64 {stop}, 0"), lambda: self.t.loop(stop, 1, body))
 
     def repeat(self, s: Repeat) -> None:
-        """Write a loop that runs once at least."""
+        """Write a loop with its test at the end."""
 
         def body() -> str:
             self.write(s.body)
@@ -218,7 +218,7 @@ class Statements:
         self.t.repeat(body)
 
     def while_(self, s: While) -> None:
-        """Write a loop that tests first."""
+        """Write a loop with its test at the start."""
 
         def test() -> str:
             self.write(s.test)

@@ -1,4 +1,4 @@
-"""LLVM on this machine: assembly to object code to addresses, without a C compiler."""
+"""LLVM on this machine: from assembly to object code to addresses, without a C compiler."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import llvmlite.binding as llvm
 from .vector_math import LIBRARY
 
 LEVEL = 2
-"""Code generation effort; 3 takes longer and gave no faster code."""
+"""The optimization level of code generation; level 3 takes longer, and its code was no faster."""
 
 
 @cache
 def _ready() -> None:
-    """Prepare LLVM for this processor, once, and tell it where the C library's functions are."""
+    """Prepare LLVM for this processor, once, and register the addresses of the C library's functions."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name in (*LIBRARY, "feclearexcept", "malloc", "free"):
@@ -25,7 +25,7 @@ def _ready() -> None:
 
 
 def machine() -> llvm.TargetMachine:
-    """Return this computer as a target, with all its vector instructions; an engine owns the one it is given."""
+    """Return a target machine with all vector instructions of this computer; an engine takes ownership of it."""
     _ready()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=LEVEL
@@ -34,7 +34,7 @@ def machine() -> llvm.TargetMachine:
 
 @cache
 def fingerprint() -> str:
-    """Return what object code depends on besides the Program: processor, its features, LLVM's version."""
+    """Return a text of all that object code depends on besides the Program: processor, features, version of LLVM."""
     version = ".".join(map(str, llvm.llvm_version_info))
     return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} llvm-{version} O{LEVEL}"
 
@@ -61,7 +61,7 @@ class Loaded:
         """Return the address of a function."""
         address = self._engine.get_function_address(name)
         if not address:
-            raise OSError(f"the object code has no {name}")
+            raise OSError(f"the object code has no function {name}")
         return address
 
 

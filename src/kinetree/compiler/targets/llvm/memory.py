@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from .writer import Text
 
 STACK = 32 * 1024
-"""Bytes that a kernel takes from the stack at most: threads may have a few hundred KiB in all."""
+"""The largest amount of stack memory of a kernel [bytes]; the stack of a thread may be only a few hundred KiB."""
 
 
 def reserve(t: Text, sizes: Mapping[str, int]) -> bool:
-    """Write pointers %name to memory of so many bytes, aligned to 64; return whether it must be released.
+    """Write pointers %name to memory with these sizes in bytes, aligned to 64; return whether it must be released.
 
-    It is written into the block "entry". Where memory is released, code goes on in the block "ready".
+    The code is in the basic block "entry". If memory must be released, the code continues in the block "ready".
     """
     sizes = {name: -(-size // 64) * 64 for name, size in sizes.items()}
     total = sum(sizes.values())
@@ -25,7 +25,7 @@ def reserve(t: Text, sizes: Mapping[str, int]) -> bool:
         f"  %workspace = call ptr @kt_malloc(i64 {total + 64})",
         "  %none = icmp eq ptr %workspace, null",
         "  br i1 %none, label %lacking, label %ready",
-        "lacking:",  # the stack may still have room
+        "lacking:",  # without heap memory, the stack may still be large enough
         f"  %stack = alloca i8, i64 {total + 64}, align 64",
         "  br label %ready",
         "ready:",
@@ -41,5 +41,5 @@ def reserve(t: Text, sizes: Mapping[str, int]) -> bool:
 
 
 def release(t: Text) -> None:
-    """Write the return of memory that `reserve` took from the heap."""
+    """Write the release of memory that `reserve` took from the heap."""
     t.put("  call void @kt_free(ptr %workspace)")

@@ -1,12 +1,12 @@
 """LLVM assembly of a RolledProgram: the same loops for one sample and for a vector of samples.
 
-`kernel` is NumPy's inner loop. It cuts a batch into blocks of as many samples as fill a vector; a single sample that is
-left over is run by scalar code. A block (`block<lanes>`) brings its rows into a workspace, one vector an entry,
-computes sines and cosines of all coordinates, runs the loops and takes the results back. Products and sums are fused
-here, not by LLVM, so that the bits of a sample do not depend on how it was run.
+`kernel` is NumPy's inner loop. It divides a batch into blocks of as many samples as a vector holds, and runs a single
+remaining sample by scalar code. The function of a block (`block<lanes>`) copies its rows to a workspace with one vector
+per entry, computes sines and cosines of all coordinates, runs the loops and copies the results back. Products and sums
+are fused here, not by LLVM, so that the bits of a sample do not depend on the number of lanes.
 
-The code knows nothing of the number of bodies nor of their numbers: these are in the context (rolled/context.py) that
- `kernel` gets for its data.
+The code does not depend on the number of bodies or on their masses and lengths. These are in the context
+(rolled/context.py), which `kernel` receives as its data.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def emit_rolled(unit: RolledUnit, dtype: str) -> str:
 
 
 def emit_maker(step: Step, dtype: str) -> str:
-    """Return the assembly of a step from parameters to numbers: functions on blocks of vectors, `make1` and `make`."""
+    """Return the assembly of a step from parameters to numbers: functions `make1` and `make` on blocks of vectors."""
     wide, module = LANES[dtype], Module()
     for lanes, name in ((Lanes(wide.scalar, wide.bits, 1), "make1"), (wide, "make")):
         _maker_function(step, lanes, name, module)
@@ -69,7 +69,7 @@ def _maker_function(step: Step, lanes: Lanes, name: str, module: Module) -> None
 def _angles_function(context: Context, lanes: Lanes, wide: Lanes, module: Module) -> None:
     """Write the function that computes sine and cosine of every coordinate, shifted by its theta.
 
-    Of one sample, as many coordinates as fill a vector are done at once.
+    For a single sample, as many coordinates as a vector holds are computed at once.
     """
     w = Writer(wide)
     V, S, size = wide.vector, wide.scalar, wide.bits // 8
@@ -97,7 +97,7 @@ def _angles_function(context: Context, lanes: Lanes, wide: Lanes, module: Module
 
 
 def _workspaces(module: Module) -> None:
-    """Write `take` and `put`, which keep one workspace between calls; other threads get their own for a while."""
+    """Write `take` and `put`, which reuse one workspace between calls; concurrent threads allocate their own."""
     t = Text()
     known = t.new("atomicrmw xchg ptr %pool, i64 0 acquire")
     t.put(
@@ -127,7 +127,7 @@ def _workspaces(module: Module) -> None:
 
 
 def _block(program, ranks, context: Context, lanes: Lanes, wide: Lanes, module: Module, parametric: bool) -> None:
-    """Write the function that runs a block of samples, of which the first is number %i and %valid are there."""
+    """Write the function that runs a block of %valid samples, the first of which has the index %i."""
     t, L = Text(), lanes.count
     size = lanes.bits // 8 * L
     suffix = "_1" if L == 1 else ""
@@ -196,7 +196,7 @@ def _block(program, ranks, context: Context, lanes: Lanes, wide: Lanes, module: 
 
 
 def _make_table(t: Text, context: Context, lanes: Lanes, suffix: str) -> None:
-    """Write the table of this block's parameters: made numbers where there is a code, else the same for all."""
+    """Write the table for the parameters of a block: computed numbers where there is a code, elsewhere plain ones."""
     V, S, size = lanes.vector, lanes.scalar, lanes.bits // 8
     given, made, table = (context.region(t, lanes, name) for name in ("parameters", "made", "table"))
     t.put(f"  call void {context.pointer(t, f'make{suffix}')}(ptr {given}, ptr {made})")
@@ -229,7 +229,7 @@ def _kernel(context: Context, wide: Lanes, module: Module) -> None:
     t.put(
         "  %done = phi i64 [ 1, %one ], [ %valid, %many ]", "  %after = add i64 %i, %done", "  br label %head", "end:"
     )
-    # Input that is not finite is the caller's affair: NumPy shall not warn of the operations it went through.
+    # Input that is not finite is reported by the caller, so NumPy must not warn about operations on it.
     changed = t.new(f"icmp ne i64 {t.new(f'load i64, ptr {place}')}, {seen}")
     t.if_(changed, lambda: clear_flags(t))
     t.put("  ret void")

@@ -1,4 +1,4 @@
-"""How rolled code reads its context, an array of 64-bit integers, and the module that its functions make."""
+"""Access of rolled code to its context, an array of 64-bit integers, and the module that its functions form."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Context(Layout):
         return w.new(f"getelementptr i64, ptr %ctx, i64 {self.places[name]}")
 
     def value(self, w: Any, name: str) -> str:
-        """Write a field's value."""
+        """Write the load of a field."""
         return w.new(f"load i64, ptr {self.place(w, name)}")
 
     def pointer(self, w: Any, name: str) -> str:
-        """Write a field that is a pointer."""
+        """Write the load of a field that is a pointer."""
         return w.new(f"load ptr, ptr {self.place(w, name)}")
 
     def region(self, w: Any, lanes: Lanes, name: str) -> str:
@@ -41,16 +41,16 @@ def splat(w: Any, lanes: Lanes, x: str) -> str:
 
 
 class Module:
-    """Functions, and the declarations they need."""
+    """The functions of a module, with their declarations."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without functions."""
         self.parts: list[str] = []
         self.used: set[str] = set()
         self._library: dict[Lanes, Writer] = {}
 
     def add(self, head: str, w: Any, lanes: Lanes | None = None) -> None:
-        """Take a function by its head and what was written; the C library's functions go by the lanes they are for."""
+        """Add a function by its head and text; functions of the C library are declared for their numbers of lanes."""
         text = "\n".join([f"define {head} #0 {{", "entry:", *w.lines, "}"])
         notes = {u for u in w.used if u.startswith(";")}
         if lanes is not None:
@@ -60,7 +60,7 @@ class Module:
         self.parts.append(text)
 
     def text(self, tail: str) -> str:
-        """Return everything."""
+        """Return the assembly of the module."""
         parts = list(self.parts)
         for lanes, w in self._library.items():
             text = vector_math.exact_functions(lanes, w).replace("@exact_", f"@exact{lanes.count}_")

@@ -1,4 +1,4 @@
-"""The loops of a RolledProgram: over segments, and within a segment over its bodies, with carries in registers."""
+"""LLVM assembly of the loops of a RolledProgram: over segments, then over their bodies, with carries in registers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .rolled_steps import Reader, arithmetic
 
 
 def last_function(program: RolledProgram, context: Context, lanes: Lanes, parametric: bool, module: Module) -> None:
-    """Write the function that computes results of the whole."""
+    """Write the function that computes results of the whole mechanism."""
     w = Writer(lanes)
     reader = Reader(program, context, w, parametric)
     reader.all_rows()

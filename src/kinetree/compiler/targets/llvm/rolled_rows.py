@@ -1,4 +1,4 @@
-"""Rows of samples into a workspace and back, whatever their strides, and a look at their numbers."""
+"""Copies of samples to a workspace and back, for any strides, and the test for numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ STRIDES = ("s0", "s1", "s2")
 
 
 def bring_function(lanes: Lanes, wide: Lanes, module: Module, *, store: bool) -> None:
-    """Write the function that copies an array of up to three core dimensions into the workspace, or back from it.
+    """Write the function that copies an array with up to three core dimensions to the workspace, or back from it.
 
-    `%p` is the first sample, `%step` the stride to the next one, of which there are %valid; idle lanes read the last
-    sample, and write it once more.
+    `%p` points to the first of %valid samples, `%step` is the stride between samples. Idle lanes read and write the
+    last sample.
     """
     t = Text()
     L, size = lanes.count, lanes.bits // 8
@@ -45,7 +45,7 @@ def bring_function(lanes: Lanes, wide: Lanes, module: Module, *, store: bool) ->
 
 
 def _dense(t: Text, lanes: Lanes, wide: Lanes, rows: list[str], total: str, store: bool) -> None:
-    """Copy dense rows: squares of vectors are transposed, the rest goes entry by entry."""
+    """Copy dense rows: square blocks are transposed, the rest is copied entry by entry."""
     S, size, W = lanes.scalar, lanes.bits // 8, wide.vector
 
     def at(row: str, k: str) -> str:
@@ -80,7 +80,7 @@ def _dense(t: Text, lanes: Lanes, wide: Lanes, rows: list[str], total: str, stor
 
 
 def _by_strides(t: Text, lanes: Lanes, last: str, store: bool) -> None:
-    """Copy entry by entry."""
+    """Copy rows with any strides, entry by entry."""
     S, size = lanes.scalar, lanes.bits // 8
 
     def moved(p: str, stride: str, k: str) -> str:
@@ -106,10 +106,10 @@ def _by_strides(t: Text, lanes: Lanes, last: str, store: bool) -> None:
 
 
 def scan_function(wide: Lanes, module: Module) -> None:
-    """Write the function that tells whether vectors of 64 bytes hold a number that is not finite.
+    """Write the function that returns whether vectors of 64 bytes contain a number that is not finite.
 
-    Without their sign, floats are ordered like the integers of their bits, NaN and infinity last; comparing these
-    raises no floating-point flags, which NumPy would report.
+    Without their sign, floats are ordered like their bit patterns as integers, infinity and NaN last. Comparing
+    integers raises no floating-point flags, which NumPy would report.
     """
     t = Text()
     ints, bits, L = wide.integers, wide.bits, wide.count

@@ -1,4 +1,4 @@
-"""The steps of a RolledProgram: straight-line arithmetic, and where its inputs come from."""
+"""LLVM assembly of the steps of a RolledProgram: straight-line arithmetic, and the loads of its inputs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from .rolled_context import Context, splat, vector_at
 
 
 def arithmetic(w: Writer, step: Step, read) -> list[str]:
-    """Write a step's operations; `read(ops, op)` writes an input, or the sine of a coordinate. Return their names.
+    """Write the operations of a step and return their names.
 
-    A product that serves one sum only is fused with it.
+    `read(ops, op)` writes an input, or the sine or cosine of a coordinate. A product that is used in one sum only is
+    fused with it.
     """
     V, lanes, ops = w.lanes.vector, w.lanes, step.ops
     uses = [0] * len(ops)
@@ -53,7 +54,7 @@ def arithmetic(w: Writer, step: Step, read) -> list[str]:
     for j, op in enumerate(ops):
         code, *x = op
         if code is Op.INPUT:
-            if bare[j] < uses[j]:  # not only its sine and cosine are read
+            if bare[j] < uses[j]:  # it is read directly, not only by its sine and cosine
                 names[j] = read(ops, op)
         elif code is Op.CONST:
             names[j] = lanes.constant(x[0])
@@ -85,10 +86,10 @@ def arithmetic(w: Writer, step: Step, read) -> list[str]:
 
 
 class Reader:
-    """Writes what the inputs of a step are: numbers that all bodies share, and carries as a loop left them."""
+    """The writer of loads of a step's inputs: shared numbers, numbers of a body, and carries in rows."""
 
     def __init__(self, program: RolledProgram, context: Context, w: Writer, parametric: bool) -> None:
-        """Belong to a function."""
+        """Store the function to which loads are written."""
         self.program, self.context, self.w, self.lanes, self.parametric = program, context, w, w.lanes, parametric
         self._bases: dict[str, str] = {}
 
@@ -97,14 +98,14 @@ class Reader:
         return self._bases[name]
 
     def prepare(self, *names: str) -> None:
-        """Write addresses that are needed later."""
+        """Write the addresses of parts of the workspace."""
         for name in names:
             self._bases[name] = self.context.region(self.w, self.lanes, name)
         if not self.parametric:
             self._bases["table"] = self.context.pointer(self.w, "table")
 
     def number(self, place: str, k: int) -> str:
-        """Write entry k of the table behind a place in it."""
+        """Write the load of the k-th entry of the table after an address in it."""
         w, lanes = self.w, self.lanes
         if self.parametric:
             return self.vector(vector_at(w, lanes, place, k))
@@ -115,15 +116,15 @@ class Reader:
         return splat(w, lanes, x)
 
     def vector(self, place: str) -> str:
-        """Write a vector of the workspace."""
+        """Write the load of a vector of the workspace."""
         return self.w.new(f"load {self.lanes.vector}, ptr {place}, align {self.lanes.bits // 8 * self.lanes.count}")
 
     def store(self, x: str, place: str) -> None:
-        """Write a vector into the workspace."""
+        """Write the store of a vector into the workspace."""
         self.w.do(f"store {self.lanes.vector} {x}, ptr {place}, align {self.lanes.bits // 8 * self.lanes.count}")
 
     def common(self, ops, op: tuple) -> str:
-        """Write an input that does not depend on the body."""
+        """Write the load of an input that does not depend on the body."""
         _, group, index = op
         if group == GLOBAL:
             return self.number(self.base("table"), self.program.shared.index(index))
@@ -135,6 +136,6 @@ class Reader:
         return self.vector(place)
 
     def all_rows(self) -> None:
-        """Write what `common` needs."""
+        """Write the addresses that `common` uses."""
         self.prepare(*(["table"] if self.parametric else []), *(f"rows{k}" for k in range(len(self.program.loops))))
         self._bases["frame"] = self.context.value(self.w, "frame")

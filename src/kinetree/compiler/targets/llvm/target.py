@@ -1,4 +1,4 @@
-"""LLVM as a target: vector code for this processor, without a C compiler."""
+"""The target LLVM: vector code for this processor, without a C compiler."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ EMITTERS: dict[type, Callable[[Any, str], str]] = {
 
 
 class LLVM:
-    """The Target of this machine."""
+    """The target of this machine."""
 
     def fingerprint(self) -> str:
-        """Return processor, features and LLVM's version."""
+        """Return the processor, its features and the version of LLVM."""
         return fingerprint()
 
     def emit(self, unit: Unit, dtype: str) -> str:
-        """Return assembly."""
+        """Return the assembly of a unit."""
         return EMITTERS[type(unit)](unit, dtype)
 
     def build(self, source: str) -> bytes:
-        """Return object code."""
+        """Return the object code of assembly."""
         return compile_assembly(source)
 
     def load(self, code: bytes) -> Loaded:

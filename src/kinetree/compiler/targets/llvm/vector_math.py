@@ -1,8 +1,8 @@
 """Sine and cosine as vector polynomials, and the C library's functions lane by lane for the rest.
 
-An angle x is reduced to r = x - k pi/2, |r| <= pi/4, with pi/2 in two parts (Cody and Waite): by fused multiply-add
-the first step is exact. k comes from adding 1.5 * 2^52, whose last bits then hold it. Angles beyond LIMIT are first
-brought into one turn by the C library.
+An angle x is reduced to r = x - k pi/2, |r| <= pi/4, with pi/2 in two parts (Cody and Waite). With fused
+multiply-add the first step is exact. Adding 1.5 * 2^52 leaves k in the last bits of the sum. Angles beyond LIMIT are
+first reduced to one revolution by the C library.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 LIMIT = {64: 1.0e8, 32: 1.0e4}
-"""Up to here [rad] the reduction is good to the last bit."""
+"""The largest angle [rad] whose reduction is correct to the last bit."""
 
 MAGIC = {64: 1.5 * 2.0**52, 32: 1.5 * 2.0**23}
 PI_HALF = {64: (1.5707963267948966, 6.123233995736766e-17), 32: (1.57079637050628662, -4.37113900018624283e-8)}
@@ -27,11 +27,11 @@ COSINE = {
 }  # fmt: skip
 
 LIBRARY = ("sin", "cos", "atan2", "asin", "acos", "atan", "tan", "exp", "log")
-"""Functions of the C library that code may call, as kt_<name> on doubles."""
+"""The functions of the C library that code may call, as kt_<name> on doubles."""
 
 
 def guarded_sines(w, x: str, shift: str = "") -> tuple[str, str]:
-    """Write sine and cosine of an angle that may be large, and is shifted then: one more test, and a branch."""
+    """Write sine and cosine of an angle of any size; large ones are reduced first, by one more test and a branch."""
     lanes = w.lanes
     V, mask = lanes.vector, lanes.mask
     over = w.new(f"fcmp ugt {V} {w.intrinsic('llvm.fabs', x)}, {lanes.constant(LIMIT[lanes.bits])}")
@@ -40,15 +40,15 @@ def guarded_sines(w, x: str, shift: str = "") -> tuple[str, str]:
     here, cold, merge = w.label, w.block("large"), w.block("merge")
     w.do(f"br i1 {any_large}, label %{cold}, label %{merge}, !prof !0")
     w.begin(cold)
-    small = within_a_turn(w, x)
+    small = within_a_revolution(w, x)
     w.do(f"br label %{merge}")
     w.begin(merge)
     angle = w.new(f"phi {V} [ {x}, %{here} ], [ {small}, %{cold} ]")
     return sines(w, w.new(f"fadd {V} {angle}, {shift}") if shift else angle)
 
 
-def within_a_turn(w, x: str) -> str:
-    """Write x, with angles beyond LIMIT brought into (-pi, pi] by the C library; the other lanes keep their bits."""
+def within_a_revolution(w, x: str) -> str:
+    """Write x, with angles beyond LIMIT reduced to (-pi, pi] by the C library; the other lanes keep their bits."""
     lanes = w.lanes
     V, ints, bits = lanes.vector, lanes.integers, lanes.bits
     size = w.new(f"and {ints} {w.new(f'bitcast {V} {x} to {ints}')}, splat (i{bits} {2 ** (bits - 1) - 1})")
@@ -79,7 +79,7 @@ def sines(w, x: str) -> tuple[str, str]:
     z = w.new(f"fmul {V} {r}, {r}")
     s = fma(horner(SINE[bits], z), w.new(f"fmul {V} {z}, {r}"), r)
     cosine = fma(fma(horner(COSINE[bits], z), z, c(-0.5)), z, c(1.0))
-    # Odd quarter turns swap the two; bit 1 of k is the sine's sign, bit 1 of k + 1 the cosine's.
+    # Odd k swaps sine and cosine; bit 1 of k is the sign of the sine, bit 1 of k + 1 that of the cosine.
     quarter = w.new(f"bitcast {V} {shifted} to {ints}")
     one, shift, top = (f"splat (i{bits} {n})" for n in (1, bits - 2, -(2 ** (bits - 1))))
     odd = w.new(f"icmp ne {ints} {w.new(f'and {ints} {quarter}, {one}')}, zeroinitializer")
@@ -100,7 +100,7 @@ def by_library(w, name: str, arguments: list[str]) -> str:
 
 
 def exact_functions(lanes, w) -> str:
-    """Return the functions that `by_library` calls, and the declarations of the C library's."""
+    """Return the functions that `by_library` calls, with the declarations of the C library."""
     out = ['!0 = !{!"branch_weights", i32 1, i32 100000}']
     for note in sorted(n for n in w.used if n.startswith("; exact")):
         _, _, name, count = note.split()

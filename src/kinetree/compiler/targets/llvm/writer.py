@@ -1,4 +1,4 @@
-"""Plain lines of LLVM assembly with fresh names, for code that is not straight-line."""
+"""Lines of LLVM assembly with unique names, loops and branches."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 
 class Text:
-    """Lines of one function."""
+    """The lines of one function."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without lines."""
         self.lines: list[str] = []
         self.used: set[str] = set()
         self._next = 0
 
     def put(self, *lines: str) -> None:
-        """Append lines as they are."""
+        """Append lines without changes."""
         self.lines.extend(lines)
 
     def new(self, text: str) -> str:
@@ -25,7 +25,7 @@ class Text:
         return f"%x{self._next}"
 
     def loop(self, stop: int | str, step: int, body: Callable[[str], object]) -> None:
-        """Write a loop over 0, step, ... below stop, run once at least; `body` gets the counter's name."""
+        """Write a loop over 0, step, ... below stop that runs at least once; `body` takes the name of the counter."""
         self._next += 1
         tag, before = str(self._next), self.current_block()
         self.put(f"  br label %loop{tag}", f"loop{tag}:")
@@ -41,7 +41,7 @@ class Text:
         )
 
     def repeat(self, body: Callable[[], str]) -> None:
-        """Write a loop that runs once at least and goes on while the condition that `body` returns holds."""
+        """Write a loop that runs at least once, and again while the condition that `body` returns holds."""
         self._next += 1
         tag = str(self._next)
         self.put(f"  br label %again{tag}", f"again{tag}:")
@@ -49,7 +49,7 @@ class Text:
         self.put(f"  br i1 {condition}, label %again{tag}, label %enough{tag}", f"enough{tag}:")
 
     def while_(self, condition: Callable[[], str], body: Callable[[], object]) -> None:
-        """Write a loop that goes on while a condition holds."""
+        """Write a loop that runs while a condition holds."""
         self._next += 1
         tag = str(self._next)
         self.put(f"  br label %test{tag}", f"test{tag}:")
@@ -59,7 +59,7 @@ class Text:
         self.put(f"  br label %test{tag}", f"end{tag}:")
 
     def if_(self, condition: str, body: Callable[[], object]) -> None:
-        """Write something that happens under a condition."""
+        """Write code that runs if a condition holds."""
         self._next += 1
         tag = str(self._next)
         self.put(f"  br i1 {condition}, label %then{tag}, label %end{tag}", f"then{tag}:")
@@ -67,12 +67,12 @@ class Text:
         self.put(f"  br label %end{tag}", f"end{tag}:")
 
     def current_block(self) -> str:
-        """Return the label of the block that is being written."""
+        """Return the label of the current basic block."""
         for line in reversed(self.lines):
             if line.endswith(":"):
                 return line[:-1]
         return "entry"
 
     def text(self) -> str:
-        """Return everything written."""
+        """Return all lines as text."""
         return "\n".join(self.lines)
