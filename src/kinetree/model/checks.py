@@ -42,9 +42,9 @@ def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
                 raise ModelError(error.what, where=where, remedy=error.remedy) from None
             _finite(plain, where)
         if isinstance(plain, Body) and not lenient:
-            body(plain)
+            body(plain, where)
         if isinstance(plain, Joint):
-            joint(plain, lenient=lenient)
+            joint(plain, where, lenient=lenient)
         if isinstance(plain, Loop):
             loop_checks.loop(plain)
         for placement in _placements(plain):
@@ -122,9 +122,9 @@ def references(mechanism: Mechanism) -> None:
                 raise unknown_name("parameter", name, parameters, where=_where(part))
 
 
-def body(b: Any) -> None:
+def body(b: Any, where: str = "") -> None:
     """Refuse a negative mass, and an inertia that no mass distribution can have."""
-    where = part_at("body", b.name)
+    where = where or part_at("body", b.name)
     if b.mass < 0:
         raise ModelError(f"the mass is {b.mass:g} kg", where=where, remedy="give a mass of zero or more")
     if len(b.inertia) != 6:
@@ -174,9 +174,9 @@ def inertia_excess(inertia: tuple[float, ...]) -> tuple[float, tuple[float, ...]
     return max(-a, c - a - b) / size, (a, b, c)
 
 
-def joint(j: Any, *, lenient: bool = False) -> None:
+def joint(j: Any, where: str = "", *, lenient: bool = False) -> None:
     """Refuse an unknown kind, a zero axis, a wrong count of numbers, crossed limits and a negative armature."""
-    where = part_at("joint", j.name)
+    where = where or part_at("joint", j.name)
     kind = joint_kinds.kind(j.kind, where=where)
     kind.check(j, where)
     counts = {

@@ -35,15 +35,20 @@ def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
         )
     parts = []
     for i, part in enumerate(given):
-        numbered = Where(f"{sort} {i + 1}", (sort, i))
         if not isinstance(part, kind):
             raise ModelError(
                 f"{brief(part)} is not a kt.{kind.__name__}",
-                where=numbered,
+                where=_numbered(sort, i),
                 remedy=f"give a list of kt.{kind.__name__}",
             )
-        parts.append(tidy(part, part_at(sort, part.name) if isinstance(part.name, str) else numbered))
+        if not _is_tidy(part):
+            part = tidy(part, part_at(sort, part.name) if isinstance(part.name, str) else _numbered(sort, i))
+        parts.append(part)
     return tuple(parts)
+
+
+def _numbered(sort: str, i: int) -> Where:
+    return Where(f"{sort} {i + 1}", (sort, i))
 
 
 def tidy(part: Any, where: str) -> Any:
