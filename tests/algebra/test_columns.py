@@ -1,4 +1,4 @@
-"""Columns: arrays that stand for one scalar of the algebra."""
+"""Columns: arrays that behave as one scalar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ X, Y = np.array([0.3, -1.7, 2.2]), np.array([1.1, 0.4, -0.9])
 
 
 def test_columns_are_scalars_of_the_algebra():
-    """Apply the algebra's functions to columns, and find NumPy's results entry by entry."""
+    """Apply functions of scalars to columns, and find NumPy's results entry by entry."""
     x, y = Column(X), Column(Y)
     for found, expected in [
         (2.0 - x * y / 3.0 + -x, 2.0 - X * Y / 3.0 - X), (scalars.sin(x), np.sin(X)), (scalars.cos(x), np.cos(X)),

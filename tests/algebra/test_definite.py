@@ -23,7 +23,7 @@ def test_a_definite_system_is_solved():
 
 
 def test_dependent_rows_are_left_out():
-    """Solve a consistent singular system, with zero for the row that says nothing new."""
+    """Solve a consistent singular system, with zero for the dependent row."""
     rng = np.random.default_rng(2)
     Y = rng.normal(size=(7, 4))
     Y = np.column_stack([Y[:, 0], Y[:, 1], 2 * Y[:, 0] - Y[:, 1], Y[:, 2], 0 * Y[:, 0], Y[:, 3]])
@@ -36,7 +36,7 @@ def test_dependent_rows_are_left_out():
 
 
 def test_weak_rows_come_after_strong_ones():
-    """Leave a row out that is weak where a strong one says the same, so that what contradicts it is not amplified."""
+    """Leave out a weak row that depends on a strong one, so that contradictions are not amplified."""
     weak, wrong = 1e-3, 1e-9
     Y = np.array([[weak, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, weak, 1.0]]).T
     b = np.array([wrong, 0.0, 1.0, 2.0])
@@ -46,7 +46,7 @@ def test_weak_rows_come_after_strong_ones():
 
 
 def test_rows_that_fade_together_are_left_out_together():
-    """Take neither of two weak rows of one direction where the first is too weak and the second hardly stronger."""
+    """Leave out both of two weak rows in one direction if the first is too weak and the second hardly stronger."""
     for fades in (0.99e-5, 0.9e-5):  # with the second above the tolerance by itself
         Y = np.array([[1.0, 0.0], [0.0, fades], [0.0, 1.3 * fades]]).T
         rows = [[float(x) for x in row] for row in Y.T @ Y]

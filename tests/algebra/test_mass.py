@@ -1,4 +1,4 @@
-"""Mass matrices of rigid and articulated bodies, and the propagation that carries them, against 6x6 matrices."""
+"""Mass matrices of rigid and articulated bodies, and their propagation, against 6x6 matrices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def full(M: MassMatrix | ArticulatedMass | Coriolis) -> np.ndarray:
 
 
 def propagation(rng: np.random.Generator) -> tuple[Propagation, np.ndarray]:
-    """Return a propagation with shifts before and after its turn, and its 6x6 matrix in twist order."""
+    """Return a propagation with displacements before and after its rotation, and its 6x6 matrix in twist order."""
     R, r, s = rotation(rng), rng.normal(size=3), rng.normal(size=3)
     E = np.array(R).T
     outward = np.block([[E, np.zeros((3, 3))], [-E @ cross_matrix(r + np.array(R) @ s), E]])
@@ -53,7 +53,7 @@ def test_mass_matrix_is_the_textbook_one(seed):
 @given(SEEDS)
 @examples(30)
 def test_propagation_carries_twists_wrenches_and_masses(seed):
-    """Carry outward by A, inward by A^T, and a mass matrix by A^T M A."""
+    """Propagate outward by A, inward by A^T, and a mass matrix by A^T M A."""
     rng = np.random.default_rng(seed)
     A, X = propagation(rng)
     t, w = rng.normal(size=(2, 6))
@@ -96,7 +96,7 @@ def test_wrench_of_a_motion_is_newton_and_euler(seed):
 @given(SEEDS)
 @examples(30)
 def test_propagation_of_rates_is_the_acceleration_of_a_point(seed):
-    """Carry rates outward and find the acceleration of the point where the child's origin is."""
+    """Propagate twist rates outward and find the acceleration of the child's origin."""
     rng = np.random.default_rng(seed)
     A, _ = propagation(rng)
     w, dw, dv = rng.normal(size=(3, 3))
@@ -110,7 +110,7 @@ def test_propagation_of_rates_is_the_acceleration_of_a_point(seed):
 @given(SEEDS)
 @examples(30)
 def test_coriolis_matrix_is_skew_with_the_rate(seed):
-    """Find the turning part of dM/dt - 2B skew, and B t the gyroscopic wrench."""
+    """Find the angular part of dM/dt - 2B skew, and the gyroscopic wrench B t."""
     rng = np.random.default_rng(seed)
     b = body("b", rng)
     w, v = rng.normal(size=(2, 3))
@@ -128,7 +128,7 @@ def test_coriolis_matrix_is_skew_with_the_rate(seed):
 @given(SEEDS, st.integers(0, 6))
 @examples(30)
 def test_elimination_leaves_nothing_along_the_joint(seed, k):
-    """Take a joint's direction out of an articulated body and find that nothing resists it."""
+    """Eliminate a joint's direction from an articulated body and find no inertia along it."""
     rng = np.random.default_rng(seed)
     M = of(body("b", rng)).articulated()
     entries = nested(np.eye(6)[k]) if k < 6 else nested(rng.normal(size=6))
@@ -144,7 +144,7 @@ def test_elimination_leaves_nothing_along_the_joint(seed, k):
 
 
 def test_motion_of_several_columns():
-    """Sum the columns of a joint's motion, project a wrench on them, and let its rate join the bias."""
+    """Sum the columns of a joint's motion, project a wrench on them, and find their rate in the bias."""
     columns = (Twist((1.0, 2.0, 3.0), (0.5, 0.0, 0.0)), Twist((0.0, 0.0, 0.0), (1.0, -1.0, 2.0)))
     rates = (Twist((0.1, 0.2, 0.3)), Twist((0.0, 0.0, 0.0), (0.4, 0.5, 0.6)))
     P = Motion(columns, rates)

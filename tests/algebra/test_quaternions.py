@@ -37,7 +37,7 @@ def test_logarithm_undoes_exponential(angle):
 
 @pytest.mark.parametrize("angle", ANGLES)
 def test_sweep_is_the_translation_of_a_screw(angle):
-    """Compare the shift of a screw with the exponential of its 4x4 matrix, and undo it."""
+    """Compare the displacement of a screw with the exponential of its 4x4 matrix, and invert it."""
     turn = nested(angle * AXIS)
     M = np.zeros((4, 4))
     M[:3, :3], M[:3, 3] = cross_matrix(turn), OTHER
@@ -47,7 +47,7 @@ def test_sweep_is_the_translation_of_a_screw(angle):
 
 
 def test_product_composes_turns():
-    """Turn by one quaternion after another as by the product of their matrices."""
+    """Compare the product of quaternions with the product of their matrices."""
     a, b = normalized((0.1, -0.5, 0.4, 0.7)), normalized((-0.3, 0.2, 0.9, -0.1))
     expected = np.array(from_quaternion(a)) @ np.array(from_quaternion(b))
     assert_close(from_quaternion(product(a, b)), expected, 8 * EPS, "product")

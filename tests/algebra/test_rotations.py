@@ -40,7 +40,7 @@ def chain(rng: np.random.Generator) -> Rotation:
 @given(st.integers(0, 2**32 - 1))
 @examples(50)
 def test_products_are_those_of_matrices(seed):
-    """Turn vectors and matrices by factors and by the whole matrix."""
+    """Rotate vectors and matrices by factors and by the whole matrix."""
     rng = np.random.default_rng(seed)
     R, S, v, H = chain(rng), chain(rng), rng.normal(size=3), rng.normal(size=(3, 3))
     M = np.array(R.matrix())
@@ -56,7 +56,7 @@ def test_products_are_those_of_matrices(seed):
 
 @pytest.mark.parametrize("k", range(3))
 def test_a_turn_follows_the_right_hand(k):
-    """Turn the next axis into the one after it by a quarter turn."""
+    """Rotate the next axis to the one after it by a quarter rotation."""
     i, j = (k + 1) % 3, (k + 2) % 3
     turned = np.array(about(k, math.pi / 2) @ IDENTITY[i])
     assert_close(turned, IDENTITY[j], EPS, "quarter turn")
@@ -64,7 +64,7 @@ def test_a_turn_follows_the_right_hand(k):
 
 
 def test_constant_finds_the_cheapest_factors():
-    """Read nothing, a permutation, a planar turn and a general matrix from their entries."""
+    """Find no factor, a permutation, a planar rotation and a full matrix from their entries."""
     assert constant(IDENTITY) is ONE
     noise = tuple(tuple(x + 2e-16 for x in row) for row in IDENTITY)
     assert constant(noise) is ONE
@@ -88,7 +88,7 @@ def test_roll_pitch_yaw_turns_about_fixed_axes():
 @given(st.integers(0, 2**32 - 1))
 @examples(30)
 def test_axis_angle_and_quaternion_are_one_turn(seed):
-    """Build one rotation by Rodrigues' formula and by a quaternion, and leave its axis in place."""
+    """Build one rotation by Rodrigues' formula and by a quaternion, and find its axis unchanged."""
     rng = np.random.default_rng(seed)
     axis, angle = rng.normal(size=3), float(rng.uniform(-4, 4))
     axis /= np.linalg.norm(axis)
@@ -101,7 +101,7 @@ def test_axis_angle_and_quaternion_are_one_turn(seed):
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_euler_angles_turn_about_moving_axes(sequence):
-    """Multiply the three turns in the order of the sequence."""
+    """Multiply the three rotations in the order of the sequence."""
     angles = (0.3, -0.8, 1.9)
     expected = np.eye(3)
     for letter, angle in zip(sequence, angles, strict=True):

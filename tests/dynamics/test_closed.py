@@ -1,4 +1,4 @@
-"""Forward dynamics with loops against joints of the tree, other cuts, and what redundancy and singularity do."""
+"""Forward dynamics with loops: other cuts of the same mechanism, redundant equations, and singular positions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tolerance import assert_close
 
 @pytest.mark.parametrize("kind", [k for k in loops.KINDS if k in JOINTS and k != "fixed"])
 def test_a_cut_moves_as_the_joint_of_a_tree(kind):
-    """Give a body on a cut the twist rate that the same joint in the tree gives it."""
+    """Compare the twist rate of a body on a cut joint with that on the same joint in the tree."""
     on_tree, free = held_body(kind)
     rng = np.random.default_rng(4)
     for _ in range(4):
@@ -35,7 +35,7 @@ def test_a_cut_moves_as_the_joint_of_a_tree(kind):
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_the_same_accelerations_whichever_joint_is_cut(at):
-    """Accelerate all bodies alike under wrenches on them, in a spatial ring without redundant equations."""
+    """Cut a spatial ring without redundant equations elsewhere, and find the same accelerations under wrenches."""
     ring = spatial()
     rates, w = ring.rates(), np.random.default_rng(3).normal(size=(3, 6))
     found = []
@@ -49,7 +49,7 @@ def test_the_same_accelerations_whichever_joint_is_cut(at):
 
 
 def test_redundant_rows_change_nothing():
-    """Give the planar four-bar the same accelerations from five equations as from the two that matter."""
+    """Find the same accelerations of the planar four-bar from five equations as from the two independent ones."""
     whole = four_bar()
     (loop,) = whole.mechanism.loops
     line = kt.System(replace(whole.mechanism, loops=(replace(loop, kind="point_on_line"),)))
@@ -60,7 +60,7 @@ def test_redundant_rows_change_nothing():
 
 
 def test_redundant_rows_are_found_in_single_precision():
-    """Hold a body by a hinge and a pin on its axis, and find the multipliers of double precision, the pin's alone 0."""
+    """Hold a body by a hinge and a pin on its axis, and find the multipliers of double precision, 0 for the pin."""
     on_tree, free = held_body("revolute")
     (hinge,) = free.mechanism.loops
     along = np.array(loops.frame(hinge))[:, 2] * 0.37
@@ -98,7 +98,7 @@ def test_equations_of_motion_hold_with_the_multipliers():
 
 
 def test_a_singular_position_has_finite_accelerations():
-    """Stay finite where four-bars in a row lie flat and gain degrees of freedom."""
+    """Find finite accelerations where four-bars in a row are flat and have additional degrees of freedom."""
     system = kt.n_four_bars(3)
     q = np.array([-np.pi / 2 if b.name.startswith("rocker") else np.pi / 2 for b in system.bodies])
     qd = np.array([-1.0 if b.name.startswith("rocker") else 1.0 for b in system.bodies])
@@ -120,7 +120,7 @@ def test_couplings_hold_coordinates_together():
 
 
 def test_closing_steps_converge_and_speeds_lose_the_least_energy():
-    """Close a position quadratically, and change speeds across the masses: J^T lambda = I dqd."""
+    """Close a position quadratically, and find velocity changes with J^T lambda = I dqd."""
     system = four_bar()
     q = np.array([0.02, -0.03, 0.01])
     gaps = []
@@ -137,7 +137,7 @@ def test_closing_steps_converge_and_speeds_lose_the_least_energy():
 
 
 def test_one_sample_has_the_bits_of_a_batch():
-    """Give a sample the same bits alone as among others."""
+    """Find the same bits of a sample alone and in a batch."""
     system = four_bar()
     rng = np.random.default_rng(6)
     q, qd, tau = rng.normal(size=(3, 37, 3))
@@ -147,7 +147,7 @@ def test_one_sample_has_the_bits_of_a_batch():
 
 
 def between_sliders(mass: float) -> kt.System:
-    """Return two sliders of 10 t, joined by a free rod of a mass that is pinned to both."""
+    """Return two sliders of 10 t, connected by a rod of a given mass that is pinned to both."""
 
     def block(name: str, m: float) -> kt.Body:
         return kt.Body(name, m, inertia=(0.1 * m, 0.1 * m, 0.1 * m, 0.0, 0.0, 0.0))
@@ -166,7 +166,7 @@ def between_sliders(mass: float) -> kt.System:
 
 
 def test_light_bodies_hold_heavy_ones_or_are_refused():
-    """Push one slider and move both, down to 1e-10 of their mass; refuse a rod that is lost in rounding."""
+    """Push one slider and move both, with rods down to 1e-10 of their mass; refuse a rod with less than rounding."""
     q, rest = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.zeros(8)
     push = np.array([1e4, *rest[1:]])
     for mass in (1.0, 0.01, 1e-3, 1e-6):
@@ -179,7 +179,7 @@ def test_light_bodies_hold_heavy_ones_or_are_refused():
 
 
 def thin_link(moment: float) -> kt.System:
-    """Return a crank and a rocker with a link of 1 kg between two ball joints, its moment about its axis given."""
+    """Return a crank and a rocker with a link of 1 kg between two ball joints, with a given moment about its axis."""
     bodies = [
         kt.Body("crank", 1.0, (0.1, 0.0, 0.0), (1e-3, 4e-3, 4e-3, 0.0, 0.0, 0.0)),
         kt.Body("link", 1.0, (0.5, 0.0, 0.0), (moment, 1 / 12, 1 / 12, 0.0, 0.0, 0.0)),
@@ -195,7 +195,7 @@ def thin_link(moment: float) -> kt.System:
 
 
 def test_thin_links_hold_as_thick_ones_do():
-    """Accelerate crank and rocker as with a thick link, whatever moment of inertia a link has about its own axis."""
+    """Find the accelerations of crank and rocker with a thick link, for any moment of inertia about the link's axis."""
     thick = thin_link(1e-3)
     q = thick.assemble()
     qd = thick.consistent_speeds(q, {"crank": 1.3, "ball.wx": 0.0})

@@ -31,7 +31,7 @@ def test_rate_of_inertia_less_twice_convective_is_skew(mechanism):
 @given(moving_mechanisms(FLAT, most=5))
 @examples(20)
 def test_entries_are_christoffels_symbols(mechanism):
-    """Find C_ij = sum of (dI_ij/dq_k + dI_ik/dq_j - dI_jk/dq_i) qd_k / 2, where speeds are rates of coordinates."""
+    """Find C_ij = sum of (dI_ij/dq_k + dI_ik/dq_j - dI_jk/dq_i) qd_k / 2, where velocities are rates of coordinates."""
     s = State(mechanism)
     slopes = [along(mechanism, "inertia_matrix", s.q, e) for e in np.eye(mechanism.nv)]
     D = np.stack(slopes, axis=-1)  # D[n, i, j, k] = dI_ij / dq_k
@@ -45,7 +45,7 @@ def test_entries_are_christoffels_symbols(mechanism):
 @given(moving_mechanisms())
 @examples(20)
 def test_matrix_is_linear_in_the_speeds(mechanism):
-    """Double the speeds and double C; stop and find none."""
+    """Double the velocities and find C doubled; find C = 0 at rest."""
     s = State(mechanism)
     C = compute(mechanism, "convective_matrix", s.q, s.qd)
     assert np.array_equal(compute(mechanism, "convective_matrix", s.q, 2 * s.qd), 2 * C)

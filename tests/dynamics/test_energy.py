@@ -1,4 +1,4 @@
-"""Energies, momentum and mass centre, and what does not change along a motion."""
+"""Energies, momentum and center of mass, and conserved quantities."""
 
 # ruff: noqa: E741 - I is the papers' letter
 
@@ -40,7 +40,7 @@ def test_kinetic_energy_three_ways(mechanism):
 @given(mechanisms())
 @examples(30)
 def test_potential_energy_and_mass_centre_are_sums_over_bodies(mechanism):
-    """Add mass times place over the bodies."""
+    """Sum mass times position over the bodies."""
     q = State(mechanism).q
     T = compute(mechanism, "poses", q)
     m = np.array([b.mass for b in mechanism.bodies])
@@ -55,7 +55,7 @@ def test_potential_energy_and_mass_centre_are_sums_over_bodies(mechanism):
 @given(mechanisms())
 @examples(30)
 def test_momentum_is_the_sum_over_bodies(mechanism):
-    """Carry each body's momentum to the ground's origin and axes."""
+    """Transform each body's momentum to the ground's origin and axes."""
     s = State(mechanism)
     T, t = compute(mechanism, "poses", s.q), compute(mechanism, "twists", s.q, s.qd)
     total = np.zeros((len(s.q), 6))
@@ -70,7 +70,7 @@ def test_momentum_is_the_sum_over_bodies(mechanism):
 @given(moving_mechanisms())
 @examples(30)
 def test_power_is_balanced(mechanism):
-    """Let torques and wrenches act and see the energy grow by exactly their power."""
+    """Apply torques and wrenches and find that the rate of energy is their power."""
     s = State(mechanism)
     qdd = compute(mechanism, "forward_dynamics", s.q, s.qd, s.tau, wrenches=s.wrenches)
     rate = compute(mechanism, "coordinate_rate", s.q, s.qd)
@@ -87,7 +87,7 @@ def test_power_is_balanced(mechanism):
 @given(moving_mechanisms(root=("free", "free_euler"), armature=False))
 @examples(30)
 def test_momentum_of_a_floating_mechanism_is_kept(mechanism):
-    """Let joints push against each other in empty space and see momentum neither made nor lost."""
+    """Apply joint torques without gravity and find that momentum is conserved."""
     floating = replace(mechanism, gravity=(0.0, 0.0, 0.0))
     s = State(floating)
     tau = s.tau.copy()
@@ -103,7 +103,7 @@ def test_momentum_of_a_floating_mechanism_is_kept(mechanism):
 
 @pytest.mark.parametrize("bodies", [0, 1])
 def test_a_mass_centre_needs_mass(bodies):
-    """Ask for the mass centre of what weighs nothing and get an error of ours, not of Python's arithmetic."""
+    """Request the center of mass of a mechanism without mass and get an error of Kinetree, not of Python."""
     light = assemble("light", [Body("a")][:bodies], [Joint("j", "revolute", "ground", "a")][:bodies])
     with pytest.raises(KinetreeError, match="mass"):
         System(light).center_of_mass(np.zeros(light.nq))

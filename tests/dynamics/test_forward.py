@@ -28,7 +28,7 @@ def conditions(mechanism, q) -> float:
 @given(moving_mechanisms())
 @examples(60)
 def test_forward_dynamics_solves_the_inertia_matrix(mechanism):
-    """Solve I qdd = tau - h and find the recursion's accelerations."""
+    """Solve I qdd = tau - h and find the accelerations of the recursion."""
     s = State(mechanism)
     qdd = compute(mechanism, "forward_dynamics", s.q, s.qd, s.tau)
     I = compute(mechanism, "inertia_matrix", s.q)
@@ -41,7 +41,7 @@ def test_forward_dynamics_solves_the_inertia_matrix(mechanism):
 @given(moving_mechanisms())
 @examples(60)
 def test_forward_undoes_inverse(mechanism):
-    """Find the accelerations again that the torques were made for, under external wrenches."""
+    """Compute torques of accelerations and find these accelerations again, under external wrenches."""
     s = State(mechanism)
     tau = compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd, wrenches=s.wrenches)
     qdd = compute(mechanism, "forward_dynamics", s.q, s.qd, tau, wrenches=s.wrenches)
@@ -54,7 +54,7 @@ def test_forward_undoes_inverse(mechanism):
 @given(moving_mechanisms())
 @examples(60)
 def test_inverse_undoes_forward(mechanism):
-    """Find the torques again that made the accelerations, under external wrenches."""
+    """Compute accelerations under torques and find these torques again, under external wrenches."""
     s = State(mechanism)
     qdd = compute(mechanism, "forward_dynamics", s.q, s.qd, s.tau, wrenches=s.wrenches)
     tau = compute(mechanism, "inverse_dynamics", s.q, s.qd, qdd, wrenches=s.wrenches)
@@ -86,7 +86,7 @@ def pendulum(mass: float, inertia: float, armature: tuple = ()) -> System:
 
 @pytest.mark.parametrize("name", ["forward_dynamics", "inverse_inertia_matrix"])
 def test_a_tip_without_inertia_is_refused_by_name(name):
-    """Ask for accelerations of a tip without inertia and read which joint is at fault, and what to do."""
+    """Request accelerations of a tip without inertia and read which joint is the cause, and the remedy."""
     expected = (
         f"mechanism 'light': {name} requires an invertible inertia matrix, but no inertia resists the motion of "
         "joint 'wrist'; give the bodies beyond it mass and inertia, or the joint an armature"
@@ -97,19 +97,19 @@ def test_a_tip_without_inertia_is_refused_by_name(name):
 
 
 def test_a_point_mass_on_its_own_axis_is_refused():
-    """Refuse a tip whose mass lies on the joint's axis, where nothing resists the turn."""
+    """Refuse a tip whose mass is on the joint's axis, where no inertia resists the rotation."""
     with pytest.raises(ModelError, match="joint 'wrist'"):
         pendulum(1.0, 0.0).forward_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0])
 
 
 def test_an_armature_makes_a_light_tip_possible():
-    """Give the drive an inertia of its own and get the acceleration that it alone allows."""
+    """Give the drive an inertia and find the acceleration of the drive alone."""
     qdd = pendulum(0.0, 0.0, (0.02,)).forward_dynamics([0.1, 0.2], [0.3, 0.4], [0.0, 0.5])
     assert_close(qdd[1], 0.5 / 0.02, 1e-13, "tau / armature")
 
 
 def test_every_weightless_joint_is_named():
-    """Name all joints of a tree that move nothing with inertia, in order."""
+    """Find all weightless joints of a tree, in order."""
     made = random_mechanism(["revolute", "free", "prismatic", "spherical"], [-1, 0, 0, 2], 3)
     bodies = [replace(b, mass=0.0, inertia=(0.0,) * 6) if b.name in ("b1", "b3") else b for b in made.bodies]
     light = assemble("light", bodies, made.joints)
@@ -119,7 +119,7 @@ def test_every_weightless_joint_is_named():
 
 @pytest.mark.parametrize("place", [0, 1], ids=["root", "middle"])
 def test_a_body_without_mass_below_others_works(place):
-    """Solve a chain with a massless root or middle body, which those behind it make possible."""
+    """Solve a chain with a massless root or middle body, beyond which there are bodies with mass."""
     made = random_mechanism(["revolute", "universal", "revolute"], [-1, 0, 1], 8)
     bodies = list(made.bodies)
     bodies[place] = Body(bodies[place].name)
@@ -138,7 +138,7 @@ def test_bodies_are_general():
 
 
 def test_added_inertias_are_those_of_drives():
-    """Agree with the inertia matrix plus a diagonal."""
+    """Find the accelerations of the inertia matrix plus a diagonal."""
     system = System(random_mechanism(["revolute", "spherical", "prismatic"], [-1, 0, 1], 12))
     s = State(system.mechanism, 4)
     added = np.abs(s.qdd) + 0.1

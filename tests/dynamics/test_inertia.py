@@ -19,7 +19,7 @@ EPS = np.finfo(float).eps
 @given(moving_mechanisms())
 @examples(40)
 def test_columns_are_inverse_dynamics_of_unit_accelerations(mechanism):
-    """Accelerate one degree of freedom at a time, at rest and without gravity's share."""
+    """Accelerate one degree of freedom at a time, at rest and without gravity."""
     s = State(mechanism)
     I = compute(mechanism, "inertia_matrix", s.q)
     g = compute(mechanism, "gravity_torque", s.q)
@@ -33,7 +33,7 @@ def test_columns_are_inverse_dynamics_of_unit_accelerations(mechanism):
 @given(moving_mechanisms())
 @examples(40)
 def test_matrix_is_symmetric_to_the_bit_and_positive(mechanism):
-    """Find the same bits on both sides of the diagonal, and no direction without inertia."""
+    """Find the same bits on both sides of the diagonal, and positive eigenvalues."""
     I = compute(mechanism, "inertia_matrix", State(mechanism).q)
     assert np.array_equal(I, np.swapaxes(I, 1, 2))
     assert np.linalg.eigvalsh(I).min() > 0
@@ -42,7 +42,7 @@ def test_matrix_is_symmetric_to_the_bit_and_positive(mechanism):
 @given(moving_mechanisms())
 @examples(40)
 def test_inverse_times_matrix_is_one(mechanism):
-    """Multiply the inverse from the factors with the matrix."""
+    """Multiply the inverse, computed from the factors, by the matrix."""
     q = State(mechanism).q
     I, inverse = compute(mechanism, "inertia_matrix", q), compute(mechanism, "inverse_inertia_matrix", q)
     bound = 4 * EPS * max(float(np.linalg.cond(I).max()), 8)  # a seventh of it
@@ -53,7 +53,7 @@ def test_inverse_times_matrix_is_one(mechanism):
 @given(moving_mechanisms())
 @examples(30)
 def test_matrix_is_the_sum_over_bodies(mechanism):
-    """Sum J^T M J over the bodies, the explicit N^T M N, and the drives' own inertias."""
+    """Sum J^T M J over the bodies, the explicit N^T M N, and the inertias of the drives."""
     q = State(mechanism).q
     total = np.zeros((len(q), mechanism.nv, mechanism.nv))
     for body in mechanism.bodies:

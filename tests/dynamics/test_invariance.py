@@ -1,4 +1,4 @@
-"""The same motion, described otherwise: reversed, reordered, re-rooted, locked, welded."""
+"""Invariance of the dynamics: joints reversed, reordered, locked or welded, and another root."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_order_of_the_parts_does_not_matter(mechanism, random):
 @given(moving_mechanisms(REVERSIBLE))
 @examples(20)
 def test_reversed_axes_reverse_the_coordinates(mechanism):
-    """Turn all axes around, change the signs of coordinates and torques, and see the same motion."""
+    """Reverse all axes, change the signs of coordinates and torques, and find the same motion."""
     joints = [replace(j, axis=tuple(-x for x in j.axis)) for j in mechanism.joints]
     other = replace(mechanism, joints=tuple(joints))
     s = State(mechanism)
@@ -70,7 +70,7 @@ def test_reversed_axes_reverse_the_coordinates(mechanism):
 
 
 def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
-    """Return a floating mechanism with another body on the free joint, and the joints on the way reversed.
+    """Return a floating mechanism with another body on the free joint, and the joints between them reversed.
 
     The body behind a reversed joint gets a frame at that joint: the old frame moved by the joint's placement.
     """
@@ -95,7 +95,7 @@ def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
 @given(mechanisms((*REVERSIBLE, "free"), least=2, most=6, root=("free",), armature=False), st.integers(1, 5))
 @examples(20)
 def test_another_root_moves_the_same(mechanism, pick):
-    """Hang a floating tree on another of its bodies and find the same accelerations at every joint."""
+    """Choose another root of a floating tree and find the same accelerations at every joint."""
     root = mechanism.bodies[1 + pick % (len(mechanism.bodies) - 1)].name
     if any(
         mechanism.joints[i].kind == "free" for i in path(mechanism, [b.name for b in mechanism.bodies].index(root))[1:]
@@ -152,7 +152,7 @@ def locked(mechanism: Mechanism, name: str, q: np.ndarray) -> Mechanism:
 @given(mechanisms(MOVING, least=2, most=5), st.integers(0, 4))
 @examples(30)
 def test_a_locked_joint_is_a_welded_one(mechanism, pick):
-    """Hold a joint still and find the torques of the mechanism in which it is fixed."""
+    """Keep a joint at rest and find the torques of the mechanism in which it is fixed."""
     name = mechanism.joints[pick % len(mechanism.joints)].name
     s = State(mechanism, shape=())
     other = locked(mechanism, name, s.q)
@@ -195,7 +195,7 @@ def test_kept_fixed_joints_are_merged_ones(mechanism):
 
 @pytest.mark.parametrize("what", SINGLE)
 def test_a_turned_world_turns_gravity(what):
-    """Turn a whole mechanism with gravity and find the same torques."""
+    """Rotate a whole mechanism with gravity and find the same torques."""
     made = random_mechanism([what, "spherical", what], [-1, 0, 1], 9)
     T = np.eye(4)
     T[:3, :3] = np.array((about(0, 0.3) @ about(2, 1.1)).matrix())

@@ -45,7 +45,7 @@ def test_bias_torque_is_convective_plus_gravity(mechanism):
 @given(moving_mechanisms())
 @examples(40)
 def test_gravity_torque_is_the_slope_of_the_potential(mechanism):
-    """Move along each degree of freedom and see the potential energy rise by its torque."""
+    """Move along each degree of freedom and find the gravity torque as the rate of the potential energy."""
     s = State(mechanism)
     g = compute(mechanism, "gravity_torque", s.q)
     slope = [along(mechanism, "potential_energy", s.q, np.eye(mechanism.nv)[k]) for k in range(mechanism.nv)]
@@ -55,7 +55,7 @@ def test_gravity_torque_is_the_slope_of_the_potential(mechanism):
 @given(moving_mechanisms())
 @examples(30)
 def test_external_wrenches_act_through_the_jacobians(mechanism):
-    """Take away from the torques what the Jacobian of each body makes of its wrench."""
+    """Subtract J^T w of each body's external wrench from the torques."""
     s = State(mechanism)
     without = compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd)
     expected = without.copy()
@@ -69,7 +69,7 @@ def test_external_wrenches_act_through_the_jacobians(mechanism):
 @given(moving_mechanisms(SINGLE))
 @examples(30)
 def test_reactions_projected_on_the_axis_are_the_torques(mechanism):
-    """Project each joint's wrench on its axis and find its torque, less that of its armature."""
+    """Project each joint's wrench on its axis and find its torque without that of its armature."""
     s = State(mechanism)
     w = compute(mechanism, "reactions", s.q, s.qd, s.qdd, wrenches=s.wrenches)
     tau = compute(mechanism, "inverse_dynamics", s.q, s.qd, s.qdd, wrenches=s.wrenches)
@@ -135,7 +135,7 @@ def test_a_pendulum_by_hand():
 
 
 def test_a_free_body_by_hand():
-    """Push a free body by its weight and gyroscopic moment, and see no acceleration of its own frame asked for."""
+    """Apply its weight and gyroscopic moment to a free body, and find zero acceleration of its own frame."""
     brick = Body("brick", 3.0, (0.0, 0.0, 0.0), (0.4, 0.5, 0.6, 0.0, 0.0, 0.0))
     world = assemble("brick", [brick], [Joint("float", "free", "ground", "brick")])
     q = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0])

@@ -23,7 +23,7 @@ def size_of(x: np.ndarray) -> float:
 @given(moving_mechanisms(), AXES)
 @examples(40)
 def test_twist_is_jacobian_times_speeds(mechanism, axes):
-    """Multiply the Jacobian with the speeds."""
+    """Multiply the Jacobian by the velocities."""
     s = State(mechanism)
     J = compute(mechanism, "jacobian", s.q, frame="tool", axes=axes)
     t = compute(mechanism, "twist", s.q, s.qd, frame="tool", axes=axes)
@@ -53,7 +53,7 @@ def test_twist_rate_is_made_of_both(mechanism):
 
 
 def test_columns_of_joints_beside_the_path_are_zero():
-    """Find zeros to the bit for joints that do not carry the frame."""
+    """Find exact zeros for joints that do not carry the frame."""
     tree = random_mechanism(["revolute", "free", "spherical", "planar"], [-1, 0, 0, 2], 4)
     J = compute(tree, "jacobian", State(tree).q, frame="b3")
     carried = {tree.bodies[k].name for k in path(tree, [b.name for b in tree.bodies].index("b3"))}
@@ -64,7 +64,7 @@ def test_columns_of_joints_beside_the_path_are_zero():
 
 @pytest.mark.parametrize("axes", ["body", "world"])
 def test_both_axes_measure_the_same(axes):
-    """Find the same singular values of the angular part in either axes."""
+    """Find the same singular values of the angular part in both axes."""
     arm = random_mechanism(["revolute"] * 6, range(-1, 5), 7)
     q = State(arm).q
     J, other = (compute(arm, "jacobian", q, frame="tool", axes=a) for a in (axes, "world"))

@@ -17,7 +17,7 @@ EPS = np.finfo(float).eps
 @given(mechanisms())
 @examples(30)
 def test_rotations_are_orthonormal(mechanism):
-    """Multiply every body's rotation with its transpose."""
+    """Multiply every body's rotation by its transpose."""
     T = compute(mechanism, "poses", State(mechanism).q)
     R = T[..., :3, :3]
     bound = 20 * EPS * len(mechanism.bodies)  # a seventh of it
@@ -29,7 +29,7 @@ def test_rotations_are_orthonormal(mechanism):
 @given(mechanisms())
 @examples(20)
 def test_pose_of_a_frame_is_that_of_its_body_and_its_placement(mechanism):
-    """Place the tool in its body's pose."""
+    """Compose the tool's pose of its body's pose and its placement."""
     q = State(mechanism).q
     frame = mechanism.frame("tool")
     body = compute(mechanism, "pose", q, frame=frame.body)
@@ -66,7 +66,7 @@ def test_twist_rate_is_the_rate_of_the_twist(mechanism):
 
 @pytest.mark.parametrize("name", ["twist", "twist_rate"])
 def test_axes_turn_with_the_frame(name):
-    """Turn a twist of the tool's axes into the ground's."""
+    """Transform a twist from the tool's axes to the ground's."""
     mechanism = one_of_each()
     s = State(mechanism)
     arguments = [s.q, s.qd, s.qdd][: 2 if name == "twist" else 3]
@@ -79,7 +79,7 @@ def test_axes_turn_with_the_frame(name):
 
 @pytest.mark.parametrize("name", ["twist", "twist_rate"])
 def test_all_bodies_agree_with_each(name):
-    """Find in the list of all bodies what each of them has alone."""
+    """Compare the list of all bodies with each body alone."""
     mechanism = one_of_each()
     s = State(mechanism)
     arguments = [s.q, s.qd, s.qdd][: 2 if name == "twist" else 3]
@@ -91,7 +91,7 @@ def test_all_bodies_agree_with_each(name):
 
 @pytest.mark.parametrize("name", ["pose", "twist", "twist_rate", "jacobian", "jacobian_rate"])
 def test_the_ground_never_moves(name):
-    """Ask for the ground itself and get the identity, or zeros."""
+    """Request the ground itself and get the identity, or zeros."""
     mechanism = one_of_each()
     s = State(mechanism)
     p = program(mechanism, name, "ground")

@@ -19,7 +19,7 @@ MECHANISMS = {
 
 
 def lagrange(mechanism, q, qd, qdd) -> np.ndarray:
-    """Return d/dt (dL/dqd) - dL/dq of one state, with the generalized speeds as rates of the coordinates."""
+    """Return d/dt (dL/dqd) - dL/dq of one state, where the generalized velocities are rates of the coordinates."""
     Q, D, A = (casadi.SX.sym(name, mechanism.nv) for name in ("q", "qd", "qdd"))
     entries = [casadi.vertsplit(x) for x in (Q, D)]
     (T,) = evaluate(program(mechanism, "kinetic_energy"), *entries)
@@ -41,6 +41,6 @@ def test_lagrange_gives_the_torques(name, armature):
 
 
 def test_mechanisms_cover_every_flat_kind():
-    """See that the mechanisms above have all kinds whose speeds are the rates of coordinates."""
+    """Check that the mechanisms above have all kinds whose velocities are the rates of coordinates."""
     assert {k for kinds, _ in MECHANISMS.values() for k in kinds} == set(FLAT)
     assert set(MOVING) - set(FLAT) == {"spherical", "free"}

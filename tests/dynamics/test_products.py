@@ -1,4 +1,4 @@
-"""Products of matrices with vectors: those of the matrices themselves, on plain numbers."""
+"""Products of matrices with vectors, against the matrices themselves, on plain numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tolerance import assert_close
 
 
 def run(page, mechanism, **inputs) -> np.ndarray:
-    """Return what a page gives on plain numbers."""
+    """Return the results of an algorithm on plain numbers."""
     return np.array(page(Tree(mechanism, {name: [float(a) for a in x] for name, x in inputs.items()})))
 
 
@@ -35,7 +35,7 @@ def test_products_are_those_of_the_matrices(mechanism):
 
 
 def test_the_product_with_the_inverse():
-    """Multiply by the inertia matrix what its inverse made of a vector, and find the vector again."""
+    """Multiply a vector by the inverse inertia matrix and by the inertia matrix, and find the vector again."""
     made = one_of_each()
     s = State(made, shape=1)
     x = run(products.inverse_inertia_product, made, q=s.q[0], tau=s.tau[0])
@@ -46,7 +46,7 @@ def test_the_product_with_the_inverse():
 
 @pytest.mark.parametrize("mass", [0.0, 0.7])
 def test_resistance(mass):
-    """Find nothing left of a pivot where the bodies behind it have no mass, and all of it at the tip."""
+    """Find a pivot of zero where the bodies beyond the joint have no mass, and the whole inertia at the tip."""
     bodies = [Body("a", 1.3, (0.2, 0.1, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)), Body("b", mass, (0.3, 0.0, 0.0))]
     joints = [Joint("1", "revolute", "ground", "a"), Joint("2", "revolute", "a", "b")]
     made = assemble("two", bodies, joints)

@@ -14,7 +14,7 @@ from tolerance import assert_close
 @given(moving_mechanisms())
 @examples(30)
 def test_integrate_leads_where_difference_says(mechanism):
-    """Go from one state to another by their difference and arrive at the same poses."""
+    """Integrate the difference of two states from the first and find the poses of the second."""
     a, b = State(mechanism, 1), State(mechanism, 2)
     there = compute(mechanism, "integrate", a.q, compute(mechanism, "difference", a.q, b.q))
     T = compute(mechanism, "poses", there)
@@ -26,7 +26,7 @@ def test_integrate_leads_where_difference_says(mechanism):
 @given(moving_mechanisms())
 @examples(30)
 def test_coordinate_rate_is_the_slope_of_integrate(mechanism):
-    """Take small steps both ways along the speeds and find dq/dt between them."""
+    """Take small steps in both directions along the velocities and find dq/dt by their difference."""
     s = State(mechanism)
     h = 1e-4
     ahead, behind = (compute(mechanism, "integrate", s.q, step * s.qd) for step in (h, -h))
@@ -36,7 +36,7 @@ def test_coordinate_rate_is_the_slope_of_integrate(mechanism):
 
 
 def test_a_step_of_one_joint_moves_no_other():
-    """Move one degree of freedom after the other and see all other coordinates keep their bits."""
+    """Move one degree of freedom after the other and find the bits of all other coordinates unchanged."""
     mechanism = one_of_each()
     q = State(mechanism, shape=()).q
     moved = compute(mechanism, "integrate", q, 0.3 * np.eye(mechanism.nv))
@@ -47,7 +47,7 @@ def test_a_step_of_one_joint_moves_no_other():
 
 
 def test_energy_sees_only_the_direction_of_a_quaternion():
-    """Stretch quaternions and find the same energies, momenta and torques."""
+    """Scale quaternions and find the same energies, momenta and torques."""
     mechanism = one_of_each()
     s = State(mechanism)
     stretched = s.q.copy()

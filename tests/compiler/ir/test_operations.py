@@ -1,4 +1,4 @@
-"""The table of operations: one entry each, applied alike to floats, arrays and traced values, with checked types."""
+"""The table of operations: types are checked, and floats, arrays and traced values give the same results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_operation_has_an_entry():
 
 @pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
 def test_one_meaning_on_floats_arrays_and_traced_values(op):
-    """Apply each operation to numbers, arrays and traced values, interpreted and native, and find one answer."""
+    """Apply each operation to numbers, arrays and traced values, interpreted and native, and find the same result."""
     given = operands(op)
     expected = float(apply(op, *given))
     assert_close(np.asarray(apply(op, *map(np.asarray, given)), dtype=float), expected, 1e-15, "array")  # 2e-16
@@ -77,7 +77,7 @@ def test_conditions_combine():
     lambda c, x: scalars.where(x < 1.0, c, x),
 ])  # fmt: skip
 def test_a_condition_is_no_number(misuse):
-    """Refuse arithmetic on a comparison, and say how to make a number of it."""
+    """Refuse arithmetic on a comparison, with a remedy in the message."""
     x = Trace().input(0, 0)
     with pytest.raises(
         TypeError, match=r"a condition is not a number; where\(condition, 1.0, 0.0\) converts it to one"
@@ -86,7 +86,7 @@ def test_a_condition_is_no_number(misuse):
 
 
 def test_numbers_are_no_conditions():
-    """Refuse to choose by a number, to combine with one, to return a condition and to ask for its truth."""
+    """Refuse to choose by a number, to combine with one, to return a condition and to convert it to a bool."""
     trace = Trace()
     x = trace.input(0, 0)
     with pytest.raises(TypeError, match="the condition of where is a number; expected a comparison such as x < y"):
@@ -113,7 +113,7 @@ def test_numbers_are_no_conditions():
     ([(Op.INPUT, 0, 0)], [3], "a result is operation 3; there are 1"),
 ])  # fmt: skip
 def test_programs_are_checked_when_made_and_when_read(ops, results, error):
-    """Refuse a Program whose operations do not fit together, also one read from text."""
+    """Refuse a Program with invalid operands or types, also when it is read from text."""
     with pytest.raises((TypeError, ValueError)) as made:
         Program("bad", (Array("x", (1,)),), (Array("y", (1,)),), tuple(ops), (tuple(results),))
     assert str(made.value) == error

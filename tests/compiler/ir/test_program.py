@@ -1,4 +1,4 @@
-"""Program: text and hash, counts, and the plain interpreter."""
+"""Program: text and hash, operation counts, and the interpreter."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_constants_are_written_to_the_last_bit():
 
 
 def test_hash_follows_the_arithmetic_and_the_names():
-    """Change a constant, a name or a shape, and find another hash."""
+    """Change a constant, a name or a shape, and find a different hash."""
     p = traced(lambda x: [x + 0.1])
     others = [
         traced(lambda x: [x + 0.10000000000000002]),
@@ -55,7 +55,7 @@ def test_other_versions_are_refused():
 
 
 def test_other_inputs_for_the_same_arithmetic():
-    """Gather two inputs in one array, behind entries that are not read, and find the same values."""
+    """Gather two inputs in one array, after entries that are not read, and find the same values."""
     trace = Trace()
     a, b = trace.input(0, 0), trace.input(1, 1)
     p = Program.of_trace("two", (Array("a", (1,)), Array("b", (2,))), (Array("y", (1,)),), trace, [[a - 2.5 * b]])
@@ -73,7 +73,7 @@ def test_cost_counts_what_runs():
 
 
 def test_interpret_broadcasts():
-    """Run with leading shapes that fit together, and with none."""
+    """Run with leading shapes that broadcast, and without any."""
     mechanism = one_of_each()
     s = State(mechanism, shape=(2, 1, 4))
     p = program(mechanism, "inverse_dynamics")

@@ -1,4 +1,4 @@
-"""Traced scalars: what folds, what is shared, and that nothing changes the numbers."""
+"""Traced scalars: constants are folded, equal operations are shared, and results do not change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tolerance import assert_close
 
 
 def kinds(function, count: int = 2) -> list[str]:
-    """Return the names of the operations left of a function, inputs and constants aside."""
+    """Return the names of the traced operations of a function, except inputs and constants."""
     return [op.name for op, *_ in traced(function, count).ops if op > Op.CONST]
 
 
@@ -46,7 +46,7 @@ def test_what_folds(function, expected):
 
 
 def test_dead_operations_vanish():
-    """Leave out of a Program what no result needs."""
+    """Leave out of a Program the operations on which no result depends."""
 
     def function(x, y):
         scalars.sin(x * y)
@@ -56,7 +56,7 @@ def test_dead_operations_vanish():
 
 
 def test_numbers_stay_numbers():
-    """Compute with plain numbers at once, without a trace of them."""
+    """Compute with plain numbers immediately, without recording operations."""
     assert scalars.sin(0.5) == math.sin(0.5)
     assert scalars.atan2(1.0, -2.0) == math.atan2(1.0, -2.0)
     assert scalars.where(True, 1.0, 2.0) == 1.0
@@ -66,7 +66,7 @@ def test_numbers_stay_numbers():
 
 
 def test_constants_keep_their_bits():
-    """Record one constant once, and another for the next number."""
+    """Record each constant once, even if the next floating-point number is also recorded."""
     trace = Trace()
     a, b = trace.constant(0.1), trace.constant(math.nextafter(0.1, 1))
     assert (a.id, trace.constant(0.1).id) == (0, 0)
@@ -81,7 +81,7 @@ def test_constants_keep_their_bits():
     lambda a, b: Program.of_trace("two", (Array("x", (1,)),), (Array("y", (1,)),), a.trace, [[b]]),
 ])  # fmt: skip
 def test_values_of_two_traces_do_not_mix(misuse):
-    """Refuse a value of another trace, also one of the same place, and name what to use instead."""
+    """Refuse a value of another trace, even with the same index, with a remedy in the message."""
     a, b = Trace().input(0, 0), Trace().input(0, 0)
     with pytest.raises(InputError, match=r"a traced value of an earlier compilation was used again.*kt\.PythonControl"):
         misuse(a, b)
@@ -91,14 +91,14 @@ class Both:
     """A number and its trace, computed side by side."""
 
     def __init__(self, number, value) -> None:
-        """Hold both."""
+        """Store both."""
         self.number, self.value = number, value
 
 
 @given(st.integers(0, 2**32 - 1))
 @examples(100)
 def test_random_arithmetic_keeps_its_value(seed):
-    """Do random arithmetic on numbers and on traced scalars, and find the same values."""
+    """Compute random expressions on numbers and on traced scalars, and find the same values."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=3)
     trace = Trace()

@@ -1,4 +1,4 @@
-"""Kernels of the lane language: what the builder refuses, and the interpreter against native code."""
+"""Kernels of the lane language: errors of the builder, and the interpreter against native code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from native_program import traced
 
 
 def exercise() -> Kernel:
-    """Return a kernel with every operation and every statement: lanes halve x until it is small, each at its pace."""
+    """Return a kernel with every operation and statement: each lane halves x until it is small."""
     k = Builder("exercise", {"f": traced(lambda x, y: [x * y - 0.3, x + 2.5 * y], 2)})
     x, times, scale = k.array("x", 2), k.array("times", "t", shared=True), k.array("scale", shared=True)
     out, rounds = k.array("out", "t", 3, output=True), k.array("rounds", 4, output=True)
@@ -65,7 +65,7 @@ def operations_of(body) -> set[str]:
 
 @pytest.mark.parametrize(("dtype", "count"), [("float64", 11), ("float32", 21), ("float64", 1)])
 def test_native_code_equals_the_interpreter(dtype, count):
-    """Run a kernel with every operation both ways, with idle lanes, for the same bits."""
+    """Run a kernel with every operation interpreted and natively, with idle lanes, and find the same bits."""
     kernel = exercise()
     assert operations_of(kernel.body) == set(OPERATIONS)
     x = (np.random.default_rng(8).normal(size=(count, 2)) * [30.0, 1.0]).astype(dtype)
@@ -81,7 +81,7 @@ def test_native_code_equals_the_interpreter(dtype, count):
 
 
 def test_kernels_have_a_hash_and_a_signature():
-    """Read what the cache and NumPy ask of a kernel, and tell two kernels apart."""
+    """Read the hash, arity and signature of a kernel, and distinguish two kernels."""
     kernel = exercise()
     assert kernel.signature == "(2),(t),()->(t,3),(4)"
     assert kernel.dimensions == (2, "t", 3, 4)
@@ -92,7 +92,7 @@ def test_kernels_have_a_hash_and_a_signature():
 
 
 def test_what_makes_no_sense_is_refused():
-    """Mix kinds, read own samples for all lanes at once, branch on a mask, ask Python for a truth."""
+    """Refuse mixed kinds, own samples outside each_lane, branches on a mask, and conversion to a bool."""
     k = Builder("wrong", {})
     x, y, m = k.array("x", 2), k.block("y"), k.block("m", kind=Kind.MASK)
     with pytest.raises(TypeError, match="x can be read and written only inside each_lane"):

@@ -1,4 +1,4 @@
-"""Requests, shapes, and the Programs made of a mechanism."""
+"""Requests, shapes, and the Programs of a mechanism."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ARM = random_mechanism(["revolute", "spherical"], [-1, 0], 1)
     (Request("inertia_matrix", dtype="float16"), InputError, "dtype is 'float16'; expected 'float64' or 'float32'"),
 ])  # fmt: skip
 def test_impossible_requests_say_what_is_possible(request_, error, message):
-    """Refuse what no function can be, and list what can."""
+    """Refuse impossible requests, with the possible values in the message."""
     with pytest.raises(error) as caught:
         request_.checked(ARM)
     assert str(caught.value).startswith(message)
@@ -55,7 +55,7 @@ def test_signatures():
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_built_again_the_same(name):
-    """Trace a page twice and find the same Program, of the shape that was promised."""
+    """Trace an algorithm twice and find the same Program, with the shapes of its signature."""
     mechanism = one_of_each()
     request = Request(name, "tool" if ALGORITHMS[name].frame else None).checked(mechanism)
     p = build(mechanism, request)
@@ -68,7 +68,7 @@ def test_every_algorithm_is_built_again_the_same(name):
 @given(moving_mechanisms())
 @examples(20)
 def test_lumping_masses_changes_no_torque(mechanism):
-    """Count masses to the bodies nearest to the ground, or leave them, and find the same torques."""
+    """Lump masses toward the ground or not, and find the same torques."""
     s = State(mechanism)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps.Tree, "lump", lambda tree: None)
@@ -91,14 +91,14 @@ def test_right_angles_cost_less():
 
 
 def test_shapes_to_draw_change_nothing():
-    """Draw something and find the same Program."""
+    """Add shapes for drawing and find the same Program."""
     body = replace(ARM.bodies[0], shapes=(Shape("sphere", (1.0,)),))
     drawn = replace(ARM, bodies=(body, *ARM.bodies[1:]))
     assert program(drawn, "inverse_dynamics") == program(ARM, "inverse_dynamics")
 
 
 def test_programs_do_not_depend_on_unused_inputs():
-    """Find gravity's torque of q alone."""
+    """Find that the gravity torque depends on q alone."""
     p = program(ARM, "gravity_torque")
     assert [a.name for a in p.inputs] == ["q"]
     assert np.isfinite(p.interpret(State(ARM).q)[0]).all()

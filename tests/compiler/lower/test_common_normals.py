@@ -1,4 +1,4 @@
-"""Common normals of joint axes: where they meet the axes, and the same bits for one body and for many."""
+"""Common normals of joint axes: their feet on the axes, and the same bits for one body and for many."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_foot_is_nearest_to_the_axis():
 
 
 def test_almost_parallel_axes_have_no_foot():
-    """Tilt an axis by less than the threshold, and by so little that the foot is far, and find none."""
+    """Tilt an axis by less than the threshold, and by so little that the foot is far, and find no common normal."""
     arm = np.array([0.3, 0.4, 0.7])
     for tilt in (0.5 * CROSSING, 0.1 / FAR):
         s, there = foot(Z, np.array([0.0, np.sin(tilt), np.cos(tilt)]), arm)
@@ -37,7 +37,7 @@ def test_almost_parallel_axes_have_no_foot():
 
 
 def test_arrays_have_the_bits_of_single_bodies():
-    """Ask for many bodies at once and find the bits of each alone."""
+    """Compute many bodies at once and find the bits of each alone."""
     rng = np.random.default_rng(3)
     z, d, arm = rng.normal(size=(3, 200, 3))
     z, d = z / np.linalg.norm(z, axis=1)[:, None], d / np.linalg.norm(d, axis=1)[:, None]
@@ -48,7 +48,7 @@ def test_arrays_have_the_bits_of_single_bodies():
 
 
 def test_the_main_child_carries_most_bodies():
-    """Choose among children on joints of one axis that which carries most, the first of equals."""
+    """Choose the child on a joint with one axis that carries most bodies, the first of equals."""
     parents = [-1, 0, 0, 2, 0, 4, 5]
     assert main_children(parents, [True] * 7) == [4, None, 3, None, 5, 6, None]
     assert main_children(parents, [True] * 4 + [False] * 3) == [2, None, 3, None, None, None, None]

@@ -1,4 +1,4 @@
-"""Working frames: the rotations they leave, and that nobody sees which ones were chosen."""
+"""Working frames: the remaining rotations, and results that do not depend on the choice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EPS = np.finfo(float).eps
 
 
 def rotations():
-    """Yield general rotations, quarter turns, and turns that are almost about z."""
+    """Yield general rotations, quarter rotations, and rotations almost about z."""
     rng = np.random.default_rng(3)
     for _ in range(50):
         yield from_rpy(*rng.uniform(-3, 3, 3))
@@ -50,7 +50,7 @@ def generic(n: int) -> kt.System:
 
 
 def test_a_chain_gets_the_frames_of_denavit_and_hartenberg():
-    """Leave one planar turn before each joint, and no y in the way to its origin."""
+    """Leave one planar rotation before each joint, and no y component in the position of its origin."""
     tree = Tree(generic(5).mechanism, {"q": [0.1, 0.2, 0.3, 0.4, 0.5]})
     for record in tree.records[1:]:
         assert len(record.stand.E.factors) == 1

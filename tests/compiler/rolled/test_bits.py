@@ -1,4 +1,4 @@
-"""Rolled code: the same bits however the samples come, and numbers that are not finite noticed."""
+"""Rolled code: the same bits for any layout of the samples, and detection of numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_bits_do_not_depend_on_the_split(data):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", NAMES)
 def test_bits_do_not_depend_on_strides(name, dtype):
-    """Store the samples with gaps, backwards, by columns or off any alignment, and find the same bits."""
+    """Store the samples with gaps, in reverse, by columns or unaligned, and find the same bits."""
     f = rolled(name, dtype)
     given_ = arguments(f, State(SMALL.mechanism, 4, 19), dtype)
     expected = f(*given_)
@@ -75,7 +75,7 @@ def backwards(a):
 
 
 def unaligned(a):
-    """Return the same numbers one byte off any alignment."""
+    """Return the same numbers at an unaligned address."""
     raw = np.zeros(a.nbytes + 1, dtype=np.uint8)[1:]
     view = np.frombuffer(raw.data, dtype=a.dtype).reshape(a.shape)
     view[...] = a
@@ -83,7 +83,7 @@ def unaligned(a):
 
 
 def test_single_precision():
-    """Run in float32 and find the numbers of float64 to some six digits."""
+    """Run in float32 and find the numbers of float64 to about six digits."""
     f, wide = rolled("inverse_dynamics", "float32"), rolled("inverse_dynamics")
     given_ = arguments(f, State(SMALL.mechanism, shape=33), "float32")
     out = f(*given_)
@@ -92,7 +92,7 @@ def test_single_precision():
 
 
 def test_broadcast_inputs_and_matrices():
-    """Hold inputs for all samples, of functions and of matrices by columns, and find the bits of full arrays."""
+    """Broadcast inputs of functions, and of matrices by columns, and find the bits of full arrays."""
     f, g = rolled("inverse_dynamics"), rolled("convective_matrix")
     s = State(SMALL.mechanism, 5, 11)
     pairs = f(s.q[:, None], s.qd[None, :], s.qdd[0])
@@ -107,7 +107,7 @@ def test_broadcast_inputs_and_matrices():
 
 
 def test_wrong_shapes_of_matrices():
-    """Give a matrix by columns the wrong arrays and read what was expected."""
+    """Call a matrix by columns with the wrong arrays and read what is expected."""
     g = rolled("inertia_matrix")
     with pytest.raises(InputError, match=rf"inertia_matrix: q has shape \(3,\); expected \[\.\.\., {SMALL.nq}\]"):
         g.checked((np.zeros(3),))
@@ -119,7 +119,7 @@ def test_wrong_shapes_of_matrices():
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_bits_do_not_depend_on_threads(threads):
-    """Share a batch of long chains among threads and find the same bits."""
+    """Divide a batch of long chains among threads and find the same bits."""
     chain = kt.chain(80)
     x = np.random.default_rng(0).normal(size=(3, 2500, 80))
     expected = chain.inverse_dynamics(*x)
@@ -142,7 +142,7 @@ def test_many_threads_may_call_one_function():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
 def test_one_bad_sample_does_not_touch_its_neighbours(bad):
-    """Put a number that is not finite, or huge, into one sample of a batch and find the bits of all others kept."""
+    """Put a number that is not finite, or huge, into one sample and find the bits of all others unchanged."""
     f = rolled("forward_dynamics")
     given_ = arguments(f, State(SMALL.mechanism, 8, 21))
     expected = f(*given_)
@@ -156,7 +156,7 @@ def test_one_bad_sample_does_not_touch_its_neighbours(bad):
 
 
 def test_input_that_is_not_finite_is_refused():
-    """Put NaN into long chains, alone and in a batch, and read where it is."""
+    """Put NaN into long chains, alone and in a batch, and read its position."""
     chain = kt.chain(70)
     x = np.random.default_rng(0).normal(size=(3, 9, 70))
     x[1, 4, 33] = np.nan
@@ -169,7 +169,7 @@ def test_input_that_is_not_finite_is_refused():
 
 
 def test_a_lack_of_memory_is_told_once():
-    """Count a workspace that could not be had, read so, and find the next error to be that of the next call."""
+    """Fail to allocate a workspace, read so, and find that the next call has its own error."""
     f = rolled("gravity_torque")
     bad = np.full(SMALL.nq, np.nan)
     assert f._rolled is not None
@@ -182,7 +182,7 @@ def test_a_lack_of_memory_is_told_once():
 
 @pytest.mark.parametrize("name", [*NAMES, "momentum", "inertia_matrix"])
 def test_nothing_old_in_a_workspace_is_read(name):
-    """Fill the workspaces that are kept between calls with NaN, and find the same bits and no alarm."""
+    """Fill the workspaces that are reused between calls with NaN, and find the same bits and no error."""
     f = rolled(name)
     given_ = arguments(f, State(SMALL.mechanism, 9, 11))
     expected, alone = f.checked(tuple(given_)), f.checked(tuple(a[4] for a in given_))
@@ -199,7 +199,7 @@ def test_nothing_old_in_a_workspace_is_read(name):
 
 
 def test_large_angles():
-    """Turn joints by millions of turns and find the sines of the C library's accuracy."""
+    """Rotate joints by millions of revolutions and find sines with the accuracy of the C library."""
     chain = kt.chain(66)
     q = np.random.default_rng(2).normal(size=(9, 66)) * 1e12
     turned = np.arctan2(np.sin(q), np.cos(q))

@@ -57,7 +57,7 @@ CASES = [
 
 @pytest.mark.parametrize(("system", "name"), CASES)
 def test_the_program_is_what_runs(system, name):
-    """Interpret the program of a rolled function and find its numbers."""
+    """Interpret the program of a rolled function and find the numbers of native code."""
     f, given = rolled(system, name)
     found = f.program.interpret(*given)[0]
     assert_close(relative(found, f(*given)), 0.0, 1e-13, name)  # 2e-15
@@ -118,7 +118,7 @@ def test_text_keeps_every_bit(system, name):
 
 
 def test_hashes_tell_numbers_apart():
-    """Find another hash for another length of the links, or another number of them, and the same for the same."""
+    """Find different hashes for different lengths or numbers of links, and the same hash for the same chain."""
     made = [kt.chain(n, length=x).function("gravity_torque") for n, x in ((70, 0.3), (70, 0.3), (70, 0.4), (71, 0.3))]
     a, b, c, d = (f.program.hash for f in made)
     assert a == b
@@ -126,7 +126,7 @@ def test_hashes_tell_numbers_apart():
 
 
 def test_another_version_is_refused():
-    """Read a text of another version and find both numbers in the message."""
+    """Read a text of another version and find both versions in the message."""
     program = kt.chain(70).function("gravity_torque").program
     data = json.loads(program.dumps())
     data["kinetree rolled"] = 99
@@ -135,7 +135,7 @@ def test_another_version_is_refused():
 
 
 def test_long_closed_functions_have_no_program():
-    """Ask for the cost of a function that NumPy solves, and read what to do."""
+    """Request the cost of a function that is solved in NumPy, and read the remedy."""
     bridge = kt.rope(1.3, 5, ends=("pinned", "pinned"), joint="revolute", mass_per_metre=0.37, radius=0.004)
     f = bridge.function("forward_dynamics", lowering="rolled")
     with pytest.raises(InputError, match=r"forward_dynamics of .* is solved in NumPy .* lowering='unrolled'"):

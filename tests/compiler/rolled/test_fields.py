@@ -1,4 +1,4 @@
-"""Fields of records taken apart, and the form that several have in common."""
+"""Fields of records split into scalars, and the pattern that several have in common."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Holder:
     """A plain object, such as a pivot."""
 
     def __init__(self, x, note) -> None:
-        """Hold a scalar and something else."""
+        """Store a scalar and something else."""
         self.x, self.note = x, note
 
 
 def test_scalars_of_nested_fields():
-    """Take tuples, the algebra's types and plain objects apart, and put them together changed."""
+    """Change every scalar of tuples, types of `algebra` and plain objects."""
     x = [(Twist((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)), Holder(7.5, None)), "name", 8]
     assert scalars(x) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.5, 8]
     twice = mapped(x, lambda a: 2 * a)
@@ -28,7 +28,7 @@ def test_scalars_of_nested_fields():
 
 
 def test_what_all_forms_share_needs_no_room():
-    """Join forms and find zeros, and scalars that are one in all, without a key of their own."""
+    """Join patterns and find zeros, and scalars that are equal in all, without keys of their own."""
     t = Trace()
     a, b, c = (t.input("x", k) for k in range(3))
     p = Patterns()
@@ -43,7 +43,7 @@ def test_what_all_forms_share_needs_no_room():
 
 
 def test_forms_that_do_not_fit():
-    """Join a field that is missing, or has other scalars, and read which one."""
+    """Join a field that is missing, or has a different number of scalars, and read which one."""
     p = Patterns()
     p.begin("mu", (0.0, 0.0))
     with pytest.raises(RollError, match="the parent's 'mu' is of an earlier sweep; rolled code carries"):

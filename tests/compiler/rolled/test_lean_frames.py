@@ -1,4 +1,4 @@
-"""Working frames of rolled code: no digits are lost where axes are almost parallel."""
+"""Working frames of rolled code: no digits are lost if axes are almost parallel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EPS = np.finfo(float).eps
 
 
 def tilted(tilt: float, *, facing: bool) -> kt.Mechanism:
-    """Return a chain whose axes enclose small angles; `facing` ones have a common normal between the joints."""
+    """Return a chain with small angles between axes; `facing` axes have a common normal between the joints."""
     rng = np.random.default_rng(8)
     made = random_mechanism(["revolute"] * 9, range(-1, 8), 8)
     joints = [
@@ -45,7 +45,7 @@ def test_almost_parallel_axes_lose_no_digits(tilt, facing, monkeypatch):
 
 
 def test_one_threshold_decides_which_axes_cross():
-    """Find joints of rolled code lean where axes cross by more than unrolled code takes for parallel."""
+    """Find lean joints in rolled code where axes cross by more than the threshold of parallel axes."""
     lean = [
         sum(b.classes[c].lean for c in b.of_class) for b in (bodies_of(tilted(x, facing=True)) for x in (2e-5, 1e-2))
     ]

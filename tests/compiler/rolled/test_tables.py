@@ -1,4 +1,4 @@
-"""Tables of rolled code: segments, frames that stand lean, and numbers that code may know."""
+"""Tables of rolled code: segments, lean placements, and numbers that are constants of the code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strategies import random_mechanism
 
 
 def test_a_chain_is_one_segment():
-    """Find the first link of a chain by itself, since it stands on the ground, and all others in one segment."""
+    """Find the first link of a chain, which is on the ground, in its own segment, and all others in another."""
     b = bodies_of(kt.chain(50).mechanism)
     assert b.segments[:, COUNT].tolist() == [1, 49]
     assert b.segments[:, PARENT].tolist() == [0, 1]
@@ -20,7 +20,7 @@ def test_a_chain_is_one_segment():
 
 
 def test_branches_end_segments():
-    """Find segments cut where a body has a child elsewhere, and rows of parents that end theirs."""
+    """Find that segments end where a body has a child in another segment, and that parents are the ends of segments."""
     made = random_mechanism(["spherical"] * 8, [-1, 0, 1, 2, 1, 4, 5, -1], 3)
     b = bodies_of(made)
     assert b.segments[:, COUNT].tolist() == [2, 2, 3, 1]
@@ -29,7 +29,7 @@ def test_branches_end_segments():
 
 
 def test_bodies_of_a_frame():
-    """Keep only what lies between the ground and a frame."""
+    """Keep only the bodies between the ground and a frame."""
     made = random_mechanism(["revolute"] * 6, [-1, 0, 1, 1, 3, 0], 3)
     assert bodies_of(made, frame="b4").index.tolist() == [0, 1, 3, 4]
     assert bodies_of(made, frame="ground").index.tolist() == []
@@ -54,7 +54,7 @@ def test_lean_joints_stand_where_unrolled_ones_do():
 
 
 def test_almost_parallel_axes_are_not_lean():
-    """Let axes cross by a little and find the joint's place kept whole."""
+    """Let axes cross by a small angle and find the joint's placement complete."""
     tilt = 1e-5
     turn = ((1.0, 0.0, 0.0), (0.0, np.cos(tilt), -np.sin(tilt)), (0.0, np.sin(tilt), np.cos(tilt)))
     links = [kt.Body(name, 1.0, (0.1, 0.2, 0.3), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)) for name in "abc"]
@@ -68,6 +68,6 @@ def test_almost_parallel_axes_are_not_lean():
 
 
 def test_known_numbers():
-    """Find the zeros and ones that all bodies of a class share, and nothing else."""
+    """Find the zeros and ones that all bodies of a class share, and no other numbers."""
     x = {"a": np.zeros(3), "b": np.array([0.0, 1.0, 0.0]), "c": -np.ones(3), "d": np.full(3, 0.5), "e": [1.0, "x"]}
     assert known(x) == {"a": 0.0, "c": -1.0}

@@ -1,4 +1,4 @@
-"""Rolled code: the numbers of unrolled code for every algorithm, kind of joint, branch and free parameter."""
+"""Rolled code against unrolled code, for every algorithm and kind of joint, with branches and free parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bushy(n: int, seed: int, kinds=ALL, armature: bool = True) -> Mechanism:
 
 
 def rolled(system: System, name: str, **options) -> Function:
-    """Return a rolled function, of the tool where it needs a frame, with wrenches where they matter."""
+    """Return a rolled function, for the frame of the tool if it requires one, with wrenches if it depends on them."""
     algorithm = ALGORITHMS[name]
     frame = "tool" if algorithm.frame else None
     return system.function(name, frame=frame, wrenches=algorithm.wrenches, lowering="rolled", **options)
@@ -67,7 +67,7 @@ def test_every_algorithm_is_that_of_unrolled_code(name):
 @pytest.mark.parametrize("name", [name for name in TREES if ALGORITHMS[name].axes])
 @pytest.mark.parametrize("axes", ["body", "world"])
 def test_both_axes_of_frames(name, axes):
-    """Ask for a frame's twists and Jacobians in either axes."""
+    """Compute a frame's twists and Jacobians in the axes of the body and of the ground."""
     system = System(bushy(9, 7))
     f = rolled(system, name, axes=axes)
     given_ = arguments(f, State(system.mechanism, 2))
@@ -77,7 +77,7 @@ def test_both_axes_of_frames(name, axes):
 @given(moving_mechanisms(most=12))
 @examples(5)
 def test_random_mechanisms(mechanism):
-    """Run inverse and forward dynamics of random trees both ways."""
+    """Run inverse and forward dynamics of random trees, rolled and unrolled."""
     system, s = System(mechanism), State(mechanism, shape=3)
     for name in ("inverse_dynamics", "forward_dynamics"):
         f = rolled(system, name)
@@ -89,7 +89,7 @@ def test_random_mechanisms(mechanism):
 
 @pytest.mark.parametrize("geometry", ["general", "neat", "mixed"])
 def test_chains_of_joints_of_one_axis(geometry):
-    """Run chains whose frames are those of Denavit and Hartenberg, whatever their axes do."""
+    """Run chains with frames of Denavit and Hartenberg, for general and for special axes."""
     for seed in range(3):
         kinds = [str(x) for x in np.random.default_rng(seed).choice(["revolute", "prismatic"], 40)]
         system = System(random_mechanism(kinds, range(-1, 39), seed, geometry=geometry))
@@ -122,7 +122,7 @@ def parametric() -> Mechanism:
 
 @pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "inertia_matrix", "jacobian", "integrate"])
 def test_free_parameters(name):
-    """Give each sample its own parameters, and find unrolled numbers and the bits of single calls."""
+    """Give each sample its own parameters, and find the numbers of unrolled code and the bits of single calls."""
     system = System(parametric())
     f = rolled(system, name)
     given_ = [*arguments(f, State(system.mechanism, 3, 11)), np.random.default_rng(3).uniform(0.5, 1.5, size=(11, 2))]
@@ -169,7 +169,7 @@ def test_the_same_code_serves_chains_of_any_length(tmp_path, monkeypatch):
 
 
 def test_the_number_of_bodies_decides():
-    """Find short chains unrolled and long ones rolled, unless a lowering is asked for."""
+    """Find short chains unrolled and long ones rolled, unless a lowering is given."""
     assert kt.chain(UNROLLED).function("gravity_torque").request.lowering == "unrolled"
     assert kt.chain(UNROLLED + 1).function("gravity_torque").request.lowering == "rolled"
     assert kt.chain(3).function("gravity_torque", lowering="rolled").request.lowering == "rolled"
@@ -192,7 +192,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / 20_
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
 def test_a_link_needs_little_memory():
-    """Run a chain of 20,000 links in a fresh process and find less than 2 kB a link taken for a single sample."""
+    """Run a chain of 20,000 links in a fresh process and find less than 2 kB per link allocated for a single sample."""
     done = subprocess.run([sys.executable, "-c", MEMORY], stdout=subprocess.PIPE, text=True, check=True)
     assert float(done.stdout) < 2000  # 140
     f = kt.chain(100).function("forward_dynamics", lowering="rolled")

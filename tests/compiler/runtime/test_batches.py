@@ -1,4 +1,4 @@
-"""Batches of Python in the place of gufuncs: leading shapes, and what does not fit."""
+"""Batches of Python functions that replace gufuncs: leading shapes, and unsuitable arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OUTPUT = Array("J", (4, 2))
 
 
 def test_leading_shapes_are_those_of_numpy():
-    """Give arrays of different leading shapes and get them with the one they have together, and room for results."""
+    """Broadcast arrays of different leading shapes, and get an array for the results."""
     q, w = np.arange(15.0).reshape(5, 1, 3), np.arange(24).reshape(2, 2, 6)
     (a, b), out = spread(INPUTS, OUTPUT, "float32", (q, w), None)
     assert a.shape == (5, 2, 3) and b.shape == (5, 2, 2, 6)
@@ -36,6 +36,6 @@ def test_leading_shapes_are_those_of_numpy():
     ],
 )
 def test_what_does_not_fit(arguments, out, message):
-    """Give what a gufunc would refuse, and read what it is."""
+    """Give arguments that a gufunc would refuse, and read which they are."""
     with pytest.raises((ValueError, TypeError), match=message):
         spread(INPUTS, OUTPUT, "float64", arguments, out)

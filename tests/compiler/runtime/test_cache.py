@@ -1,4 +1,4 @@
-"""Object code on disk: found again, never trusted blindly, never in the way."""
+"""The cache of object code: files are reused, checked before use, and never cause an error."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ ARM = random_mechanism(["revolute", "prismatic"], [-1, 0], 41)
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """Use an empty cache folder of one's own."""
+    """Use an empty cache folder."""
     monkeypatch.setenv("KINETREE_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def compilations(monkeypatch) -> list[str]:
-    """Count what is compiled."""
+    """Count the compilations."""
     done, emit = [], LLVM.emit
 
     def counted(self, program, dtype):
@@ -47,12 +47,12 @@ def compilations(monkeypatch) -> list[str]:
 
 
 def torque(mechanism=ARM) -> np.ndarray:
-    """Compute something with a fresh system."""
+    """Compute something with a new system."""
     return System(mechanism).gravity_torque([0.3, 0.4])
 
 
 def test_code_is_kept_and_found_again(folder, compilations):
-    """Compile once, and find the code for a second system."""
+    """Compile once, and reuse the code for a second system."""
     first = torque()
     (file,) = folder.glob("*.o")
     assert file.read_bytes().startswith(cache.MAGIC)
@@ -75,7 +75,7 @@ def damage(data: bytes, how: str) -> bytes:
 
 @pytest.mark.parametrize("how", ["empty", "truncated", "a flipped bit", "another format", "noise", "only the head"])
 def test_damaged_files_are_ignored_and_replaced(folder, compilations, how):
-    """Damage the file on disk and get the right numbers, and a sound file again."""
+    """Damage the file on disk and get the right numbers, and a valid file again."""
     first = torque()
     (file,) = folder.glob("*.o")
     sound = file.read_bytes()
@@ -86,7 +86,7 @@ def test_damaged_files_are_ignored_and_replaced(folder, compilations, how):
 
 
 def test_an_unusable_folder_only_costs_time(tmp_path, monkeypatch, compilations):
-    """Point the cache at a file, and below a file, and get the right numbers."""
+    """Set the cache folder to a file, and to a path below a file, and get the right numbers."""
     (tmp_path / "file").write_text("not a folder")
     for place in ("file", "file/below"):
         monkeypatch.setenv("KINETREE_CACHE_DIR", str(tmp_path / place))
@@ -126,7 +126,7 @@ def test_another_process_finds_the_code(folder):
 
 
 def test_names_follow_all_that_matters(monkeypatch):
-    """Keep code apart by mechanism, function, options, precision, source and machine, and not by drawings."""
+    """Distinguish code by mechanism, function, options, precision, source and machine, but not by drawings."""
     request = Request("jacobian", "tool", "world").checked(ARM)
     other = replace(ARM, gravity=(0.0, 0.0, -1.0))
     keys = [
@@ -145,7 +145,7 @@ def test_names_follow_all_that_matters(monkeypatch):
 
 
 def shifted(zero: float) -> SimpleNamespace:
-    """Return a joint kind from outside the package: a revolute joint whose angle has another zero [rad]."""
+    """Return a joint kind from outside the package: a revolute joint whose angle has a different zero [rad]."""
     own = {name: getattr(revolute, name) for name in dir(revolute) if not name.startswith("_")}
     own |= {"AXIAL": None, "displacement": lambda joint, q: revolute.displacement(joint, [q[0] + zero])}
     return SimpleNamespace(**own)
@@ -178,7 +178,7 @@ def test_source_hash_is_that_of_the_sources():
 
 
 def test_the_oldest_files_go_first(folder, monkeypatch):
-    """Keep the folder below its limit by removing what was written first."""
+    """Keep the folder below its limit by removing the oldest files."""
     monkeypatch.setattr(cache, "LIMIT", 2500)
     for k in range(4):
         cache.fetch(f"code{k}", lambda: bytes(1000))
@@ -198,7 +198,7 @@ def test_unfinished_files_are_cleared(folder):
 
 
 def planted(folder: Path) -> Path:
-    """Return a file with a valid checksum whose code is not what this process makes."""
+    """Return a file with a valid checksum and code that this process would not make."""
     code = b"anything at all"
     folder.mkdir(mode=0o700, exist_ok=True)
     file = folder / "name.o"
@@ -210,7 +210,7 @@ def planted(folder: Path) -> Path:
 @posix
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
 def test_files_that_others_may_write_are_not_run(folder, mode):
-    """Let others write a file: its code is not used, and a private file takes its place."""
+    """Let others write a file: its code is not used, and a private file replaces it."""
     planted(folder).chmod(mode)
     assert cache.fetch("name", lambda: b"own") == b"own"
     assert (folder / "name.o").stat().st_mode & 0o777 == 0o600
@@ -219,7 +219,7 @@ def test_files_that_others_may_write_are_not_run(folder, mode):
 
 @posix
 def test_links_to_files_are_not_followed(folder, tmp_path):
-    """Put a link in the place of a file: what it leads to is not used, and stays."""
+    """Replace a file by a link: its target is not used, and not changed."""
     target = planted(tmp_path / "elsewhere")
     folder.mkdir(mode=0o700)
     (folder / "name.o").symlink_to(target)
@@ -231,7 +231,7 @@ def test_links_to_files_are_not_followed(folder, tmp_path):
 @posix
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
 def test_a_folder_that_others_may_write_is_not_used(folder, mode):
-    """Let others write the folder: nothing is read or kept there, and a warning names the remedy."""
+    """Let others write to the folder: nothing is read or stored there, and a warning contains the remedy."""
     planted(folder)
     folder.chmod(mode)
     with pytest.warns(RuntimeWarning, match=f"others may write to it .mode {mode:o}.*chmod go-w {folder}"):
@@ -241,7 +241,7 @@ def test_a_folder_that_others_may_write_is_not_used(folder, mode):
 
 @posix
 def test_files_and_folders_of_others_are_not_used(folder, monkeypatch):
-    """Be somebody else: neither the folder nor a link to one is trusted."""
+    """Run as another user: neither the folder nor a link to it is used."""
     file, real = planted(folder), os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: real + 1)
     with pytest.warns(RuntimeWarning, match=f"it belongs to user {real}, not to user {real + 1}"):
@@ -256,7 +256,7 @@ def test_files_and_folders_of_others_are_not_used(folder, monkeypatch):
 
 
 def test_a_user_without_a_home_only_waits(monkeypatch):
-    """Have no home: code is compiled and kept nowhere."""
+    """Run without a home directory: code is compiled and not stored."""
 
     def homeless():
         raise RuntimeError("Could not determine home directory.")
@@ -267,7 +267,7 @@ def test_a_user_without_a_home_only_waits(monkeypatch):
 
 @pytest.mark.parametrize("value", ["", "relative/folder"])
 def test_an_empty_or_relative_cache_home_counts_as_unset(monkeypatch, value):
-    """Set XDG_CACHE_HOME to nothing, or to a relative path: the default of the user is taken."""
+    """Set XDG_CACHE_HOME to an empty text or a relative path: the default is used."""
     monkeypatch.delenv("KINETREE_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", value)
     monkeypatch.setattr(sys, "platform", "linux")
@@ -275,7 +275,7 @@ def test_an_empty_or_relative_cache_home_counts_as_unset(monkeypatch, value):
 
 
 def test_default_folders(monkeypatch, tmp_path):
-    """Use the user's own cache folder where none is chosen."""
+    """Use the default cache folder of the user if none is given."""
     monkeypatch.delenv("KINETREE_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(sys, "platform", "linux")

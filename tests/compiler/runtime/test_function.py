@@ -1,4 +1,4 @@
-"""Compiled functions: the interpreter's numbers, and the same bits however the samples come."""
+"""Compiled functions: the numbers of the interpreter, and the same bits for any layout of the samples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arguments(function: Function, s: State) -> list[np.ndarray]:
 
 
 def function(system: System, name: str, dtype: str = "float64") -> Function:
-    """Return a function by name, of the tool where it needs a frame, with wrenches where they matter."""
+    """Return a function by name, for the frame of the tool if it requires one, with wrenches if it depends on them."""
     algorithm = ALGORITHMS[name]
     return system.function(name, frame="tool" if algorithm.frame else None, wrenches=algorithm.wrenches, dtype=dtype)
 
@@ -62,7 +62,7 @@ def test_native_code_of_random_mechanisms(mechanism):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_single_precision(name):
-    """Run every algorithm in float32 and find the numbers of float64 to some six digits."""
+    """Run every algorithm in float32 and find the numbers of float64 to about six digits."""
     f, wide = function(SMALL, name, "float32"), function(SMALL, name)
     given_ = [a.astype(np.float32) for a in arguments(f, State(SMALL.mechanism, shape=33))]
     out = f(*given_)
@@ -108,7 +108,7 @@ def backwards(a):
 
 
 def unaligned(a):
-    """Return the same numbers one byte off any alignment."""
+    """Return the same numbers at an unaligned address."""
     raw = np.zeros(a.nbytes + 1, dtype=np.uint8)[1:]
     view = np.frombuffer(raw.data, dtype=a.dtype).reshape(a.shape)
     view[...] = a
@@ -132,7 +132,7 @@ def test_bits_do_not_depend_on_strides(name, layout, dtype):
 
 
 def test_broadcast_inputs_are_read_again_and_again():
-    """Hold one input for all samples, or all pairs of samples, and find the bits of full arrays."""
+    """Broadcast one input to all samples, or to all pairs of samples, and find the bits of full arrays."""
     f = SMALL.function("inverse_dynamics")
     s = State(SMALL.mechanism, 5, 11)
     one = f(s.q, s.qd[0], s.qdd)
@@ -145,14 +145,14 @@ def test_broadcast_inputs_are_read_again_and_again():
 
 
 def test_an_empty_batch_is_empty():
-    """Run no samples and get no samples."""
+    """Run an empty batch and get an empty result."""
     assert SMALL.inverse_dynamics(np.zeros((0, 6)), np.zeros((0, 5)), np.zeros((0, 5))).shape == (0, 5)
     assert SMALL.inertia_matrix(np.zeros((3, 0, 6))).shape == (3, 0, 5, 5)
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 3, 7])
 def test_bits_do_not_depend_on_threads(threads):
-    """Share a batch among threads and find the same bits."""
+    """Divide a batch among threads and find the same bits."""
     n = 3 * SPLIT + 5
     s = State(SMALL.mechanism, 6, 64)
     q, qd, qdd = (np.tile(a, (n // 64 + 1, 1))[:n] for a in (s.q, s.qd, s.qdd))
@@ -186,7 +186,7 @@ def test_many_threads_may_call_one_function():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("bad", [np.nan, 1e30])
 def test_one_bad_sample_does_not_touch_its_neighbours(bad, dtype):
-    """Put NaN or a huge number into one sample of a batch and find the bits of all others kept."""
+    """Put NaN or a huge number into one sample of a batch and find the bits of all others unchanged."""
     s = State(SMALL.mechanism, 8, 40)
     f = SMALL.function("forward_dynamics", dtype=dtype)
     given_ = [a.astype(dtype) * 10 for a in (s.q, s.qd, s.tau)]
@@ -214,7 +214,7 @@ def test_functions_and_systems_survive_pickling():
 
 
 def test_functions_travel_to_fresh_processes():
-    """Send a function and a system to a process started from scratch and get the same bits back."""
+    """Send a function and a system to a new process and get the same bits back."""
     s = State(SMALL.mechanism, 10)
     f = function(SMALL, "inverse_dynamics")
     given_ = arguments(f, s)
@@ -244,7 +244,7 @@ def test_mechanisms_that_cannot_move(bodies, name):
 
 
 def test_wrong_shapes_of_a_mechanism_that_cannot_move():
-    """Give coordinates to a mechanism that has none and read what was expected."""
+    """Give coordinates to a mechanism that has none and read what is expected."""
     system = System(assemble("still", [], []))
     with pytest.raises(InputError, match=r"potential_energy: q has shape \(2,\); expected \[\.\.\., 0\]"):
         system.potential_energy(np.zeros(2))

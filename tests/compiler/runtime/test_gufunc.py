@@ -1,4 +1,4 @@
-"""Registration with NumPy: a genuine gufunc that owns its code."""
+"""Registration with NumPy: a gufunc that owns its code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_gufunc_outlives_its_system():
 
 
 def test_code_lives_as_long_as_its_gufunc():
-    """Drop everything but the gufunc and keep its code; drop the gufunc too and lose it."""
+    """Delete everything but the gufunc and keep its code; delete the gufunc too and free the code."""
     program = traced(lambda x: [x * 3.0])
     loaded = compiled(program)
     code = weakref.ref(loaded)
@@ -47,7 +47,7 @@ def test_code_lives_as_long_as_its_gufunc():
 
 
 def test_many_gufuncs_come_and_go():
-    """Make and drop many gufuncs, each with its own numbers, and keep none of them."""
+    """Make and delete many gufuncs, each with its own numbers, and find none in memory."""
     before = len(module._forever)
     alive = []
     for k in range(60):
@@ -71,7 +71,7 @@ def test_a_gufunc_is_numpys_own():
 
 
 def test_results_may_overwrite_inputs():
-    """Write the result over an input and find what a fresh array would hold."""
+    """Write the result over an input and find the numbers of a new array."""
     f = gufunc(traced(lambda x, y: [x + y, x - y], 2))
     x = np.random.default_rng(2).normal(size=(100, 2))
     expected = f(x)
@@ -83,7 +83,7 @@ def test_results_may_overwrite_inputs():
 
 
 def test_a_long_row_is_read_and_written_whole():
-    """Copy rows of 1 to 40 entries, in both precisions, and touch nothing behind them."""
+    """Copy rows of 1 to 40 entries, in both precisions, and access nothing after them."""
     for n in (1, 2, 7, 8, 9, 15, 16, 17, 31, 40):
         program = traced(lambda *x: [a * 2.0 for a in reversed(x)], n)
         for dtype in ("float64", "float32"):

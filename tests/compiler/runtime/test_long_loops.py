@@ -1,4 +1,4 @@
-"""Loops of long mechanisms: rolled functions against the unrolled pages, against Lagrange's multipliers, and NaN."""
+"""Functions of long closed mechanisms: rolled against unrolled code, equations of motion, and NaN."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLOWER = ("slider_crank", "spatial_slider_crank", "stewart", "three_rrr")
 
 
 def compared(system: kt.System, q, qd, tau, added) -> dict[str, tuple]:
-    """Return the arguments of every function that loops are part of; some at a position that is not closed."""
+    """Return the arguments of every function that depends on loops; some at a position that is not closed."""
     off = system.integrate(q, 0.01 * tau / np.abs(tau).max())
     return {
         "closure_residual": (off,),
@@ -48,7 +48,7 @@ def test_library(name):
 
 
 def test_redundant_loops():
-    """Close the parallelogram, whose equations repeat each other, by rolled steps, and move it as unrolled ones do."""
+    """Close the parallelogram, whose equations are redundant, by rolled steps, and find the motion of unrolled code."""
     bars = kt.load("parallelogram")
     rng = np.random.default_rng(9)
     q = bars.assemble()
@@ -78,7 +78,7 @@ def test_nets():
 
 @pytest.mark.parametrize("n", [65, 200])
 def test_frames_on_branches(n):
-    """Find frames beyond a fork, on the way to which other branches are left out, where all poses put them."""
+    """Compare the pose of a frame beyond a fork, computed without the other branches, with that among all poses."""
     tree = kt.rope_tree(2.0, n // 5, levels=2, joint="revolute", **ROPE)
     q, qd = tree.random_state(6)
     poses, twists = tree.poses(q), tree.twists(q, qd)
@@ -90,7 +90,7 @@ def test_frames_on_branches(n):
 
 
 def test_a_long_bridge_obeys_lagrange():
-    """Put accelerations and multipliers of 150 links into the equations of motion, and into those of the loop."""
+    """Substitute accelerations and multipliers of 150 links into the equations of motion and of the loop."""
     bridge = kt.rope(2.3, 150, ends=("pinned", "pinned"), span=1.7, joint="universal", **ROPE)
     rng = np.random.default_rng(7)
     q = bridge.assemble()
@@ -118,7 +118,7 @@ def test_batches():
 
 
 def test_numbers_that_are_not_finite():
-    """Give NaN to a function, read which entry it is, and get NaN where it is let through, also from overflow."""
+    """Give NaN to a function, read which entry it is, and get NaN with check=False, also from overflow."""
     bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), joint="revolute", **ROPE)
     q, zero = bridge.assemble(), np.zeros(130)
     bad = np.where(np.arange(130) == 17, np.nan, zero)
@@ -130,7 +130,7 @@ def test_numbers_that_are_not_finite():
 
 
 def test_a_quaternion_of_length_zero():
-    """Give a long bridge on quaternions none of unit length, read which joint has it, and get NaN where it may pass."""
+    """Give a long bridge a quaternion of length zero, read which joint has it, and get NaN with check=False."""
     bridge = kt.rope(2.3, 50, ends=("pinned", "pinned"), joint="spherical", **ROPE)
     assert bridge.nv > 128
     q = bridge.assemble()
@@ -141,7 +141,7 @@ def test_a_quaternion_of_length_zero():
 
 
 def test_wrong_room_for_results():
-    """Give room that results would be repeated in, or cut off, and read so."""
+    """Give `out` with the wrong shape or type, and read so."""
     bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), joint="revolute", **ROPE)
     q = bridge.assemble()
     with pytest.raises(InputError, match=r"closure_residual: out has shape \(2, 3\); expected \(3,\)"):
@@ -151,7 +151,7 @@ def test_wrong_room_for_results():
 
 
 def test_what_is_refused():
-    """Ask for wrenches on a long closed mechanism, and for parameters in its loops, and read what to do."""
+    """Request wrenches on a long closed mechanism, and parameters in its loops, and read the remedy."""
     bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), joint="revolute", **ROPE)
     with pytest.raises(
         InputError, match=r"a long mechanism with loops takes no external wrenches; use lowering='unrolled'"

@@ -67,7 +67,7 @@ def test_a_subclass_changes_every_call():
 
 
 def test_actuated_joints_belong_to_inverse_dynamics():
-    """Refuse actuated joints where they mean nothing, and options that do not exist."""
+    """Refuse actuated joints for other functions, and options that do not exist."""
     arm = System(MECHANISM)
     with pytest.raises(InputError, match="bias_torque takes no actuated joints; inverse_dynamics does"):
         arm.bias_torque(S.q, S.qd, actuated=["j1"])  # type: ignore[call-arg]
@@ -84,7 +84,7 @@ def both(tree):
 
 @pytest.fixture
 def two(monkeypatch):
-    """Enter an algorithm with two outputs in the table."""
+    """Add an algorithm with two outputs to the table."""
     page = Algorithm(both, ("q", "qd"), ("I", "h"), (("nv", "nv"), ("nv",)), wrenches=True, lumps=True)
     monkeypatch.setitem(ALGORITHMS, "equations_of_motion", page)
     complete(System)  # as for the table's own entries, when the package is imported
@@ -93,7 +93,7 @@ def two(monkeypatch):
 
 
 def test_an_algorithm_with_two_outputs_is_one_entry(two):
-    """Enter it in the table, and call it as a method: batches, threads, options, out and pickles."""
+    """Call an added algorithm as a method: batches, threads, options, out and pickles."""
     matrix, h = two.equations_of_motion(S.q, S.qd)
     assert_close(relative(matrix, two.inertia_matrix(S.q)), 0.0, 1e-14, "inertia")  # 0
     assert_close(relative(h, two.bias_torque(S.q, S.qd)), 0.0, 1e-14, "torques")  # 0
@@ -124,7 +124,7 @@ def test_an_algorithm_with_two_outputs_is_one_entry(two):
 
 
 def test_faults_of_two_outputs_are_named(two):
-    """Read what is wrong with arrays for the results, with the lowering and with the state."""
+    """Give unsuitable arrays for the results, an unsuitable lowering and NaN, and read what is wrong."""
     for options, message in [
         ({"out": np.empty((5, 5))}, "out has 1 arrays; expected a tuple of one each for I, h"),
         ({"out": (np.empty((5, 5, 5)), np.empty((5, 4)))}, "out for h has shape (5, 4); expected (5, 5)"),

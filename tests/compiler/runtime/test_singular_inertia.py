@@ -1,4 +1,4 @@
-"""Joints that nothing with inertia resists: one page, on plain numbers and as rolled code."""
+"""Weightless joints: the same pivots on plain numbers and by rolled code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tolerance import assert_close
 
 @pytest.mark.parametrize("seed", range(3))
 def test_both_ways_find_the_same(seed):
-    """Take the mass of some bodies away and find the same pivots left by plain numbers and by rolled code."""
+    """Remove the mass of some bodies and find the same pivots on plain numbers and by rolled code."""
     rng = np.random.default_rng(seed)
     kinds = [str(x) for x in rng.choice(ALL, 25)]
     parents = [-1] + [k - 1 if rng.random() < 0.7 else int(rng.integers(-1, k)) for k in range(1, 25)]

@@ -1,4 +1,4 @@
-"""C source of Programs: compiled by whatever C compiler is there, against the gufunc."""
+"""C source of Programs, compiled by the installed C compiler, against the gufunc."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def called(function, program: Program, *inputs, dtype="float64") -> np.ndarray:
 
 
 def condition(system: kt.System, q) -> float:
-    """Return the largest condition number of the inertia matrices, with the loops' part of closed mechanisms."""
+    """Return the largest condition number of the inertia matrices, multiplied by that of the loops."""
     inertia = system.inertia_matrix(q)
     if not system.closures:
         return float(np.linalg.cond(inertia).max())
@@ -132,7 +132,7 @@ def test_every_operation_and_both_precisions(tmp_path):
 
 
 def test_functions_are_saved_by_suffix(tmp_path):
-    """Write a function to a file, and refuse suffixes, places and functions without source text."""
+    """Write a function to a file, and refuse unsuitable suffixes, paths and functions."""
     arm = kt.load("planar_2r")
     path = arm.function("inertia_matrix").save(tmp_path / "inertia.c")
     text = path.read_text()

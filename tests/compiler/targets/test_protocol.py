@@ -1,4 +1,4 @@
-"""The table of targets, and who may know one of them by name."""
+"""The table of targets, and the modules that may import LLVM."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_targets_are_found_by_name():
 
 
 def test_targets_refuse_what_they_cannot_do():
-    """Ask C for a kernel, and for compiled code."""
+    """Request C source of a kernel, and compiled C code, and read the errors."""
     c = target("c")
     with pytest.raises(InputError, match="C source is written for a Program, not for a Kernel"):
         c.emit(Builder("empty", {}).kernel(), "float64")

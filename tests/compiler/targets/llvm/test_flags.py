@@ -1,4 +1,4 @@
-"""Floating-point flags: the mask is that of this machine's C library, and every flag is cleared."""
+"""Floating-point flags: the mask agrees with this machine's C library, and every flag is cleared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinetree.compiler.targets.llvm import flags
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its C library has another name")
 def test_the_mask_is_what_the_c_library_can_raise():
-    """Raise one flag after the other, and find the mask of this machine to be all that can be raised."""
+    """Raise one flag after the other, and find all of them in the mask of this machine."""
     library = ctypes.CDLL(ctypes.util.find_library("m"))
     library.feclearexcept(flags.all_flags())
     found = 0
@@ -33,7 +33,7 @@ def test_the_mask_is_what_the_c_library_can_raise():
     ],
 )  # fmt: skip
 def test_masks_by_platform(monkeypatch, system, machine, expected):
-    """Use the mask of the processor, on Windows that of its C runtime, and clear nothing where it is not known."""
+    """Use the mask of the processor, on Windows that of its C runtime, and clear no flag on unknown machines."""
     monkeypatch.setattr(flags.sys, "platform", system)
     monkeypatch.setattr(flags.platform, "machine", lambda: machine)
     assert flags.all_flags() == expected

@@ -1,4 +1,4 @@
-"""Memory of kernels: large blocks of samples do not come from the stack."""
+"""Memory of kernels: large blocks of samples are not on the stack."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_large_outputs_run_on_a_small_stack(count, name, kib, shape):
 
 
 def test_small_memory_is_on_the_stack():
-    """Take memory up to the bound from the stack, and more from the heap, with its return."""
+    """Take memory up to the bound from the stack, and more from the heap, which is released."""
     small, large = Text(), Text()
     assert not reserve(small, {"a": STACK // 2, "b": STACK // 2 - 3})
     assert "malloc" not in small.text()
@@ -56,7 +56,7 @@ def test_small_memory_is_on_the_stack():
 
 
 def test_large_outputs_are_rolled():
-    """Choose loops over bodies by the size of the output, also where there are few bodies."""
+    """Choose rolled code by the size of the output, even for few bodies."""
     arm = chain(56)
     assert arm.function("inertia_matrix").request.lowering == "rolled"
     assert arm.function("bias_torque").request.lowering == "unrolled"

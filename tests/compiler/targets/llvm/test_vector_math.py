@@ -17,7 +17,7 @@ RANGES = (1e-300, 1e-8, 0.5, 1.0, 3.2, 100.0, 1e4, 1e6, 0.99e8, 1.01e8, 1e10, 1e
 
 
 def angles(size: float, count: int = 100_000) -> np.ndarray:
-    """Return random angles up to a size, with its own and the nearest multiples of a quarter turn."""
+    """Return random angles up to a limit, with the limit and angles nearest to multiples of pi/2."""
     x = np.random.default_rng(1).uniform(-size, size, count)
     k = np.rint(x[: count // 10] / (math.pi / 2))
     x[: count // 10] = k * (math.pi / 2)
@@ -27,7 +27,7 @@ def angles(size: float, count: int = 100_000) -> np.ndarray:
 
 @cache
 def compiled(form: str, dtype: str):
-    """Return native sine and cosine: of a bare input, or of a value that may be anything."""
+    """Return native sine and cosine, of a bare angle or of a computed value."""
 
     def bare(x):
         return [scalars.sin(x), scalars.cos(x)]
@@ -76,7 +76,7 @@ def test_small_angles_keep_their_relative_accuracy():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_no_angle_gives_nan_and_nothing_else(bad, dtype, form):
-    """Put NaN or an infinity into each lane and find NaN there alone, the bits of the others kept."""
+    """Put NaN or an infinity into each lane and find NaN only there, with the bits of the others unchanged."""
     x = np.linspace(-30, 30, 35, dtype=dtype)
     function = compiled(form, dtype)
     expected = function(x[:, None])
@@ -91,7 +91,7 @@ def test_what_is_no_angle_gives_nan_and_nothing_else(bad, dtype, form):
 
 @pytest.mark.parametrize("form", ["bare", "guarded"])
 def test_a_huge_angle_leaves_its_neighbours_their_bits(form):
-    """Put an angle beyond the limit into one lane and find the bits of the others kept."""
+    """Put an angle beyond the limit into one lane and find the bits of the others unchanged."""
     x = np.linspace(-30, 30, 64)
     expected = compiled(form, "float64")(x[:, None])
     y = x.copy()
