@@ -19,6 +19,7 @@ from .errors import InputError
 from .formats.report import Report
 from .joints.random_states import drawn_coordinates, generator, leading_shape
 from .model.mechanism import Closure, Mechanism, resolved
+from .model.parameter_values import Named, in_order
 from .model.parts import Body, Joint
 
 
@@ -27,8 +28,9 @@ class CompiledMechanism:
 
     q has shape [..., nq]; qd, qdd and tau have shape [..., nv]. Options of the methods, by keyword: `wrenches`
     [..., nb, 6], external wrenches [n; f] on each body about its joint's origin in its frame [N m, N], if the result
-    depends on them; `parameters` [..., np], values of the free parameters; `out`, an array for the result;
-    `check=False` to let NaN pass; `threads`, for large batches (0: all cores); `dtype`, "float64" or "float32".
+    depends on them; `parameters`, values of the free parameters, all in order [..., np] or some by name {"l1": 0.4};
+    `out`, an array for the result; `check=False` to let NaN pass; `threads`, for large batches (0: all cores); `dtype`,
+    "float64" or "float32".
     """
 
     def __init__(self, mechanism: Mechanism, report: Report | None = None) -> None:
@@ -59,9 +61,10 @@ class CompiledMechanism:
         """The same mechanism without its loops and couplings: every cut joint is open."""
         return type(self)(replace(self.mechanism, loops=(), couplings=()), self.report) if self.closures else self
 
-    def fixed(self, parameters: ArrayLike) -> Self:
-        """Return the same mechanism with its free parameters fixed at these values [np], no longer inputs."""
-        values, count = np.asarray(parameters, dtype=float), len(self.mechanism.free_parameters)
+    def fixed(self, parameters: Named) -> Self:
+        """Return the same mechanism with its free parameters fixed, no longer inputs: at values [np], or by name."""
+        values = np.asarray(in_order(self.mechanism, parameters), dtype=float)
+        count = len(self.mechanism.free_parameters)
         if values.shape != (count,):
             raise InputError(f"parameters have shape {values.shape}; expected [{count}]")
         return type(self)(self.mechanism.fixed(values), self.report)
@@ -315,7 +318,7 @@ class CompiledMechanism:
         frame: str | None = None,
         axes: str | None = None,
         wrenches: ArrayLike | None = None,
-        parameters: ArrayLike | None = None,
+        parameters: Named | None = None,
         dtype: str | type = "float64",
         check: bool = True,
         out: Numbers | tuple[Numbers, ...] | None = None,
@@ -325,7 +328,7 @@ class CompiledMechanism:
         function = self.function(name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype)
         more = () if wrenches is None else (wrenches,)
         if self._nominal is not None:
-            more += (self._nominal if parameters is None else parameters,)
+            more += (self._nominal if parameters is None else in_order(self.mechanism, parameters),)
         elif parameters is not None:
             raise InputError(
                 f"{self.mechanism.name!r} has no free parameters; declare them with free = true in the mechanism"

@@ -123,8 +123,8 @@ def shown(text: str, limit: int = 60) -> str:
 
 
 def brief(x: object, limit: int = 60) -> str:
-    """Return a value for a message: its repr on one line, shortened if it is long."""
-    return repr(x).replace("\n", " ")[:limit]
+    """Return a value for a message: its repr on one line, in ASCII, shortened if it is long."""
+    return _short(ascii(x).replace("\n", " "), limit)
 
 
 def _short(text: str, limit: int = 80) -> str:

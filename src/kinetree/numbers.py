@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError, shown
+from .errors import InputError, brief
 
 
 def is_masked(x: Any) -> bool:
@@ -35,7 +35,7 @@ def number(x: Any, what: str, *, least: float = -math.inf, infinite: bool = Fals
     """Return a plain number, not NaN and not below `least`; infinities pass only where they are allowed."""
     value = plain(x)
     if value is None:
-        raise InputError(f"{what} is {shown(repr(x))}; give a number")
+        raise InputError(f"{what} is {brief(x)}; give a number")
     if math.isnan(value) or (math.isinf(value) and not infinite):
         raise InputError(f"{what} is {value}; give a finite number")
     if value < least:
@@ -89,3 +89,17 @@ def items(x: Any, what: str) -> Sequence[Any]:
             raise InputError(f"{what} is empty; give one number, or one per degree of freedom")
         return x
     return (x,)
+
+
+def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
+    """Return an array of real numbers; masked entries, complex numbers, texts and dates are refused."""
+    if is_masked(value):
+        raise InputError(f"{name} has masked entries; fill them, or leave these runs out")
+    try:
+        array = np.asarray(value)
+        entries = array.flat if array.dtype == object else ()
+        if array.dtype.kind not in "fiuO" or any(x is None or isinstance(x, str) for x in entries):
+            raise TypeError
+        return array.astype(float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not an array of real numbers{remedy}: {brief(value)}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from .compiler.lower.build import Request, is_long
 from .compiler.runtime.singular_inertia import refuse_singular
 from .model.mechanism import Mechanism
+from .model.parameter_values import Named
 from .numbers import positive
 from .results.trajectory import Trajectory
 from .simulation.array_arguments import OUTPUTS as OUTPUTS
@@ -22,12 +23,12 @@ from .simulation.closed_starts import closed_start
 from .simulation.control.following import followed
 from .simulation.control.sampled import PythonControl, Sampled
 from .simulation.engines.engine import Fields
-from .simulation.engines.runs import Run
 from .simulation.engines.table import engine_of
 from .simulation.events import Event, EventHit, Watch, as_options
 from .simulation.forces.joint_forces import JointSpring
 from .simulation.forces.point_forces import forces_of
 from .simulation.integrators import METHODS, choose
+from .simulation.motion_problem import Problem, closer_of
 from .simulation.near_redundancy import explained
 from .simulation.option_arguments import (
     control_of,
@@ -38,8 +39,8 @@ from .simulation.option_arguments import (
     system_of,
     threads_of,
 )
-from .simulation.problem import Problem, closer_of
 from .simulation.rates import Controller, Force
+from .simulation.run_states import Run
 from .simulation.stabilization import Loops, settled
 from .system import System
 
@@ -55,7 +56,7 @@ def simulate(
     forces: Force | Sequence[Force] | None = None,
     passive: bool = True,
     events: Event | Sequence[Event] = (),
-    parameters: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    parameters: Named | None = None,
     method: str = "auto",
     dt: float | None = None,
     rtol: float = 1e-8,

@@ -15,6 +15,7 @@ from .algebra.arrays import Numbers
 from .compiled import CompiledMechanism
 from .compiler.runtime.methods import WrenchOptions, compiled
 from .errors import InputError
+from .model.parameter_values import Named
 from .pictures import picture
 
 
@@ -83,7 +84,7 @@ class System(CompiledMechanism):
         """Return the torques of `actuated` joints that come nearest to a motion, and the forces in the loops.
 
         Options: `weights` of torques and `share` of multipliers, both by joint, if these are not unique; `wrenches`;
-        one set of `parameters` [np].
+        one set of `parameters`, [np] or by name.
         """
         from .analysis.loops.actuation import actuation
 
@@ -93,7 +94,7 @@ class System(CompiledMechanism):
         """Return the reactions at all joints, also cut ones, under `tau` or for a motion `qdd` of `actuated` joints.
 
         Further options: `share`, compliances by joint or loop, if the motion does not determine a reaction; `wrenches`;
-        one set of `parameters` [np].
+        one set of `parameters`, [np] or by name.
         """
         from .analysis.loops.loads import loads
 
@@ -154,5 +155,5 @@ class System(CompiledMechanism):
 
         return doctor(self._at(parameters), q, qd, drives=drives)
 
-    def _at(self, parameters: ArrayLike | None) -> Self:
+    def _at(self, parameters: Named | None) -> Self:
         return self if parameters is None else self.fixed(parameters)

@@ -108,7 +108,7 @@ def test_infinite_limits_are_fine():
     ({"forces": [ForceElement("s", "joint_spring", "a", "ground", coefficients=(("rest_1", 2.0),))]},
      "force 's': no joint has the parent 'a' and the child 'ground'; name a body and one of its children"),
     ({"bodies": None}, "body: None where a list of kt.Body belongs; put the parts in brackets"),
-    ({"bodies": [JOINT]}, f"body 1: {repr(JOINT)[:60]} is not a kt.Body; give a list of kt.Body"),
+    ({"bodies": [JOINT]}, f"body 1: {repr(JOINT)[:57]}... is not a kt.Body; give a list of kt.Body"),
     ({"bodies": [Body("b", 1.0, None)]},  # type: ignore[arg-type]
      "body 'b', com: None is not a list of numbers; give a tuple of numbers"),
     ({"bodies": [Body(3)]},  # type: ignore[arg-type]

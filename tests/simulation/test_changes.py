@@ -76,7 +76,7 @@ def test_gear_adds_the_rotor_to_the_diagonal():
             "one degree of freedom; the joint 'j2' is universal and has 2: give its",
         ),
         (lambda: with_gear(ARM, "j0", 10.0, -1.0), "the rotor inertia of 'j0' is -1; give 0 or more"),
-        (lambda: with_gear(ARM, "j0", "10", 1.0), "the ratio of the gear of 'j0' is \"'10'\"; give a number"),
+        (lambda: with_gear(ARM, "j0", "10", 1.0), "the ratio of the gear of 'j0' is '10'; give a number"),
     ],
 )
 def test_faults_are_named(change, message):

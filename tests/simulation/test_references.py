@@ -220,9 +220,9 @@ def test_large_table_is_refused_only_when_compiled():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Constant("q"), "q of Constant is \"'q'\"; give a number"),
+        (lambda: Constant("q"), "q of Constant is 'q'; give a number"),
         (lambda: Constant([]), "q of Constant is empty; give one number, or one per degree of freedom"),
-        (lambda: Constant([[1.0]]), "q of Constant is '[1.0]'; give a number"),
+        (lambda: Constant([[1.0]]), "q of Constant is [1.0]; give a number"),
         (lambda: Constant(np.ones((2, 2))), "q of Constant has shape (2, 2); give one number, or one per degree"),
         (lambda: Cycloid(0.0, math.nan, 1.0), "q1 of Cycloid is nan; give a finite number"),
         (lambda: Cycloid([0.0] * 3, [1.0] * 2, 1.0), "q1 of Cycloid has 2 numbers; give one, or 3"),

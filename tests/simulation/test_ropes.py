@@ -15,8 +15,8 @@ from scipy.special import jn_zeros
 import kinetree as kt
 from kinetree.library.chains import Link, rope_parts
 from kinetree.simulation.engines.marching import March
-from kinetree.simulation.engines.runs import Settings
 from kinetree.simulation.forces.joint_law import joint_law
+from kinetree.simulation.run_states import Settings
 from tolerance import assert_close
 
 G = 9.81

@@ -25,9 +25,9 @@ from ..model.checks import MAX_NAME
 from ..results.columns import GIVEN, columns, find
 from ..results.files import FORMATS
 from ..simulation.control.controllers import Sum
-from ..simulation.engines.runs import check_times
 from ..simulation.forces.point_forces import forces_of
 from ..simulation.integrators import choose
+from ..simulation.run_states import check_times
 from ..simulator import OUTPUTS
 from ..system import System
 from . import forces_and_control, starting

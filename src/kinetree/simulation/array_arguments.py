@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, shown, unknown_name
-from ..numbers import is_masked, plain
+from ..errors import InputError
+from ..model.axes import quaternion_places
+from ..model.parameter_values import Named, in_order
+from ..numbers import plain, real_array
 from ..system import System
-from .engines.runs import check_times
-from .engines.steppers import quaternion_places
+from .run_states import check_times
 
 OUTPUTS = 1001
 """Output times where none are asked for: a picture a thousand pixels wide has a sample per pixel."""
@@ -59,34 +60,13 @@ def start_state(
     return q, qd
 
 
-def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
-    """Return an array of real numbers; masked entries, complex numbers, texts and dates are none."""
-    if is_masked(value):
-        raise InputError(f"{name} has masked entries; fill them, or leave these runs out")
-    try:
-        array = np.asarray(value)
-        entries = array.flat if array.dtype == object else ()
-        if array.dtype.kind not in "fiuO" or any(x is None or isinstance(x, str) for x in entries):
-            raise TypeError
-        return array.astype(float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is not an array of real numbers{remedy}: {shown(repr(value))}") from None
-
-
-def free_values(system: System, parameters: ArrayLike | Mapping[str, ArrayLike] | None) -> np.ndarray | None:
-    """Return values of the free parameters [..., np], given in order or by name; None where none are given."""
-    free = system.mechanism.free_parameters
+def free_values(system: System, parameters: Named | None) -> np.ndarray | None:
+    """Return values of the free parameters [..., np], given in order or by name; None if none are given."""
     if parameters is None:
         return None
-    if not free:
+    if not system.mechanism.free_parameters:
         raise InputError(f"{system.mechanism.name!r} has no free parameters")
-    if not isinstance(parameters, Mapping):
-        return real_array(parameters, "parameters")
-    for name in parameters:
-        if name not in [p.name for p in free]:
-            raise unknown_name("free parameter", str(name), [p.name for p in free])
-    given = [real_array(parameters.get(p.name, p.value), f"parameter {p.name!r}") for p in free]
-    return np.stack(np.broadcast_arrays(*given), axis=-1)
+    return real_array(in_order(system.mechanism, parameters), "parameters")
 
 
 def fitting(system: System, values: np.ndarray | None, lead: tuple[int, ...]) -> np.ndarray | None:

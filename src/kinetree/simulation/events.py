@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.ir.program import Array, Program
-from ..compiler.ir.trace import Trace, Value
+from ..compiler.ir.program import Program
+from ..compiler.ir.trace import Value
 from ..compiler.runtime.native import native
 from ..errors import InputError
 from ..model.mechanism import Mechanism
-from .control.controllers import HINT
-from .engines.runs import Run
+from .functions_of_now import HINT, observed
 from .rates import Instant
+from .run_states import Run, of_run
 
 TOLERANCE = 1e-10
 """Events are located to this, times 1 + |t| [s]."""
@@ -74,17 +74,6 @@ def as_options(hits: Sequence[EventHit]) -> list[dict[str, Any]]:
     return [
         {"name": h.name, "t": h.t, "q": h.q.tolist(), "qd": h.qd.tolist(), "run": [int(i) for i in h.run]} for h in hits
     ]
-
-
-def observed(name: str, mechanism: Mechanism, function: Callable[[Instant], Sequence[Any]], size: int) -> Program:
-    """Return the Program (t, q, qd[, parameters]) -> values [size] of a function of `now`."""
-    trace = Trace()
-    inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
-    if free := len(mechanism.free_parameters):
-        inputs.append(Array("parameters", (free,)))
-    t, q, qd, *more = ([trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs))
-    values = function(Instant(mechanism, t[0], q, qd, more[0] if more else None))
-    return Program.of_trace(name, inputs, [Array("values", (size,))], trace, [values])
 
 
 class Watch:
@@ -201,11 +190,6 @@ class Watch:
         value(t)
         q, qd = states[t]
         return EventHit(event.name, t, q.copy(), qd.copy(), index)
-
-
-def of_run(parameters: np.ndarray, index: tuple[int, ...]) -> np.ndarray:
-    """Return the parameters of one run of a batch, which may share them."""
-    return parameters[index] if parameters.ndim > 1 else parameters
 
 
 def _name(event: Event, k: int) -> str:

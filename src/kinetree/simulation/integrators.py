@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from ..compiler.ir.program import Program
 from ..errors import unknown_name
+from ..model.axes import quaternion_places
 from ..model.mechanism import Mechanism
 from . import tableaus
-from .engines.steppers import Stepper, quaternion_places
 from .loop_closing import closing_program
 from .rates import Controller, Force, euler_step, rates
 from .stabilization import Baumgarte, Loops, locked_by
+from .steppers import Stepper
 from .tableaus import Pair, Tableau
 
 

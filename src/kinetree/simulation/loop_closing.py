@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from ..model.mechanism import Mechanism
 from .gaps import allowed_gaps
 from .kernels.runs_of_lanes import ASTRAY, ROUNDS
 from .near_redundancy import contradiction, contradicts
-
-if TYPE_CHECKING:
-    from .engines.runs import Run
+from .run_states import Run
 
 SLACK = 10.0
 """What compiled functions of long mechanisms leave alone, in parts of GAP: their sums are longer."""

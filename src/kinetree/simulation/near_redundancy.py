@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from ..dynamics import closed
 from ..model.mechanism import Mechanism
 from ..model.scales import loop_units
 from .gaps import allowed_gaps
-
-if TYPE_CHECKING:
-    from .engines.runs import Run
+from .run_states import Run
 
 NEAR = 1e-8
 """The largest contradiction that is followed [rad, or lengths of the mechanism]."""

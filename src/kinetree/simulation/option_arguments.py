@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, shown
+from ..errors import InputError, brief
 from ..model.mechanism import Mechanism
 from ..numbers import positive, whole
 from ..system import System
-from .engines.runs import Settings
 from .events import Event
 from .integrators import METHODS, Method
 from .kernels.fixed_steps import ROUNDING
+from .run_states import Settings
 
 ATTEMPTS = 1_000_000
 """Attempts at steps of an adaptive method where none are asked for: seconds for a robot, and more than smooth motions
@@ -30,7 +30,7 @@ def system_of(x: Any) -> System:
     if isinstance(x, Mechanism):
         return System(x)
     if not isinstance(x, System):
-        raise InputError(f"simulate takes a System, not {shown(repr(x))}; load one with kt.load(name or file)")
+        raise InputError(f"simulate takes a System, not {brief(x)}; load one with kt.load(name or file)")
     return x
 
 
@@ -38,11 +38,11 @@ def listed(x: Any, what: str, method: str) -> tuple[Any, ...]:
     """Return objects that have a method; a single one counts as a list of one."""
     items = () if x is None else (x,) if hasattr(x, method) else x
     if not isinstance(items, Iterable) or isinstance(items, str):
-        raise InputError(f"{what} is {shown(repr(x))}; give a list of objects with {method}(now)")
+        raise InputError(f"{what} is {brief(x)}; give a list of objects with {method}(now)")
     items = tuple(items)
     for item in items:
         if not hasattr(item, method) or isinstance(item, type):
-            raise InputError(f"{what} has {shown(repr(item))}; give objects with {method}(now)")
+            raise InputError(f"{what} has {brief(item)}; give objects with {method}(now)")
     return items
 
 
@@ -50,7 +50,7 @@ def control_of(x: Any) -> Any:
     """Return a controller."""
     if x is not None and (not hasattr(x, "torque") or isinstance(x, type)):
         how = "a function goes into kt.Function(f) to be compiled, or kt.PythonControl(f)"
-        raise InputError(f"control is {shown(repr(x))}; give an object with torque(now): {how}")
+        raise InputError(f"control is {brief(x)}; give an object with torque(now): {how}")
     return x
 
 
@@ -58,14 +58,14 @@ def events_of(x: Any) -> tuple[Event, ...]:
     """Return events; a single one counts as a list of one."""
     items = (x,) if isinstance(x, Event) else tuple(x) if isinstance(x, Iterable) else None
     if items is None or not all(isinstance(item, Event) for item in items):
-        raise InputError(f"events is {shown(repr(x))}; give a list of kt.Event(function of now)")
+        raise InputError(f"events is {brief(x)}; give a list of kt.Event(function of now)")
     return items
 
 
 def method_name(x: Any) -> str:
     """Return the name of a method."""
     if not isinstance(x, str):
-        raise InputError(f"method is {shown(repr(x))}; give one of auto, {', '.join(METHODS)}")
+        raise InputError(f"method is {brief(x)}; give one of auto, {', '.join(METHODS)}")
     return x
 
 

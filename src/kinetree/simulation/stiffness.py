@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .engines.runs import Run
-from .problem import Problem
+from .motion_problem import Problem
+from .run_states import Run
 
 BOUND = {5: 3.25, 8: 6.1}
 """h |lambda| up to which pairs of these orders are stable along the negative real axis (Hairer and Wanner, IV.2)."""

@@ -150,7 +150,7 @@ def jump(t, q, qd):
         (lambda: PD([1.0, 2.0], 1.0, REFERENCE), f"k of PD has 2 numbers; give one, or {NV}"),
         (lambda: ComputedTorque(1.0, [1.0] * 2, REFERENCE), f"c of ComputedTorque has 2 numbers; give one, or {NV}"),
         (lambda: PD(math.nan, 1.0, REFERENCE), "k of PD is nan; give a finite number"),
-        (lambda: PDGravity(1.0, "c", REFERENCE), "c of PDGravity is \"'c'\"; give a number"),
+        (lambda: PDGravity(1.0, "c", REFERENCE), "c of PDGravity is 'c'; give a number"),
         (
             lambda: PD(1.0, 1.0, [0.0] * NV),
             "the reference of PD is no function of time; give one, or Hold(q) for a set",

@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree import InputError
 from kinetree.model import parse
 from kinetree.simulation.engines.marching import March
-from kinetree.simulation.engines.runs import Settings
+from kinetree.simulation.run_states import Settings
 from tolerance import assert_close
 
 ROPE = {"mass_per_metre": 0.31, "radius": 0.006}

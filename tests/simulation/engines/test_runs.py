@@ -10,10 +10,11 @@ import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.model import parse
 from kinetree.simulation.engines.pieces import PIECE
-from kinetree.simulation.engines.runs import Settings, check_times, run
-from kinetree.simulation.engines.steppers import Stepper
-from kinetree.simulation.integrators import METHODS, choose, stepper
+from kinetree.simulation.engines.runs import run
+from kinetree.simulation.integrators import METHODS, stepper
 from kinetree.simulation.rates import rates
+from kinetree.simulation.run_states import Settings
+from kinetree.simulation.steppers import Stepper
 from kinetree.simulation.tableaus import Tableau, dop853, dopri5
 from tolerance import assert_close
 
@@ -236,22 +237,6 @@ def test_max_steps_are_those_of_the_whole_run():
     assert "the steps were used up" in short.status
     assert np.isfinite(short.q[2 * PIECE]).all()
     assert np.isnan(short.q[-1]).all()
-
-
-def test_methods_are_chosen_by_name():
-    """Take rk4 for a given step, a pair for a tolerance, and name the methods there are."""
-    assert choose("auto", 1e-3, 1e-8).name == "rk4"
-    assert choose("auto", None, 1e-8).name == "dop853"
-    assert choose("auto", None, 1e-5).name == "dopri5"
-    with pytest.raises(kt.UnknownNameError, match="no method 'rk5'; did you mean 'rk4'"):
-        choose("rk5", None, 1e-8)
-
-
-@pytest.mark.parametrize("times", [[0.0], [0.0, 0.0], [1.0, 0.0], [0.0, np.nan], [[0.0, 1.0]]])
-def test_times_must_increase(times):
-    """Refuse times that are no times."""
-    with pytest.raises(InputError, match="at least two finite numbers, each larger"):
-        check_times(np.array(times))
 
 
 def test_the_exact_pendulum_is_exact():

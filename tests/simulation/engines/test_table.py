@@ -7,15 +7,15 @@ import pytest
 
 import kinetree as kt
 from kinetree.simulation.engines.held_torques import HeldTorques
-from kinetree.simulation.engines.marched import Marching
+from kinetree.simulation.engines.marching_engine import Marching
 from kinetree.simulation.engines.native import Native
-from kinetree.simulation.engines.runs import Settings
 from kinetree.simulation.engines.scipy_control import PythonStages
 from kinetree.simulation.engines.scipy_referee import Scipy
 from kinetree.simulation.engines.sundials import Sundials
 from kinetree.simulation.engines.table import engine_of
 from kinetree.simulation.integrators import METHODS
-from kinetree.simulation.problem import Problem
+from kinetree.simulation.motion_problem import Problem
+from kinetree.simulation.run_states import Settings
 
 
 def asked(system: kt.System, method: str, control=None) -> Problem:

@@ -279,7 +279,7 @@ def test_unknown_elements_are_named(kind, coefficients, message):
         (lambda: SpringDamper("b0", "b1", free_length=-1.0), "free_length of SpringDamper between 'b0' and 'b1' is -1"),
         (
             lambda: LinearActuator("b0", "b1", force="much"),
-            "force of LinearActuator between 'b0' and 'b1' is \"'much'\"",
+            "force of LinearActuator between 'b0' and 'b1' is 'much'",
         ),
         (lambda: ExternalWrench("grond"), "ExternalWrench: no body 'grond'; did you mean 'ground'? available: b0, b1"),
         (lambda: ExternalWrench(GROUND), "ExternalWrench acts on the ground, which nothing moves; name a body"),

@@ -22,6 +22,7 @@ from ...compiler.lower.newton import RANK, newton
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names
 from ...model.mechanism import Closure, Mechanism, resolved
+from ...model.parameter_values import in_order
 from ...model.scales import characteristic_length, loop_units
 
 Mask = NDArray[np.bool_]
@@ -73,8 +74,10 @@ class LoopKinematics:
     parameters: Any = None
 
     def __post_init__(self) -> None:
-        """Check that parameters are one set, if the mechanism has any."""
+        """Read the parameters, in order or by name, and check that they are one set."""
         count = len(self.mechanism.free_parameters)
+        if self.parameters is not None and count:
+            object.__setattr__(self, "parameters", in_order(self.mechanism, self.parameters))
         if self.parameters is not None and count and np.shape(self.parameters) != (count,):
             raise InputError(f"parameters have shape {np.shape(self.parameters)}; expected one set, [{count}]")
 

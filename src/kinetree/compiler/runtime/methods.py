@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from ...algebra.arrays import Numbers
 from ...dynamics import ALGORITHMS
+from ...model.parameter_values import Named
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Options(TypedDict, total=False):
     """Options of every compiled function."""
 
-    parameters: ArrayLike | None
+    parameters: Named | None
     out: Numbers | tuple[Numbers, ...] | None
     threads: int | None
     check: bool

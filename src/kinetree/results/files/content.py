@@ -16,7 +16,7 @@ from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
 from ...formats.toml import read_toml_text
 from ...formats.toml_writer import write_toml
-from ...simulation.acting import zeros
+from ...simulation.loads_at_samples import zeros
 from ...system import System
 from ...version import VERSION as PACKAGE_VERSION
 from ..recorded import is_zeros

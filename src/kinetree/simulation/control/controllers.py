@@ -15,14 +15,10 @@ from ...errors import InputError, unknown_name
 from ...numbers import numbers
 from ..arguments import spread
 from ..forces.joint_forces import require_flat
+from ..functions_of_now import HINT
 from ..rates import Controller, Instant
 from ..references import Reference
 from ..smooth import clip
-
-HINT = (
-    "write it with the functions of kinetree.simulation.smooth (sin, cos, sqrt, where, clip, ...) "
-    "in the place of if, abs, min, max and those of math"
-)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from ...compiler.runtime.native import native
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ...numbers import positive
-from ..engines.runs import Run
-from ..events import observed
+from ..functions_of_now import observed
 from ..rates import Controller, Instant
+from ..run_states import Run
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...errors import InputError
-from ..events import Onward, Watch, of_run
-from ..problem import Problem
-from .runs import Run
+from ..events import Onward, Watch
+from ..motion_problem import Problem
+from ..run_states import Run, of_run
 
 Progress = Callable[[float], None]
 """Called with the part of a run that is done, 0 to 1."""

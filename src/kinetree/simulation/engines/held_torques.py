@@ -15,15 +15,16 @@ import numpy as np
 from ...compiler.ir.program import Array, Program
 from ...errors import InputError
 from ...model.mechanism import Mechanism
-from ..acting import Acting
 from ..control.sampled import Law
-from ..events import Watch, of_run
+from ..events import Watch
 from ..integrators import stepper_of
-from ..problem import Problem
+from ..loads_at_samples import Acting
+from ..motion_problem import Problem
 from ..rates import Force, Instant, euler_step, loads, rates
+from ..run_states import Run, blank_run, of_run
+from ..steppers import Stepper
 from .engine import Fields, Motion, Progress, no_checkpoint
-from .runs import Run, blank_run, run
-from .steppers import Stepper
+from .runs import run
 
 HELD = "held"
 """The name of the input of held torques, before they join the parameters."""

@@ -17,16 +17,16 @@ from ...compiler.lower.build import Request, is_long
 from ...compiler.runtime.function import Function
 from ...compiler.runtime.native import native
 from ...errors import InputError
+from ...model.axes import quaternion_places
 from ...model.mechanism import Mechanism
-from ..acting import zeros
 from ..control.sampled import Law
 from ..forces.joint_law import joint_law
+from ..loads_at_samples import zeros
 from ..loop_closing import Closer
 from ..rates import Controller, Force, loads_and_drives
+from ..run_states import LOST, OPEN, Run, Settings, blank_run
 from ..stabilization import Loops
 from ..tableaus import RK4
-from .runs import LOST, OPEN, Run, Settings, blank_run
-from .steppers import quaternion_places
 
 State = tuple[Numbers, Numbers]
 STEPS = ("rk4", "euler", "implicit_euler", "implicit_midpoint")

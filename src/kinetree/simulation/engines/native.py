@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from ...compiler.runtime.cache import digest
 from ...compiler.runtime.native import native
-from ..acting import Acting
 from ..events import Watch
 from ..integrators import stepper
-from ..problem import Problem
+from ..loads_at_samples import Acting
+from ..motion_problem import Problem
 from ..rates import loads_and_drives
+from ..run_states import Run
+from ..steppers import Stepper
 from ..stiffness import Stiffness
 from .engine import Fields, Motion, Progress, onward_by
-from .runs import Run, run
-from .steppers import Stepper
+from .runs import run
 
 
 class Native:

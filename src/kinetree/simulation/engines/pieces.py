@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...compiler.runtime.threads import in_parts
-from .steppers import Stepper
-
-if TYPE_CHECKING:
-    from .runs import Run, Settings
+from ..run_states import Run, Settings
+from ..steppers import Stepper
 
 PIECE = 64
 """Intervals between output times whose end steps of an adaptive method hit; fixed, since the bits depend on it."""

@@ -9,15 +9,16 @@ import numpy as np
 
 from ...compiler.runtime.native import native
 from ...errors import InputError
+from ...model.axes import quaternion_places
 from ..control.sampled import Law
-from ..events import Watch, of_run
-from ..problem import Problem
+from ..events import Watch
+from ..motion_problem import Problem
 from ..rates import rates
+from ..run_states import of_run
 from ..stabilization import Baumgarte
 from .engine import Motion, Progress
 from .held_torques import completed, held, joined, refuse_outside
 from .scipy_pairs import dense_states, run_each
-from .steppers import quaternion_places
 
 PAIRS = {"dop853": "DOP853", "dopri5": "RK45"}
 """The methods that there are without a rate, by SciPy's names."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ...errors import InputError
-from ..events import Watch, of_run
-from ..problem import Problem
+from ..events import Watch
+from ..motion_problem import Problem
+from ..run_states import REASONS, Run, Settings, blank_run, of_run
 from .engine import Progress
-from .runs import REASONS, Run, Settings, blank_run
 
 Rate = Callable[[float, np.ndarray], np.ndarray]
 """(t, y) -> dy/dt of one run."""

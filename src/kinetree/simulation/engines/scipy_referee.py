@@ -8,9 +8,9 @@ import numpy as np
 
 from ...compiler.runtime.native import native
 from ..events import Watch
-from ..problem import Problem
-from .continuous import continuous, rates_of
+from ..motion_problem import Problem
 from .engine import Motion, Progress
+from .external_solvers import continuous, rates_of
 from .scipy_pairs import dense_states, run_each
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from ...compiler.ir.operations import FUNCTIONS, Op, apply
 from ...compiler.ir.program import Program
 from ...errors import InputError
-from ..events import Watch, of_run
-from ..problem import Problem
-from .continuous import continuous, rates_of
+from ..events import Watch
+from ..motion_problem import Problem
+from ..run_states import Run, Settings, blank_run, of_run
 from .engine import Motion, Progress
+from .external_solvers import continuous, rates_of
 from .interrupts import noted_interrupts
-from .runs import Run, Settings, blank_run
 
 FAILED = "CVODES gave up ({reason}); try smaller tolerances or a shorter run"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...errors import InputError
-from ..problem import Problem
+from ..motion_problem import Problem
 from .engine import Engine
 from .held_torques import HeldTorques
-from .marched import Marching
+from .marching_engine import Marching
 from .native import Native
 from .scipy_control import PythonStages
 from .scipy_referee import Scipy

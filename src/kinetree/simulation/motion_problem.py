@@ -14,10 +14,10 @@ from ..compiler.lower.build import is_long
 from ..model.mechanism import Mechanism
 from ..system import System
 from .compiled_parts import Kept, kept_of
-from .engines.runs import Settings
 from .integrators import Method
 from .loop_closing import Closer, closing_program
 from .rates import Force
+from .run_states import Settings
 from .stabilization import Loops
 
 

@@ -7,15 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from ...compiler.ir.program import Program
-from ...compiler.lanes.form import Kernel
-from ...compiler.runtime.native import native_kernel
-from ...model.axes import quaternion_places  # noqa: F401 - for the engines
-from ..kernels.adaptive_steps import adaptive_kernel
-from ..kernels.fixed_steps import explicit_kernel, map_kernel
-from ..kernels.implicit_steps import implicit_kernel
-from ..loop_closing import Closer
-from ..tableaus import Pair, Tableau
+from ..compiler.ir.program import Program
+from ..compiler.lanes.form import Kernel
+from ..compiler.runtime.native import native_kernel
+from .kernels.adaptive_steps import adaptive_kernel
+from .kernels.fixed_steps import explicit_kernel, map_kernel
+from .kernels.implicit_steps import implicit_kernel
+from .loop_closing import Closer
+from .tableaus import Pair, Tableau
 
 
 @dataclass(frozen=True)

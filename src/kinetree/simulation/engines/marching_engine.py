@@ -7,10 +7,10 @@ from typing import Any
 from ...errors import InputError
 from ..control.sampled import Law
 from ..events import Watch
-from ..problem import Problem
+from ..motion_problem import Problem
+from ..run_states import Run
 from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
 from .marching import STEPS, March
-from .runs import Run
 
 OWN = ("implicit_euler", "implicit_midpoint")
 """Methods that step in Python whatever the mechanism."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Hashable
 
 from ...compiler.ir.program import Program
 from ..loop_closing import closed_run
-from ..problem import Problem
+from ..motion_problem import Problem
 from ..rates import rates
+from ..run_states import Run
 from ..stabilization import Baumgarte
 from .engine import Motion, no_checkpoint, onward_by
 from .native import acting_on
-from .runs import Run
 
 
 def rates_of(problem: Problem) -> tuple[Callable[[], Program], tuple[Hashable, ...]]:
