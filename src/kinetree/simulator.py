@@ -1,4 +1,4 @@
-"""`simulate`: a System, a start, forces and control in; a Trajectory out."""
+"""`simulate`: the motion of a System from a start, under forces and control, as a Trajectory."""
 
 from __future__ import annotations
 
@@ -67,18 +67,24 @@ def simulate(
     checkpoint: str | Path | None = None,
     loops: Loops | None = None,
 ) -> Trajectory:
-    """Return the motion of a mechanism from a state, or of many at once from [..., nq] and [..., nv].
+    """Return the motion of a mechanism from one state, or from many at once: q0 [..., nq] and qd0 [..., nv].
 
-    The output `times` are 1001 over the `duration` [s] where they are not given. What the mechanism itself
-    describes acts (damping and friction of its joints, springs and dampers) unless `passive` is False, and `forces` are
-    added to it. `parameters` are all free ones in order, or some by name. Methods
-    with fixed steps take `dt` [s], the others keep the error of a step below atol + rtol |y|; neither takes more than
-    `max_steps` (10^12, and 10^6 attempts of methods that choose their steps). A `checkpoint` file
-    lets a run that was killed go on to the same bits. Ctrl-C ends a run with what was computed. `events` are looked for
-    between the output times (see docs/events-and-monitors.md); `event_hits(run)` lists those that were found. `loops`
-    of closed mechanisms are closed after each step (Projection), decay (Baumgarte), or make all but independent degrees
-    of freedom follow (Minimal); the start must be closed. `auto` takes "bdf" for a single run
-    that it finds stiff.
+    The output `times` default to 1001 times over the `duration` [s]. The passive forces of the mechanism act unless
+    `passive` is False: damping and friction of its joints, springs and dampers. `forces` are added to them.
+    `parameters` are the values of all free parameters in order, or of some by name. `threads` is the number of threads
+    for a batch, 0 for all cores.
+
+    Methods with fixed steps require `dt` [s]. The others keep the error of a step below atol + rtol |y|. `max_steps`
+    bounds the steps of both; by default 10^12 fixed steps, or 10^6 attempts at steps of variable length. `auto`
+    switches to "bdf" if a single run proves stiff.
+
+    Ctrl-C ends a run and keeps the states computed so far. With a `checkpoint` file, a run that was killed continues
+    when it is called again, with the same bits as without the interruption. `events` are located between the output
+    times (see docs/events-and-monitors.md), and `event_hits(run)` lists them.
+
+    A closed mechanism requires a closed start. `loops` selects how it stays closed: corrected after each step
+    (Projection, the default), with gaps that decay (Baumgarte), or by independent degrees of freedom that determine the
+    others (Minimal).
     """
     system, times = system_of(system), output_times(duration, times)
     parameters = free_values(system, parameters)
@@ -99,7 +105,7 @@ def simulate(
     watch = Watch(mechanism, events_of(events), values, problem.kept.native)
     with _shown(progress) as show:
         motion = engine_of(problem).run(problem, watch, show)
-        if motion.stiff:  # from the beginning again: few evaluations, and one method for the whole run
+        if motion.stiff:  # restart from the beginning: few evaluations are lost, and one method serves the whole run
             problem = replace(problem, method=METHODS["bdf"], auto=False)
             watch = Watch(mechanism, events_of(events), values, problem.kept.native)
             motion = engine_of(problem).run(problem, watch, show)
@@ -108,7 +114,7 @@ def simulate(
 
 
 def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:
-    """Return the run as a Trajectory, a single one cut after its last good state."""
+    """Return the run as a Trajectory; a single run ends with its last finite state."""
     done = explained(problem.mechanism, done, problem.parameters)
     t, q, qd = done.t, done.q, done.qd
     if q.ndim == 2:
@@ -130,7 +136,7 @@ def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[Event
 
 @contextmanager
 def _shown(progress: bool | None) -> Iterator[Callable[[float], None] | None]:
-    """Show a bar with the time left, by default where standard error is a terminal."""
+    """Show a progress bar with the remaining time, by default if standard error is a terminal."""
     if not (sys.stderr.isatty() if progress is None else progress):
         yield None
         return

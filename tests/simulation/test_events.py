@@ -171,6 +171,6 @@ def test_events_that_cannot_be_are_refused():
         run(Event(angle), Event(angle))
     with pytest.raises(InputError, match="the event 'event1' cannot be compiled .*simulation\\.smooth"):
         run(Event(lambda now: abs(now.q[0])))
-    with pytest.raises(InputError, match="the event 'event1' gives list; expected one scalar"):
+    with pytest.raises(InputError, match="the event 'event1' returns list; expected one scalar"):
         run(Event(lambda now: now.q))
     assert event_hits(run(Event(lambda now: smooth.absolute(now.q[0]) - 0.5)))

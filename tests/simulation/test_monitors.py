@@ -165,7 +165,7 @@ def test_a_run_that_knows_no_control_says_so():
     run = kt.Trajectory(system, [0.0, 0.1], [[0.1], [0.2]], [[0.0], [0.1]], torque=[[0.5], [1.5]])
     report = limit_violations(run)
     assert [v.what for v in report.violations] == ["effort"]
-    assert str(report).endswith("friction and stops included: the run does not tell control apart.")
+    assert str(report).endswith("friction and stops included: the run does not record control apart.")
 
 
 def test_monitors_take_runs_that_stopped():

@@ -43,7 +43,7 @@ def test_a_quaternion_of_zeros_is_refused():
     body, joint = kt.Body("b", 1.0, (0.0, 0.3, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)), "spherical"
     ball = kt.System(kt.assemble("ball", [body], [kt.Joint("j", joint, "ground", "b")]))
     with pytest.raises(
-        InputError, match="q0 has a quaternion of zeros in its places 0 to 3; no rotation is 0, 0, 0, 1"
+        InputError, match="q0 has a quaternion of zeros in its entries 0 to 3; no rotation is 0, 0, 0, 1"
     ):
         kt.simulate(ball, np.zeros(4), duration=0.1)
 

@@ -1,1 +1,1 @@
-"""Motion under forces and control, in native loops."""
+"""Simulation of motion under forces and control, by loops over time steps in native code."""

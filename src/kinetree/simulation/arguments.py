@@ -1,4 +1,4 @@
-"""Numbers of forces and references: expressions of parameters among them, one, or one per degree of freedom."""
+"""Numbers of forces and references: one, or one per degree of freedom; also expressions of parameters."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..numbers import items, number
 
 
 def coefficient(x: Any, what: str, *, least: float = -math.inf) -> Any:
-    """Return a number of a mechanism: plain, or an expression of its parameters."""
+    """Return a checked number, or an expression of the parameters of a mechanism as it is."""
     return x if isinstance(x, Expression) else number(x, what, least=least)
 
 
 def coefficients(x: Any, what: str, *, least: float = -math.inf) -> tuple[Any, ...]:
-    """Return one number of a mechanism, or several, as a tuple."""
+    """Return one number or expression, or several, as a tuple."""
     return tuple(coefficient(item, what, least=least) for item in items(x, what))
 
 
 def vector(x: Any, what: str) -> tuple[Any, Any, Any]:
-    """Return three numbers of a mechanism."""
+    """Return three numbers or expressions."""
     found = coefficients(x, what)
     if len(found) != 3:
         raise InputError(f"{what} has {len(found)} numbers; give 3")
@@ -30,7 +30,7 @@ def vector(x: Any, what: str) -> tuple[Any, Any, Any]:
 
 
 def spread(values: Sequence[Any], count: int, what: str) -> tuple[Any, ...]:
-    """Return `count` numbers out of one or `count`."""
+    """Return `count` numbers: those given, or one repeated."""
     if len(values) not in (1, count):
         choice = "one" if count == 1 else f"one, or {count}"
         raise InputError(f"{what} has {len(values)} numbers; give {choice}")
@@ -38,6 +38,6 @@ def spread(values: Sequence[Any], count: int, what: str) -> tuple[Any, ...]:
 
 
 def together(named: dict[str, tuple[float, ...]], owner: str) -> dict[str, tuple[float, ...]]:
-    """Return tuples of one common length: those of one number repeat it."""
+    """Return tuples of one common length; a single number is repeated."""
     count = max(map(len, named.values()))
     return {name: spread(values, count, f"{name} of {owner}") for name, values in named.items()}

@@ -1,4 +1,4 @@
-"""Arrays that `simulate` is given: output times, the start, values of free parameters."""
+"""Array arguments of `simulate`: output times, the start, values of free parameters."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..system import System
 from .run_states import check_times
 
 OUTPUTS = 1001
-"""Output times where none are asked for: a picture a thousand pixels wide has a sample per pixel."""
+"""The default number of output times: one sample per pixel in a picture that is a thousand pixels wide."""
 
 
 def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
-    """Return the output times: those given, or evenly spread ones over a duration [s]."""
+    """Return the output times: those given, or evenly spaced ones over a duration [s]."""
     if (duration is None) == (times is None):
-        raise InputError("give either a duration or output times")
+        raise InputError("duration and times: give one of them, either a duration or output times")
     if times is not None:
         return check_times(real_array(times, "times"))
     end = plain(duration)
@@ -34,7 +34,7 @@ def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
 def start_state(
     system: System, q0: ArrayLike | None, qd0: ArrayLike | None, parameters: ArrayLike | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return q [..., nq] and qd [..., nv] with one leading shape."""
+    """Return q [..., nq] and qd [..., nv] with a common leading shape."""
     given = (
         ("q0", _default_position(system, parameters) if q0 is None else q0, system.nq),
         ("qd0", np.zeros(system.nv) if qd0 is None else qd0, system.nv),
@@ -56,7 +56,7 @@ def start_state(
     q, qd = (np.ascontiguousarray(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays)
     for at in quaternion_places(system.mechanism):
         if (np.abs(q[..., at : at + 4]).max(axis=-1, initial=0.0) == 0.0).any():
-            raise InputError(f"q0 has a quaternion of zeros in its places {at} to {at + 3}; no rotation is 0, 0, 0, 1")
+            raise InputError(f"q0 has a quaternion of zeros in its entries {at} to {at + 3}; no rotation is 0, 0, 0, 1")
     return q, qd
 
 
@@ -70,7 +70,7 @@ def free_values(system: System, parameters: Named | None) -> np.ndarray | None:
 
 
 def fitting(system: System, values: np.ndarray | None, lead: tuple[int, ...]) -> np.ndarray | None:
-    """Return the values of all free parameters, [np] or [..., np]; None where there are none."""
+    """Return the values of all free parameters, [np] or [..., np]; None if there are none."""
     free = system.mechanism.free_parameters
     if values is None:
         return np.array([p.value for p in free]) if free else None
@@ -82,7 +82,7 @@ def fitting(system: System, values: np.ndarray | None, lead: tuple[int, ...]) ->
 
 
 def _by_name(system: System, name: str, value: Any) -> str:
-    """Return what to do with numbers by joint, where a closed mechanism was given some."""
+    """Return the remedy for numbers by joint, if the mechanism is closed; else an empty text."""
     if not (isinstance(value, Mapping) and system.closures):
         return ""
     by = "assemble(hold={joint: position})" if name == "q0" else "consistent_speeds(q0, {joint: speed})"
@@ -90,5 +90,5 @@ def _by_name(system: System, name: str, value: Any) -> str:
 
 
 def _default_position(system: System, parameters: ArrayLike | None) -> np.ndarray:
-    """Return no displacement, or the closed position nearest to a closed mechanism's own guess."""
+    """Return zero displacements; for a closed mechanism, the closed position nearest to its guess."""
     return system.assemble(parameters=parameters) if system.closures else system.neutral()

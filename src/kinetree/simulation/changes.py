@@ -1,4 +1,4 @@
-"""Mechanisms with something added: a payload on a body, a geared drive in a joint."""
+"""Changed mechanisms: a payload fixed to a body, a geared drive in a joint."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def with_payload(
 ) -> Mechanism:
     """Return the mechanism with a load fixed to a body.
 
-    Mass [kg], mass centre [m] and inertia about it (xx, yy, zz, xy, yz, zx) [kg m^2] are those of the load, in the
-    body's frame.
+    Mass [kg], center of mass [m] and inertia about it (xx, yy, zz, xy, yz, zx) [kg m^2] are those of the load, in the
+    frame of the body.
     """
     carrier = mechanism.body(body)
     where = f"the payload of {body!r}"
@@ -37,9 +37,9 @@ def with_payload(
 def with_gear(mechanism: Mechanism, joint: str, ratio: float, rotor_inertia: Number) -> Mechanism:
     """Return the mechanism with a geared drive in a joint: its armature is ratio^2 rotor_inertia.
 
-    The ratio is turns of the rotor for one of the joint (rad/m for a prismatic joint), the inertia that of the rotor
-    about its own axis [kg m^2]. It takes the place of an armature that was there. The rotor's mass belongs to the body
-    that carries it; its gyroscopic torque is left out.
+    The ratio is the rotation of the rotor per rotation of the joint (rad/m for a prismatic joint). The inertia is that
+    of the rotor about its own axis [kg m^2]. The new armature replaces an earlier one. The mass of the rotor belongs to
+    the body that carries it. The gyroscopic torque of the rotor is neglected.
     """
     old = mechanism.joint(joint)
     count = joint_kinds.kind(old.kind).NV
@@ -55,7 +55,7 @@ def with_gear(mechanism: Mechanism, joint: str, ratio: float, rotor_inertia: Num
 
 
 def _joined(b: Body, load: Body) -> Body:
-    """Return one body of two, whose data are in one frame."""
+    """Return one body made of two that are given in the same frame."""
     if load.mass == 0.0:
         share, reduced = 0.0, 0.0
     else:
@@ -64,6 +64,6 @@ def _joined(b: Body, load: Body) -> Body:
     way: Vector = sub(load.com, b.com)
     x, y, z = way
     square = dot(way, way)
-    apart = (square - x * x, square - y * y, square - z * z, -x * y, -y * z, -z * x)  # of a unit mass at the end of it
+    apart = (square - x * x, square - y * y, square - z * z, -x * y, -y * z, -z * x)  # of a unit mass at this distance
     inertia = tuple(i + j + reduced * k for i, j, k in zip(b.inertia, load.inertia, apart, strict=True))
     return replace(b, mass=b.mass + load.mass, com=add(b.com, scale(share, way)), inertia=inertia)

@@ -1,4 +1,4 @@
-"""Starts of closed mechanisms: the last digits of loops are closed, what does not close is refused with a remedy."""
+"""Starts of closed mechanisms: rounding errors of loops are corrected, open loops are refused with a remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .loop_closing import Closer, closing_program
 from .near_redundancy import named
 
 MOVES = 1e-6
-"""Speeds along the loops that show a motion, where all degrees of freedom ask for one: far above rounding."""
+"""The least velocity, in parts of that given to every degree of freedom, that shows that the loops allow a motion: far
+above rounding."""
 
 
 def closed_start(
@@ -30,9 +31,9 @@ def closed_start(
     function: Callable[[str], Function] | None = None,
     closer: Callable[[], Closer] | None = None,
 ):
-    """Return a start with the last digits of its loops closed, or say which loop is open and what to do.
+    """Return a start with its loops closed to rounding; raise an InputError that names an open loop and the remedy.
 
-    A System's `function`, and its `closer`, have what is compiled already.
+    `function` and `closer` are those of a System, which keep their compiled code.
     """
     if not mechanism.closures:
         return q, qd
@@ -57,7 +58,7 @@ def closed_start(
     J = make("closure_jacobian")(q2, *more)
     units = loop_units(mechanism)[1]
     speeds = made.close(q2, np.broadcast_to(units, qd.shape), parameters)[1] / units
-    if not (np.abs(speeds) > MOVES).any():  # else something moves, which is cheaper to find than the rank
+    if not (np.abs(speeds) > MOVES).any():  # a motion is cheaper to find than the rank
         _refuse_locked(mechanism, J)
     rate = np.einsum("...ij,...j->...i", J, qd)
     k = _worst(rate, astray * max(1.0, float(np.abs(qd / loop_units(mechanism)[1]).max(initial=0.0))))
@@ -70,7 +71,7 @@ def closed_start(
 
 
 def _refuse_locked(mechanism: Mechanism, J: np.ndarray) -> None:
-    """Raise InputError where the loops leave nothing that could move, in every run."""
+    """Raise an InputError if the loops allow no motion in any run."""
     if not J.size or J.shape[-2] < J.shape[-1]:
         return
     rows, columns = loop_units(mechanism)
@@ -78,12 +79,12 @@ def _refuse_locked(mechanism: Mechanism, J: np.ndarray) -> None:
     if (sizes > RANK * sizes.max(axis=-1, keepdims=True)).all():
         raise InputError(
             f"the loops of {mechanism.name!r} lock it: they leave none of its {mechanism.nv} degrees of freedom; see "
-            "system.doctor(q0) for which say the same, or system.loads(q0, qd0) for what a structure carries"
+            "system.doctor(q0) for redundant loops, or system.loads(q0, qd0) for the loads of a structure"
         )
 
 
 def _worst(x: np.ndarray, limits: np.ndarray) -> tuple[int, ...] | None:
-    """Return the place of the entry that is largest beside its limit, if it is above it."""
+    """Return the index of the entry that exceeds its limit by the largest factor; None if none does."""
     if not x.size:  # of no runs
         return None
     parts = np.abs(x) / limits

@@ -1,8 +1,8 @@
 """Compiled parts of runs, kept with their System: a repeated run traces, loads and compiles nothing.
 
-A part is found again by the values that it was made of. Objects of this package are functions of their fields, so that
-equal fields are equal code. Anything else, such as a user's function, may depend on what changes between two calls: it
-is traced again, alone, and found by the digest of what it does.
+The key of a part is made of the values that determine it. Objects of this package are functions of their fields, so
+that equal fields give equal code. Any other object, such as a user's function, may depend on data that change between
+two calls. It is traced again, without the dynamics, and the digest of its operations is the key.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from .rates import acting
 T = TypeVar("T")
 
 MOST = 32
-"""Parts that a System keeps, the last used ones: a dozen kinds of runs, of which each has two or three."""
+"""The number of most recently used parts that a System keeps: a dozen kinds of runs with two or three parts each."""
 
 _LOCK = threading.Lock()
 
 
 class Kept:
-    """The compiled parts of one mechanism's runs, the last used ones."""
+    """The most recently used compiled parts of the runs of one mechanism."""
 
     def __init__(self, mechanism: Mechanism) -> None:
-        """Hold nothing yet."""
+        """Begin without parts."""
         self.mechanism = mechanism
         self._parts: OrderedDict[Hashable, Any] = OrderedDict()
 
     def part(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the part with a key, made now where there is none."""
+        """Return the part with a key; make it if there is none."""
         with _LOCK:
             if key in self._parts:
                 self._parts.move_to_end(key)
@@ -56,7 +56,7 @@ class Kept:
         return self.part(("native", program.hash), lambda: native(program))
 
     def key(self, forces: Sequence[Any], control: Any = None) -> Hashable:
-        """Return what identifies forces and a compiled controller: their values, or what they do."""
+        """Return the key of forces and a compiled controller: their values, or the digest of their operations."""
         try:
             return tuple(map(value_key, forces)), value_key(control)
         except _NoValue:
@@ -67,7 +67,7 @@ _of_systems: WeakKeyDictionary[System, Kept] = WeakKeyDictionary()
 
 
 def kept_of(system: System) -> Kept:
-    """Return what a System keeps; nothing that was made for another mechanism."""
+    """Return the compiled parts that a System keeps for its present mechanism."""
     with _LOCK:
         kept = _of_systems.get(system)
         if kept is None or kept.mechanism is not system.mechanism:
@@ -80,7 +80,7 @@ class _NoValue(Exception):
 
 
 def value_key(x: Any) -> Hashable:
-    """Return a key that is equal for equal values alone, down to the sign of zero."""
+    """Return a key that is equal only for equal values; zeros of different sign differ."""
     if x is None or isinstance(x, bool | int | str):
         return type(x), x
     if isinstance(x, float):

@@ -1,7 +1,7 @@
-"""Events: times at which a function of the state passes through zero, found between the samples of a run.
+"""Events: times at which a function of the state crosses zero, located between the samples of a run.
 
-A crossing is seen where the function has different signs at two neighbouring samples; two crossings between the same
-two are not seen. Its time is found by Brent's method on short integrations from the sample before it.
+A crossing is detected if the function has different signs at two neighboring samples. Two crossings between the same
+samples are not detected. The time is found by Brent's method on short integrations from the sample before it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .rates import Instant
 from .run_states import Run, of_run
 
 TOLERANCE = 1e-10
-"""Events are located to this, times 1 + |t| [s]."""
+"""The tolerance of the time of an event, in parts of 1 + |t| [s]; equal to the default atol."""
 
 Onward = Callable[[tuple[int, ...], int, float], tuple[np.ndarray, np.ndarray]]
-"""(run, k, t) -> (q, qd): the state of one run of a batch at a time t between its samples k and k + 1."""
+"""(run, k, t) -> (q, qd): the state of one run of a batch at a time t [s] between its samples k and k + 1."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """A function of `now` whose zeros are looked for, where it rises (+1), falls (-1) or both (0).
+    """A function of `now` whose zeros are located; direction +1 selects rising ones, -1 falling ones, 0 both.
 
-    The function sees `now.t`, `now.q`, `now.qd` and `now.point(...)` as traced scalars, and is compiled. With `stop`
-    the run ends at the first of its zeros.
+    The function reads `now.t`, `now.q`, `now.qd` and `now.point(...)` as traced scalars, and is compiled. With `stop`
+    the run ends at the first zero.
     """
 
     function: Callable[[Instant], Any]
@@ -52,7 +52,7 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class EventHit:
-    """A zero of an event: its name, time [s], state, and the run of the batch, () for a single one."""
+    """A zero of an event: its name, time [s], state, and the index of the run in the batch, () for a single run."""
 
     name: str
     t: float
@@ -62,7 +62,7 @@ class EventHit:
 
 
 def event_hits(run: Any) -> list[EventHit]:
-    """Return the events of a Trajectory, run by run in the order of time."""
+    """Return the events of a Trajectory, run by run, in order of time."""
     return [
         EventHit(h["name"], h["t"], np.array(h["q"]), np.array(h["qd"]), tuple(h["run"]))
         for h in run.options.get("events", ())
@@ -70,14 +70,14 @@ def event_hits(run: Any) -> list[EventHit]:
 
 
 def as_options(hits: Sequence[EventHit]) -> list[dict[str, Any]]:
-    """Return hits as plain numbers, the way a Trajectory keeps them."""
+    """Return hits as plain numbers, in the form in which a Trajectory stores them."""
     return [
         {"name": h.name, "t": h.t, "q": h.q.tolist(), "qd": h.qd.tolist(), "run": [int(i) for i in h.run]} for h in hits
     ]
 
 
 class Watch:
-    """The events of one simulation: `stops` tells a run when nothing more is wanted, `locate` finds the hits."""
+    """The events of one simulation: `stops` is true once no run needs to continue, `locate` returns the hits."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Watch:
         return bool(self.events)
 
     def stops(self, run: Run) -> bool:
-        """Return whether every run of a batch has passed an event that stops it, or failed; looks at new samples."""
+        """Return whether every run of a batch has crossed an event that stops it, or failed; reads only new samples."""
         ending = [k for k, event in enumerate(self.events) if event.stop]
         if not ending:
             return False
@@ -117,7 +117,7 @@ class Watch:
         return bool(flat.all())
 
     def locate(self, run: Run, onward: Onward) -> list[EventHit]:
-        """Return all hits, run by run in the order of time, each run's up to the first that stops it."""
+        """Return all hits, run by run, in order of time; those of a run end with the first that stops it."""
         crossed = self._crossings(run.t, run.q, run.qd)
         hits: list[EventHit] = []
         for index in np.ndindex(*run.q.shape[:-2]):
@@ -133,9 +133,9 @@ class Watch:
         return hits
 
     def cut(self, run: Run, hits: Sequence[EventHit]) -> Run:
-        """Return the run without what comes after a hit that stops it.
+        """Return the run without the samples after a hit that stops it.
 
-        A single run ends with the event's state; runs of a batch are NaN after the event.
+        A single run ends with the state at the event. Runs of a batch have NaN after the event.
         """
         ending = {event.name for event in self.events if event.stop}
         lead = run.q.shape[:-2]
@@ -156,7 +156,7 @@ class Watch:
         return run
 
     def _values(self, t, q, qd, index: tuple[int, ...] | None = None) -> np.ndarray:
-        """Return the events' functions: of all runs at times [nt], or of the run `index` at one time."""
+        """Return the functions of the events: of all runs at times [nt], or of the run `index` at one time."""
         assert self._gufunc is not None
         if self._parameters is None:
             more = ()
@@ -164,11 +164,11 @@ class Watch:
             more = (self._parameters[..., None, :],)
         else:
             more = (of_run(self._parameters, index),)
-        with np.errstate(all="ignore"):  # samples after a failure are NaN, and cross nothing
+        with np.errstate(all="ignore"):  # samples after a failure are NaN, which never count as crossings
             return self._gufunc(np.asarray(t)[..., None], q, qd, *more)
 
     def _crossings(self, t: np.ndarray, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return whether each event passes zero between each sample and the next, [..., nt - 1, events]."""
+        """Return whether each event crosses zero between each sample and the next, [..., nt - 1, events]."""
         values = self._values(t, q, qd)
         before, after = values[..., :-1, :], values[..., 1:, :]
         ways = np.array([event.direction for event in self.events])
@@ -203,5 +203,5 @@ def _traced(event: Event, now: Instant) -> Any:
     except (TypeError, AttributeError) as error:
         raise InputError(f"the event {event.name!r} cannot be compiled ({error}); {HINT}") from error
     if not isinstance(value, Value | float | int | np.number):
-        raise InputError(f"the event {event.name!r} gives {type(value).__name__}; expected one scalar")
+        raise InputError(f"the event {event.name!r} returns {type(value).__name__}; expected one scalar")
     return value if isinstance(value, Value) else float(value)

@@ -14,6 +14,7 @@ HINT = (
     "write it with the functions of kinetree.simulation.smooth (sin, cos, sqrt, where, clip, ...) "
     "in the place of if, abs, min, max and those of math"
 )
+"""The remedy for a function that cannot be compiled."""
 
 
 def observed(name: str, mechanism: Mechanism, function: Callable[[Instant], Sequence[Any]], size: int) -> Program:

@@ -1,4 +1,4 @@
-"""The gaps of loops that rounding leaves, in proportion to the size of a mechanism."""
+"""Gaps of loops that are attributed to rounding, in proportion to the size of a mechanism."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from ..model.mechanism import Mechanism
 from ..model.scales import largest_length
 
 GAP = 1e-13
-"""The gap that is left alone: what rounding leaves, in radians and in parts of the largest length."""
+"""The largest gap that is not corrected, in radians and in parts of the largest length: the size of rounding errors."""
 
 
 def allowed_gaps(mechanism: Mechanism) -> np.ndarray:
-    """Return the gap of every equation that is left alone [rad or m]: rounding in a mechanism of this size.
+    """Return the largest gap of every equation that is not corrected [rad or m]: rounding in a mechanism of this size.
 
-    Metres are counted in the largest length of the mechanism, below a metre in the next power of ten above it.
+    Gaps in meters are relative to the largest length of the mechanism. A length below one meter is rounded up to a
+    power of ten.
     """
     size = largest_length(mechanism)
     size = size if size >= 1.0 else 10.0 ** ceil(log10(size))

@@ -1,4 +1,4 @@
-"""The integration methods by name, and which one `auto` takes."""
+"""Integration methods by name, the choice of `auto`, and their native integrators."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from .tableaus import Pair, Tableau
 
 @dataclass(frozen=True)
 class Method:
-    """A way to integrate: what it is, its (largest) order, whether it chooses its steps, and its tableau.
+    """An integration method: a description, its (largest) order, whether its steps are adaptive, and its tableau.
 
-    `scheme` is None for methods that are not native.
+    `scheme` returns the tableau, or None for a method that is a step of its own. It is None for methods that are not
+    native.
     """
 
     name: str
@@ -49,9 +50,9 @@ METHODS = {
 
 
 def choose(name: str, dt: float | None, rtol: float, *, springy: bool = False) -> Method:
-    """Return a method by name; `auto` is rk4 where a step is given, else the pair that suits the tolerance.
+    """Return a method by name; `auto` is rk4 if a step is given, else an embedded pair chosen by the tolerance.
 
-    With a step, a long mechanism with springs in its joints (`springy`) is taken as stiff.
+    If a step is given, a long mechanism with springs in its joints (`springy`) is treated as stiff.
     """
     if name == "auto" and dt is not None:
         name = "implicit_midpoint" if springy else "rk4"
@@ -81,7 +82,7 @@ def stepper(
 def stepper_of(
     mechanism: Mechanism, program: Program, scheme: Tableau | Pair | None, loops: Loops | None = None
 ) -> Stepper:
-    """Return the native integrator of rates, or of a step."""
+    """Return the native integrator of a Program of rates, or of one that is a step."""
     alone = isinstance(loops, Baumgarte) or not mechanism.closures
     closing = None if alone else closing_program(mechanism, locked_by(loops))
     return Stepper(program, scheme, tuple(quaternion_places(mechanism)), closing=closing)

@@ -1,4 +1,4 @@
-"""Limits of joints that a finished run passes: coordinates, speeds and the efforts of control."""
+"""Limits of joints that a finished run exceeds: coordinates, velocities and efforts of control."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 from ..joints import kind
 
 TOLERANCE = 1e-6
-"""The share of a limit by which it may be passed: above the errors of a run with the default tolerances (1e-8) and of
-limits that were converted from degrees with eight digits, below what any drive or sensor resolves."""
+"""The excess over a limit, in parts of the limit, that is not reported. It is above the errors of a run with the
+default tolerances (1e-8) and of limits converted from degrees with eight digits, and below the resolution of drives."""
 
 NOT_APART = (
-    "Efforts are those of all torques in joints, friction and stops included: the run does not tell control apart."
+    "Efforts are those of all torques in joints, friction and stops included: the run does not record control apart."
 )
+"""The note of a report if the torques of control are not known separately."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,11 @@ class Violation:
 
     @property
     def excess(self) -> float:
-        """How far the worst value is beyond the limit."""
+        """The distance of the worst value beyond the limit, in its unit."""
         return abs(self.worst - self.limit) if self.what in ("lower", "upper") else abs(self.worst) - self.limit
 
     def __str__(self) -> str:
-        """Return all of it in a line."""
+        """Return one line with all fields."""
         where = f"run {', '.join(map(str, self.run))}: " if self.run else ""
         axis = f"[{self.axis}]" if self.axis else ""
         return (
@@ -49,7 +50,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class LimitReport:
-    """The limits that a run passes, if any, and a `note` on what they were compared with."""
+    """The limits that a run exceeds, if any, and a `note` on the efforts that were compared."""
 
     violations: tuple[Violation, ...] = field(default=())
     note: str = ""
@@ -73,9 +74,9 @@ class LimitReport:
 
 
 def limit_violations(run: Any) -> LimitReport:
-    """Return the limits of joints that a Trajectory passes at its samples, by more than TOLERANCE of their size.
+    """Return the limits of joints that a Trajectory exceeds at its samples, by more than TOLERANCE of their size.
 
-    Efforts are those of control, run["control"]: friction, damping, springs and stops are not given by the drive.
+    Efforts are those of control, run["control"]. Friction, damping, springs and stops are no effort of a drive.
     """
     drives = "control" if run.control is not None else "tau"
     found: list[Violation] = []
@@ -100,7 +101,7 @@ def limit_violations(run: Any) -> LimitReport:
 
 
 def _limit_size(bounds: Any, what: str, axis: int) -> float:
-    """Return the size of a limit; for a coordinate that of the larger of its two, one of which may be zero."""
+    """Return the size of a limit; for a coordinate the larger of both limits, since one of them may be zero."""
     names = ("lower", "upper") if what in ("lower", "upper") else (what,)
     sizes = [abs(float(limits[axis])) for name in names if axis < len(limits := getattr(bounds, name))]
     return max((size for size in sizes if np.isfinite(size)), default=0.0)

@@ -1,4 +1,4 @@
-"""What acted on a mechanism at the samples of a run: computed from the states, one column at a time, when asked for."""
+"""Torques, accelerations, wrenches and control at the samples of a run, each computed when it is first read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..compiler.ir.trace import Op
 from ..compiler.runtime.native import native
 
 FIELDS = {"torque": "tau", "accelerations": "qdd", "wrenches": "wrenches", "control": "control"}
-"""Fields of a run, and the outputs of the Programs that give them."""
+"""Fields of a run, and the outputs of the Programs that compute them."""
 
 BLOCK = 65_536
-"""Samples that are evaluated together: enough to fill a native call, and some 50 MB for the largest robots."""
+"""Samples per native call: enough to make its overhead negligible, and about 50 MB for the largest robots."""
 
 
 @dataclass(frozen=True)
 class Acting:
-    """A source of torques, accelerations, wrenches and control of a run.
+    """The torques, accelerations, wrenches and control of a run as functions of its states.
 
-    `loads` has the outputs tau, qdd and wrenches, `drives` the output control; without it no drive acts. With `held`
-    torques the control of a run is known, and `loads` takes it behind the free parameters.
+    `loads` is a Program with the outputs tau, qdd and wrenches. `drives` has the output control; None means that no
+    control acts. With `held` torques, the control of a run is given: `loads` takes it after the free parameters.
     """
 
     loads: Program
@@ -34,7 +34,7 @@ class Acting:
     held: bool = False
 
     def fields(self) -> dict[str, Any]:
-        """Return this source for every field that it computes."""
+        """Return this object for every field that it computes."""
         return dict.fromkeys(("torque", "accelerations", "wrenches") if self.held else FIELDS, self)
 
     def __call__(self, field: str, run: Any) -> np.ndarray:
@@ -48,7 +48,7 @@ class Acting:
             return zeros(shape)
         out = np.empty((prod(run.shape), len(run.t), *program.outputs[place].shape))
         for rows, times, arguments in self._blocks(run):
-            with np.errstate(all="ignore"):  # runs that failed are NaN from then on
+            with np.errstate(all="ignore"):  # runs that failed have NaN from then on
                 results = self._compiled[program.name](*arguments)
             out[rows, times] = results[place] if len(program.outputs) > 1 else results
         return out.reshape(shape)
@@ -58,7 +58,7 @@ class Acting:
         return _Compiled({program.name: program for program in (self.loads, self.drives) if program is not None})
 
     def _blocks(self, run: Any) -> Iterator[tuple[slice, slice, tuple[np.ndarray, ...]]]:
-        """Yield some runs of a batch, some of their samples, and the arguments of the Programs there."""
+        """Yield blocks of runs and samples as slices, with the arguments of the Programs for them."""
         count = prod(run.shape)
         q, qd = (x.reshape(count, *x.shape[len(run.shape) :]) for x in (run.q, run.qd))
         control = run.control.reshape(qd.shape) if self.held else None
@@ -78,7 +78,7 @@ class Acting:
 
 
 class _Compiled:
-    """Programs by name, compiled when they are first called; a copy in another process compiles its own."""
+    """Programs by name, compiled when they are first called; pickles contain only the Programs."""
 
     def __init__(self, programs: dict[str, Program]) -> None:
         self._programs = programs
@@ -94,12 +94,12 @@ class _Compiled:
 
 
 def zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """Return zeros of any shape that take no memory and cannot be written to."""
+    """Return a read-only array of zeros of any shape that takes no memory."""
     return np.broadcast_to(np.float64(0.0), shape)
 
 
 def _is_zero(program: Program, place: int) -> bool:
-    """Tell whether an output is zero whatever the inputs are."""
+    """Return whether an output is zero for all inputs."""
     return all(program.ops[k][0] is Op.CONST and program.ops[k][1] == 0.0 for k in program.results[place])
 
 

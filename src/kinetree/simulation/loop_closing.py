@@ -1,4 +1,4 @@
-"""The closing of loops between steps: Newton's method on batches of states, by compiled code."""
+"""Closing of loops after steps: Newton's method on batches of states, in compiled code."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from .near_redundancy import contradiction, contradicts
 from .run_states import Run
 
 SLACK = 10.0
-"""What compiled functions of long mechanisms leave alone, in parts of GAP: their sums are longer."""
+"""The gap that functions of long mechanisms do not correct, in parts of the allowed gap: their sums are longer, and
+rounding grows with them."""
 
 
 def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset()) -> Program:
-    """Return the Program (t, q, qd[, parameters]) -> (q, qd, gap) that closes the loops, step by step.
+    """Return the Program (t, q, qd[, parameters]) -> (q, qd, gap) of one step of Newton's method on the loops.
 
-    q is one step of Newton's method nearer to closed, qd keeps loops closed at the given q, and the gap is the largest
-    residual at the given q over what is left alone. Degrees of freedom that are locked stay.
+    The resulting q is one step nearer to a closed position. The resulting qd keeps the loops closed at the given q. The
+    gap is the largest residual at the given q, in parts of the allowed gap. Locked degrees of freedom do not change.
     """
     trace = Trace()
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
@@ -54,18 +55,18 @@ def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset()) 
 
 
 class Steps(Protocol):
-    """Steps of Newton's method on batches: gaps in parts of what is left alone, moved positions, and velocities."""
+    """Steps of Newton's method on batches: gaps in parts of the allowed ones, corrected positions, and velocities."""
 
     def gap(self, q: Numbers) -> Numbers:
         """Return the gap of each position, [..., 1]."""
         ...
 
     def moved(self, q: Numbers) -> Numbers:
-        """Return each position one step further."""
+        """Return each position after one step."""
         ...
 
     def speed(self, q: Numbers) -> Numbers:
-        """Return the velocities nearest to the given ones that keep the loops closed."""
+        """Return the velocities that keep the loops closed and are nearest to the given ones."""
         ...
 
 
@@ -109,20 +110,20 @@ class _FunctionSteps:
 
 
 class Closer:
-    """What closes the loops of batches of states; `steps(qd, parameters)` are the steps of Newton's method."""
+    """The closing of loops for batches of states; `steps(qd, parameters)` returns the steps of Newton's method."""
 
     def __init__(self, steps: Callable[[Numbers, Numbers | None], Steps]) -> None:
-        """Keep the steps."""
+        """Store the steps."""
         self._steps = steps
 
     @classmethod
     def of_program(cls, program: Program) -> Closer:
-        """Return the closer of a `closing_program`, compiled."""
+        """Return the Closer of a compiled `closing_program`."""
         compiled = native(program)
         count = program.inputs[3].size if len(program.inputs) > 3 else 0
 
         def steps(qd: Numbers, parameters: Numbers | None) -> Steps:
-            # torques that are held may follow the parameters
+            # held torques may stand after the parameters
             more = (parameters[..., :count],) if parameters is not None and count else ()
             return _ProgramSteps(lambda q: compiled([0.0], q, qd, *more))
 
@@ -130,7 +131,7 @@ class Closer:
 
     @classmethod
     def of_functions(cls, mechanism: Mechanism, function: Callable[[str], Function] | None = None) -> Closer:
-        """Return the closer of a mechanism that is too long for a Program; `function` returns functions by name."""
+        """Return the Closer of a mechanism that is too long for a Program; `function` returns functions by name."""
         make = function or (lambda name: Function(mechanism, Request(name)))
         names = ("closure_residual", "closing_step", "closing_speed", "integrate")
         of, allowed = {name: make(name).gufunc for name in names}, allowed_gaps(mechanism)
@@ -141,7 +142,7 @@ class Closer:
         return cls(steps)
 
     def close(self, q: Numbers, qd: Numbers, parameters: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """Return states with their loops closed, NaN where they stay open."""
+        """Return states with their loops closed; NaN if the loops do not close."""
         steps = self._steps(qd, parameters)
         with np.errstate(all="ignore"):
             q = iterate(steps.gap, steps.moved, q, ROUNDS)
@@ -150,7 +151,7 @@ class Closer:
 
 
 def closed_run(closer: Closer, run: Run, parameters: Numbers | None) -> Run:
-    """Return a run with the loops of its states closed, but for the start."""
+    """Return a run with the loops of all states after the start closed."""
     more = None if parameters is None else parameters[..., None, :]
     before = np.isfinite(run.q).all(axis=-1)
     run.q[..., 1:, :], run.qd[..., 1:, :] = closer.close(run.q[..., 1:, :], run.qd[..., 1:, :], more)

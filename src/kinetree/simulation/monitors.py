@@ -1,7 +1,7 @@
-"""Monitors of a finished run: balances of energy and momentum; the limits of its joints are in `limits`.
+"""Monitors of a finished run: balances of energy and momentum; limits of joints are in `limits`.
 
-Work and impulse are integrals over the samples of a run, by splines of degree five: sixth order in their spacing where
-the forces are smooth, first order across the jumps of sampled control.
+Work and impulse are integrals over the samples of a run, by splines of degree five. Their error is of sixth order in
+the spacing of the samples if the forces are smooth, and of first order at the jumps of sampled control.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ..model.parts import GROUND
 from .limits import LimitReport, Violation, limit_violations
 
 DOUBTFUL = 1e-3
-"""The residual, relative to the energy in motion, up to which the work is taken as it is. Samples that are too coarse
-for it leave far more; fast motions in which little work is done may be sampled coarsely without harm."""
+"""The residual, relative to the energy in motion, above which the samples are checked for coarseness. Samples that are
+too coarse leave far larger residuals. Fast motions with little work may be sampled coarsely without harm."""
 
 COARSE = 0.05
-"""The gap between velocities and the integral of the accelerations, over the largest velocity, above which samples are
-too coarse for work: measured on a damped pendulum, the error of the work stays below a hundredth up to there."""
+"""The largest difference between velocities and the integral of the accelerations, relative to the largest velocity,
+for which samples are fine enough for work. On a damped pendulum the error of the work was below 1 % up to here."""
 
 
 @dataclass(frozen=True, eq=False)
 class EnergyBalance:
     """Energy against work [J], [..., nt]: residual = energy - energy(0) - joint_work - wrench_work.
 
-    The joint work is that of control and of all forces in joints, dampers included; that of wrenches has the springs
-    and dampers between points. `scale` is the largest of the energy in motion and the work, for each run. `coarseness`
-    is how far velocities are from the integral of the accelerations at the same samples, over the largest velocity, for
-    each run: above COARSE the samples are too far apart to integrate work, and the residual is that of the integral.
+    The joint work is that of control and of all forces in joints, dampers included. The wrench work is that of forces
+    between points and of external wrenches. Per run, `scale` is the larger of the energy in motion and the work, and
+    `coarseness` is the difference between velocities and the integral of the accelerations, relative to the largest
+    velocity. Above COARSE the samples are too far apart to integrate work: the residual is the error of the integral.
     """
 
     t: np.ndarray
@@ -51,12 +51,12 @@ class EnergyBalance:
 
     @property
     def error(self) -> float:
-        """The largest residual over the scale, of all runs; NaN where all have samples that are too coarse."""
+        """The largest residual of all runs, relative to the scale; NaN if the samples of all runs are too coarse."""
         fine = np.where(self.coarseness > COARSE, np.nan, 1.0)
         return _largest(self.residual * fine[..., None], self.scale[..., None])
 
     def __str__(self) -> str:
-        """Return the error and the work in a line, or that the samples are too coarse for them."""
+        """Return one line with the error and the work, or with the coarseness of the samples."""
         if self.too_coarse:
             count, size = int((self.coarseness > COARSE).sum()), self.coarseness.size
             runs = f" in {count} of {size} runs" if size > 1 else ""
@@ -84,7 +84,7 @@ class MomentumBalance:
     residual: np.ndarray
 
     def __str__(self) -> str:
-        """Return the largest residuals in a line."""
+        """Return one line with the largest residuals."""
         angular, linear = _most(self.residual[..., :3]), _most(self.residual[..., 3:])
         return f"momentum balance: largest residual {angular:.3g} N m s angular, {linear:.3g} N s linear"
 
@@ -108,7 +108,7 @@ def energy_balance(run: Any) -> EnergyBalance:
 
 
 def _coarseness(run: Any, residual: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the gap between velocities and integrals of accelerations for each run; 0 where it does not matter."""
+    """Return the coarseness of each run; 0 if its residual is small."""
     doubted = _highest(np.abs(residual)) > DOUBTFUL * scale
     if run.accelerations is None or not np.any(doubted):
         return np.zeros(run.shape)
@@ -148,7 +148,7 @@ def momentum_balance(run: Any) -> MomentumBalance:
 
 
 def _integral(t: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """Return the integral [..., nt] of samples from the first time on; NaN where samples are NaN."""
+    """Return the integral of samples from the first time on, [..., nt]; NaN from the first sample that is NaN."""
     from scipy.interpolate import make_interp_spline
 
     out = np.full(rate.shape, np.nan)
@@ -166,7 +166,7 @@ def _integral(t: np.ndarray, rate: np.ndarray) -> np.ndarray:
 
 
 def _options(run: Any) -> dict[str, Any]:
-    """Return the options of a System's function that belong to a run."""
+    """Return the options of functions of a System for a run."""
     options: dict[str, Any] = {"check": False}
     return options if run.parameters is None else options | {"parameters": run.parameters[..., None, :]}
 
@@ -184,7 +184,7 @@ def _largest(residual: np.ndarray, scale: np.ndarray) -> float:
 
 
 def _ends(work: np.ndarray) -> str:
-    """Return the last finite value of one run, or the least and largest of a batch."""
+    """Return the last finite value of one run, or the range of those of a batch, as text."""
     last = [row[np.isfinite(row)][-1] for row in np.atleast_2d(work).reshape(-1, work.shape[-1])]
     return f"{last[0]:.6g}" if len(last) == 1 else f"{min(last):.6g} to {max(last):.6g}"
 

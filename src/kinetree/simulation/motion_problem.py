@@ -1,4 +1,4 @@
-"""A problem of motion: everything that `simulate` was asked for, checked, in the form that engines take."""
+"""The problem that an engine solves: a System, its start, output times, forces, control, method and settings."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .stabilization import Loops
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A System, its start q [..., nq] and qd [..., nv], the output times, what acts, and how to integrate.
+    """A System, its start q [..., nq] and qd [..., nv], output times, forces, control, and the method.
 
-    `parameters` are [np] or [..., np], None without free ones. `control` is compiled with the rates, or decided outside
-    of them (`outside`). With `auto` the method may be changed.
+    All arguments are checked. `parameters` are [np] or [..., np], None without free parameters. `control` is compiled
+    with the rates, or evaluated outside of them (`outside`). With `auto` the method may be changed.
     """
 
     system: System
@@ -44,7 +44,7 @@ class Problem:
     kept: Kept = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find what the System has kept."""
+        """Look up the compiled parts of the System."""
         object.__setattr__(self, "kept", kept_of(self.system))
 
     @property
@@ -64,7 +64,7 @@ class Problem:
 
     @property
     def outside(self) -> bool:
-        """Whether the torques of control are decided outside of the compiled rates."""
+        """Whether the torques of control are computed outside of the compiled rates."""
         return getattr(self.control, "outside", False)
 
     @property
@@ -74,15 +74,15 @@ class Problem:
 
     @cached_property
     def acting_key(self) -> Hashable:
-        """What identifies the forces, and the control where it is compiled with the rates."""
+        """The key of the forces, and of the control if it is compiled with the rates."""
         return self.kept.key(self.forces, None if self.outside else self.control)
 
     @property
     def closer(self) -> Closer:
-        """What closes the loops of states, compiled for the mechanism."""
+        """The compiled closing of the loops of states."""
         return closer_of(self.system)
 
 
 def closer_of(system: System) -> Closer:
-    """Return what closes the loops of states of a System."""
+    """Return the compiled closing of the loops of a System."""
     return kept_of(system).part("closer", lambda: Closer.of_program(closing_program(system.mechanism)))

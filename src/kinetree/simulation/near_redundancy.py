@@ -1,8 +1,8 @@
-"""Nearly redundant equations of loops: those that would follow from others, were it not for a small contradiction.
+"""Nearly redundant equations of loops: they would follow from others except for a small contradiction.
 
-A third rod of a parallelogram that is a little too long is the usual case. The equations that come first are followed,
-the others stay open by the contradiction g, in parts of the mechanism's length. Where the equations that are followed
-fade, near a singular position, positions are off by g / s and velocities by g / s^2, with s^2 the weakest pivot.
+The usual case is a third rod of a parallelogram that is slightly too long. The equations that come first are enforced.
+The others stay open by the contradiction g, in parts of the mechanism's length. Near a singular position the enforced
+equations become weak: positions are off by g / s and velocities by g / s^2, with s^2 the weakest pivot.
 (docs/theory/closed-loops.md)
 """
 
@@ -25,23 +25,23 @@ from .gaps import allowed_gaps
 from .run_states import Run
 
 NEAR = 1e-8
-"""The largest contradiction that is followed [rad, or lengths of the mechanism]."""
+"""The largest contradiction that a run tolerates [rad, or parts of the mechanism's length]."""
 
 EXACT = 1e-12
-"""Contradictions that are no larger are followed through singular positions: velocities are off by 1e-4 at most, since
-pivots below 1e-8 are not followed anyway."""
+"""The largest contradiction that is tolerated at singular positions: velocities are off by 1e-4 at most, since
+equations with pivots below 1e-8 are not enforced."""
 
 FAITHFUL = 1e-4
 """The largest relative error of velocities that a contradiction may cause."""
 
 
 def contradicts(mechanism: Mechanism) -> bool:
-    """Tell whether a mechanism has nearly redundant equations whose contradiction needs a look at every step."""
+    """Return whether a mechanism has nearly redundant equations whose contradiction must be checked at every step."""
     return closing(mechanism).misfit > EXACT
 
 
 def contradiction(tree: Any, residual: list[Any], locked: frozenset[int] = frozenset()) -> Any:
-    """Return what equations contradict each other by, in parts of what can be followed, as a traced scalar."""
+    """Return the contradiction of the equations, in parts of the tolerated one, as a traced scalar."""
     units = loop_units(tree.mechanism)[0].tolist()
     gap = _largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])
     gap = _larger(gap, tree.closing.misfit)
@@ -49,7 +49,7 @@ def contradiction(tree: Any, residual: list[Any], locked: frozenset[int] = froze
 
 
 def guarded(tree: Any, accelerations: list[Any]) -> list[Any]:
-    """Return accelerations that are not finite where velocities would be off by more than FAITHFUL."""
+    """Return accelerations, not finite if the contradiction would change velocities by more than FAITHFUL."""
     if not tree.closing.misfit > EXACT:
         return accelerations
     weakest = closed.at_rest(tree).factors().weakest
@@ -58,7 +58,7 @@ def guarded(tree: Any, accelerations: list[Any]) -> list[Any]:
 
 
 def explained(mechanism: Mechanism, run: Run, parameters: np.ndarray | None) -> Run:
-    """Return a run whose failures name nearly redundant equations where these are the cause."""
+    """Return a run whose failures name the nearly redundant equations that caused them."""
     if not (run.failures and mechanism.closures and contradicts(mechanism)):
         return run
     residual = Function(mechanism, Request("closure_residual")).gufunc
@@ -74,7 +74,7 @@ def explained(mechanism: Mechanism, run: Run, parameters: np.ndarray | None) -> 
 
 
 def named(mechanism: Mechanism, residual: np.ndarray) -> str:
-    """Return which nearly redundant equation is open at a position, and by how much; nothing where none is."""
+    """Return a text that names the nearly redundant equation with the largest gap at a position; "" if none is open."""
     parts = np.abs(residual) / allowed_gaps(mechanism)
     k = int(np.argmax(parts))
     if not parts[k] > 1.0:

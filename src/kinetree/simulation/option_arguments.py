@@ -1,4 +1,4 @@
-"""Options that `simulate` is given: the method and its numbers."""
+"""Options of `simulate`: the method and its settings, forces, control, events, threads."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .kernels.fixed_steps import ROUNDING
 from .run_states import Settings
 
 ATTEMPTS = 1_000_000
-"""Attempts at steps of an adaptive method where none are asked for: seconds for a robot, and more than smooth motions
+"""The default of max_steps for adaptive methods, in attempts: some seconds for a robot, and more than smooth motions
 need."""
 
 FIXED_STEPS = 10**12
-"""Fixed steps where none are asked for: some 30 hours of the smallest mechanism. More of them are a mistake in dt."""
+"""The default of max_steps for fixed steps: 30 hours for the smallest mechanism. More indicate a mistake in dt."""
 
 
 def system_of(x: Any) -> System:
-    """Return the System of a simulation; a Mechanism becomes one."""
+    """Return the System of a simulation; that of a Mechanism is created."""
     if isinstance(x, Mechanism):
         return System(x)
     if not isinstance(x, System):
@@ -35,7 +35,7 @@ def system_of(x: Any) -> System:
 
 
 def listed(x: Any, what: str, method: str) -> tuple[Any, ...]:
-    """Return objects that have a method; a single one counts as a list of one."""
+    """Return objects that have a given method; a single one counts as a list of one."""
     items = () if x is None else (x,) if hasattr(x, method) else x
     if not isinstance(items, Iterable) or isinstance(items, str):
         raise InputError(f"{what} is {brief(x)}; give a list of objects with {method}(now)")
@@ -47,7 +47,7 @@ def listed(x: Any, what: str, method: str) -> tuple[Any, ...]:
 
 
 def control_of(x: Any) -> Any:
-    """Return a controller."""
+    """Return a controller, or None; refuse other objects."""
     if x is not None and (not hasattr(x, "torque") or isinstance(x, type)):
         how = "a function goes into kt.Function(f) to be compiled, or kt.PythonControl(f)"
         raise InputError(f"control is {brief(x)}; give an object with torque(now): {how}")
@@ -63,21 +63,21 @@ def events_of(x: Any) -> tuple[Event, ...]:
 
 
 def method_name(x: Any) -> str:
-    """Return the name of a method."""
+    """Return the name of a method; refuse anything but text."""
     if not isinstance(x, str):
         raise InputError(f"method is {brief(x)}; give one of auto, {', '.join(METHODS)}")
     return x
 
 
 def threads_of(x: Any) -> int:
-    """Return a number of threads; 0 stands for all cores."""
+    """Return a number of threads; 0 means all cores."""
     return whole(x, "threads", least=0, of="cores, 0 for all") or os.cpu_count() or 1
 
 
 def settings_of(
     method: Method, times: np.ndarray, dt: float | None, rtol: float, atol: float, max_steps: int | None
 ) -> Settings:
-    """Return the numbers of a method: a step, or tolerances."""
+    """Return the settings of a method: a step, or tolerances."""
     step = None if dt is None else positive(dt, "dt")
     rtol, atol = positive(rtol, "rtol"), positive(atol, "atol")
     most = None if max_steps is None else whole(max_steps, "max_steps")

@@ -1,4 +1,4 @@
-"""The rates of a state under forces and control, as one Program: what every integrator runs."""
+"""The rates of a state under forces and control as one Program, which every integrator runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Scalars = Sequence[Any]
 
 
 class Force(Protocol):
-    """Something that acts on a moving mechanism."""
+    """A force that acts on a moving mechanism."""
 
     def apply(self, now: Instant) -> None:
         """Add joint torques (`now.tau`) or wrenches (`now.push`) as traced scalars."""
@@ -32,9 +32,9 @@ class Force(Protocol):
 
 
 class Controller(Protocol):
-    """Something that decides on joint torques.
+    """A controller: joint torques as a function of the state.
 
-    One that needs further inputs of the compiled rates lists them as `inputs`, and reads them from `now.given`.
+    If it requires further inputs of the compiled rates, it lists them as `inputs` and reads them from `now.given`.
     """
 
     def torque(self, now: Instant) -> Scalars:
@@ -43,13 +43,13 @@ class Controller(Protocol):
 
 
 class Instant:
-    """A mechanism at one time on traced scalars: what forces and controllers see and act on."""
+    """A mechanism at one instant on traced scalars: the argument of forces and controllers."""
 
     def __init__(
         self, mechanism: Mechanism, t: Any, q: Scalars, qd: Scalars, parameters: Scalars | None,
         given: Mapping[str, Scalars] | None = None,
     ) -> None:  # fmt: skip
-        """Hold the state, and all inputs by name; nothing acts yet."""
+        """Store the state and all inputs by name, without forces."""
         self.mechanism, self.t, self.q, self.qd = mechanism, t, list(q), list(qd)
         self.tau: list[Any] = [0.0] * mechanism.nv
         self.control: list[Any] = [0.0] * mechanism.nv  # the share of control in tau
@@ -59,14 +59,14 @@ class Instant:
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree with the pose T and the twist t of every body's working frame."""
+        """The tree with the pose T and the twist t of the working frame of every body."""
         tree = ClosedTree(self.mechanism, self.inputs(q=self.q, qd=self.qd))
         kinematics.place(tree)
         kinematics.move(tree)
         return tree
 
     def point(self, body: str, place) -> tuple[Any, Any]:
-        """Return position and velocity in the ground's axes of a point given in a body's frame [m, m/s]."""
+        """Return position [m] and velocity [m/s], in the axes of the ground, of a point in the frame of a body."""
         if body == GROUND:
             return tuple(place), (0.0, 0.0, 0.0)
         i = self._record(body)
@@ -75,7 +75,7 @@ class Instant:
         return i.T.place(arm), velocity
 
     def push(self, body: str, place, force, moment=(0.0, 0.0, 0.0)) -> None:
-        """Let a force and a moment, in the ground's axes, act on a body at a point of its frame [N, N m]."""
+        """Add a force [N] and a moment [N m], in the axes of the ground, at a point in the frame of a body."""
         if body == GROUND:
             return
         i = self._record(body)
@@ -85,11 +85,11 @@ class Instant:
         self._wrenches[body] = known + Wrench(add(n, cross(tuple(place), f)), f)
 
     def inverse_dynamics(self, q: Scalars, qd: Scalars, qdd: Scalars) -> list[Any]:
-        """Return the torques of any motion of the mechanism, without the forces that act."""
+        """Return the joint torques of any motion of the mechanism, without the forces that act."""
         return inverse.inverse_dynamics(self._tree(q=q, qd=qd, qdd=qdd))
 
     def gravity_torque(self, q: Scalars) -> list[Any]:
-        """Return the torques that hold the mechanism at rest."""
+        """Return the joint torques that hold the mechanism at rest."""
         return inverse.inverse_dynamics(self._tree(q=q))
 
     def accelerations(self, rate: float = 0.0) -> list[Any]:
@@ -103,11 +103,11 @@ class Instant:
         return [x for b in self.mechanism.bodies for x in self._wrenches.get(b.name, Wrench()).entries()]
 
     def inputs(self, **given: Scalars) -> dict[str, Scalars]:
-        """Return inputs of a tree, with the free parameters where there are any."""
+        """Return inputs of a tree, with the free parameters if there are any."""
         return given if self._parameters is None else given | {"parameters": self._parameters}
 
     def _tree(self, **given: Scalars) -> Tree:
-        """Return a tree for torques and accelerations."""
+        """Return a tree for joint torques and accelerations."""
         if self._parameters is None:
             return lean_tree(self.mechanism, given)
         return ClosedTree(self.mechanism, self.inputs(**given))
@@ -115,7 +115,7 @@ class Instant:
     def _record(self, body: str) -> Any:
         names = [b.name for b in self.mechanism.bodies]
         if body not in names:
-            self.mechanism.body(body)  # raises the error that lists the known ones
+            self.mechanism.body(body)  # raises the error that lists the known names
         return self.tree.records[names.index(body)]
 
 
@@ -124,7 +124,7 @@ def rates(
 ) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control.
 
-    `loops` is how they are kept closed; a projection is no part of the rates.
+    `loops` is the way in which they stay closed; a projection is no part of the rates.
     """
     trace = Trace()
     inputs = _inputs(mechanism)
@@ -136,9 +136,10 @@ def rates(
 def euler_step(
     mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, loops: Loops | None = None
 ) -> Program:
-    """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit step of Euler.
+    """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit Euler step.
 
-    Speeds first, then coordinates with the new speeds, along the joints' own motions: quaternions stay unit.
+    Velocities are advanced first, then the coordinates with the new velocities. Coordinates follow the motion of each
+    joint, so that quaternions keep their unit length.
     """
     trace = Trace()
     inputs = [*_inputs(mechanism), Array("h", (1,))]
@@ -151,9 +152,9 @@ def euler_step(
 
 
 def loads(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None) -> Program:
-    """Return the Program (t, q, qd[, parameters]) -> (tau, qdd, wrenches) of what acts on a mechanism.
+    """Return the Program (t, q, qd[, parameters]) -> (tau, qdd, wrenches) of the loads on a mechanism.
 
-    tau are the joint torques of control and forces together, wrenches those on the bodies, [nb, 6] in their frames.
+    tau are the joint torques of control and forces together. The wrenches act on the bodies, [nb, 6] in their frames.
     """
     return loads_and_drives(mechanism, forces, control)[0]
 
@@ -161,7 +162,7 @@ def loads(mechanism: Mechanism, forces: Sequence[Force] = (), control: Controlle
 def loads_and_drives(
     mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None
 ) -> tuple[Program, Program | None]:
-    """Return the Program of `loads`, and that of the torques of control alone; None without control."""
+    """Return the Program of `loads` and that of the torques of control alone, which is None without control."""
     trace = Trace()
     inputs = _inputs(mechanism)
     now = _acted_on(mechanism, trace, inputs, forces, control)
@@ -174,7 +175,7 @@ def loads_and_drives(
 
 
 def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | None = None) -> Program:
-    """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control) of what acts, without the dynamics."""
+    """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control) of all loads, without the dynamics."""
     trace = Trace()
     inputs = _inputs(mechanism)
     now = _acted_on(mechanism, trace, inputs, forces, control)
@@ -191,7 +192,7 @@ def _inputs(mechanism: Mechanism) -> list[Array]:
 
 
 def _acted_on(mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None) -> Instant:
-    """Return the mechanism with everything that acts on it; the control's own inputs join the others."""
+    """Return the mechanism with all forces and control applied; inputs of the control are appended to the others."""
     inputs.extend(getattr(control, "inputs", ()))
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     if locked := locked_by(loops):

@@ -10,19 +10,25 @@ import numpy as np
 from ..errors import InputError
 
 LOST = "the state left the finite numbers"
+"""The reason of a run whose state became infinite or NaN."""
+
 OPEN = "the loops did not close, or the state left the finite numbers; try a smaller dt"
+"""The reason of a run with fixed steps and loops whose state became infinite or NaN."""
+
 REASONS = {
     1: "the step became shorter than rounding",
     2: 'the steps were used up; try a larger max_steps (--max-steps), or method="bdf" where it is stiff',
 }
+"""Reasons by the status that kernels of adaptive methods report."""
 
 
 @dataclass
 class Run:
-    """States at the output times, [..., nt, nq] and [..., nt, nv]; `reached` counts the times that are done.
+    """States at the output times, [..., nt, nq] and [..., nt, nv]; `reached` is the number of finished times.
 
-    `saved` is when the last checkpoint was written, on the clock of `time.monotonic`. Between two output times, `end`
-    is the time and the state where the last call stopped, after `skip` of the interval's fixed steps.
+    `evaluations` and `steps` are counts per run; `step` is the next step of each run [s]. `saved` is the time of the
+    last checkpoint on the clock of `time.monotonic` [s]. If the last call stopped between two output times, `end` is
+    its time and state, after `skip` fixed steps of the interval.
     """
 
     t: np.ndarray
@@ -39,7 +45,7 @@ class Run:
     end: tuple[float, np.ndarray, np.ndarray] | None = None
 
     def with_end(self) -> Run:
-        """Return a single run that was interrupted with the state where it stopped as its last sample."""
+        """Return the run; an interrupted single run gets the state where it stopped as its last sample."""
         if not (self.interrupted and self.end is not None and self.q.ndim == 2):
             return self
         t, q, qd = self.end
@@ -49,17 +55,17 @@ class Run:
 
     @property
     def all_failed(self) -> bool:
-        """Whether no run of the batch goes on."""
+        """Whether all runs of the batch have failed."""
         return len(self.failures) == self.evaluations.size
 
     @property
     def now(self) -> float:
-        """The time that was reached [s]."""
+        """The time reached so far [s]."""
         return float(self.t[self.reached - 1]) if self.end is None else self.end[0]
 
     @property
     def status(self) -> str:
-        """How it ended, in words."""
+        """How the run ended, as text."""
         if self.interrupted:
             return f"stopped: interrupted at t = {self.t[self.reached - 1]:.9g} s"
         if self.failures:
@@ -70,7 +76,7 @@ class Run:
 
 
 def blank_run(start: tuple[np.ndarray, np.ndarray], times: np.ndarray, *, first: float = 0.0) -> Run:
-    """Return a run of which nothing but the start is done; `first` is the step to begin with [s]."""
+    """Return a run that contains only the start, with NaN at later times; `first` is the first step [s]."""
     lead = start[0].shape[:-1]
     q, qd = (np.full((*lead, len(times), x.shape[-1]), np.nan) for x in start)
     q[..., 0, :], qd[..., 0, :] = start
@@ -79,7 +85,7 @@ def blank_run(start: tuple[np.ndarray, np.ndarray], times: np.ndarray, *, first:
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers of a method: dt of fixed steps, or tolerances, first step and most steps of adaptive ones."""
+    """Settings of a method: dt [s] of fixed steps; tolerances, first step [s] and most attempts of adaptive ones."""
 
     dt: float = 0.0
     rtol: float = 1e-8
@@ -89,12 +95,12 @@ class Settings:
 
 
 def of_run(parameters: np.ndarray, index: tuple[int, ...]) -> np.ndarray:
-    """Return the parameters of one run of a batch, which may share them."""
+    """Return the parameters of one run of a batch: its own [..., np], or those that all runs share [np]."""
     return parameters[index] if parameters.ndim > 1 else parameters
 
 
 def check_times(times: np.ndarray) -> np.ndarray:
-    """Return output times, at least two, finite and increasing, or say what is wrong."""
+    """Return output times; refuse fewer than two, and times that are not finite or do not increase."""
     times = np.asarray(times, dtype=float)
     if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or not (np.diff(times) > 0).all():
         raise InputError("times must be at least two finite numbers, each larger than the one before")

@@ -1,7 +1,7 @@
 """Functions for forces, controllers and references, on any scalar: a float, a NumPy array or a traced value.
 
-A traced value has no truth, so that `if`, `abs`, `min` and `max` cannot see it: `where` chooses, and the rest is built
-on it. Both sides of a choice are computed.
+A traced value has no truth value, so that `if`, `abs`, `min` and `max` do not work on it. `where` selects one of two
+values, and the other functions are built on it. Both values are always computed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..compiler.ir.operations import Op, apply
 Scalar = Any
 
 SMALL = 1e-5
-"""Below this exp(x) - 1 and log(1 + x) are their series: the next term is smaller than the rounding."""
+"""The |x| below which exp(x) - 1 and log(1 + x) are computed by series: the next term is below rounding."""
 
 
 def _function(op: Op):
@@ -60,29 +60,29 @@ def absolute(x: Scalar) -> Scalar:
 
 
 def maximum(a: Scalar, b: Scalar) -> Scalar:
-    """Return the larger of two."""
+    """Return the larger of two values."""
     return where(a < b, b, a)
 
 
 def minimum(a: Scalar, b: Scalar) -> Scalar:
-    """Return the smaller of two."""
+    """Return the smaller of two values."""
     return where(b < a, b, a)
 
 
 def clip(x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
-    """Return x, or the bound that it passes."""
+    """Return x, or the bound that it exceeds."""
     return where(x < lower, lower, where(upper < x, upper, x))
 
 
 def smooth_sign(x: Scalar, width: Scalar) -> Scalar:
-    """Return x / sqrt(x^2 + width^2): the sign of x with a smooth passage; +-0.71 at x = +-width."""
+    """Return x / sqrt(x^2 + width^2): the sign of x with a smooth transition; +-0.71 at x = +-width."""
     return x / sqrt(x * x + width * width)
 
 
 def soft_ramp(x: Scalar, width: float) -> tuple[Scalar, Scalar, Scalar]:
     """Return (H, h, h'): h is 0 below zero, x^2 / (2 width) up to the width, x - width / 2 beyond; H is its integral.
 
-    h and its slope h' are continuous, and so are the integral's first two derivatives.
+    h and its slope h' are continuous, and so are the first two derivatives of H.
     """
     bend, straight = clip(x, 0.0, width), maximum(x - width, 0.0)
     h = bend * bend * (0.5 / width) + straight
@@ -121,6 +121,6 @@ def cosh(x: Scalar) -> Scalar:
 
 def tanh(x: Scalar) -> Scalar:
     """Return the hyperbolic tangent."""
-    e = expm1(minimum(absolute(x), 40.0) * -2.0)  # beyond 40, all digits are those of one
+    e = expm1(minimum(absolute(x), 40.0) * -2.0)  # beyond 40, tanh rounds to one
     t = -e / (e + 2.0)
     return where(x < 0.0, -t, t)

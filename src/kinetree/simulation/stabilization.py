@@ -1,4 +1,4 @@
-"""How the loops of a mechanism stay closed while it moves."""
+"""Methods that keep the loops of a moving mechanism closed."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ..system import System
 
 @dataclass(frozen=True)
 class Projection:
-    """After each step the state goes to the nearest closed one, and the speeds to those that keep it so.
+    """Correction after each step to the nearest closed position, and to the nearest velocities that keep it closed.
 
-    Near is what the masses say: the least kinetic energy of a correction.
+    The nearest is the one whose correction is smallest in the kinetic-energy norm.
     """
 
     projects: ClassVar[bool] = True
-    """Loops are closed after each step, and are no part of the rates."""
+    """Whether loops are closed after each step instead of in the rates."""
     decays: ClassVar[bool] = False
-    """Gaps stay, and decay by themselves."""
+    """Whether gaps remain and decay by the rates."""
 
 
 @dataclass(frozen=True)
 class Baumgarte:
-    """Gaps decay as exp(-rate t) [1/s] by themselves; they are never quite closed."""
+    """Gaps that decay as exp(-rate t), with the rate in 1/s; they never vanish exactly."""
 
     rate: float = 20.0
     projects: ClassVar[bool] = False
@@ -47,10 +47,10 @@ class Baumgarte:
 
 @dataclass(frozen=True)
 class Minimal:
-    """The state is that of independent degrees of freedom; the others follow from the loops at every evaluation.
+    """A state of independent degrees of freedom; the loops determine the others at every evaluation.
 
-    `independent` are joints by name or places in qd, chosen by rank at the start where none are given. They must lead
-    throughout: at their dead centres the others cannot follow.
+    `independent` are joints by name or indices in qd, by default chosen by rank at the start. They must determine the
+    motion throughout the run: at their dead centers they do not.
     """
 
     independent: tuple[int | str, ...] = ()
@@ -63,7 +63,7 @@ Loops = Projection | Baumgarte | Minimal
 
 
 def settled(system: System, loops: Loops | None, q: np.ndarray, parameters: np.ndarray | None) -> Loops | None:
-    """Return how loops stay closed, with independent degrees of freedom, which determine the motion at the start."""
+    """Return the method for loops; that of Minimal gets degrees of freedom that determine the motion at the start."""
     if not isinstance(loops, Loops | None):
         raise InputError(f"loops is {loops!r}; expected Projection(), Baumgarte(rate) or Minimal()")
     if not isinstance(loops, Minimal):
@@ -87,20 +87,20 @@ def settled(system: System, loops: Loops | None, q: np.ndarray, parameters: np.n
 
 
 def _places(mechanism: Mechanism, independent: Iterable[int | str]) -> tuple[int, ...]:
-    """Return places in qd, of joints that are named too."""
+    """Return indices in qd, given as numbers or by the names of joints."""
     named = [independent] if isinstance(independent, str) else independent
     return tuple(k for x in named for k in (entries(mechanism, x, 1) if isinstance(x, str) else [x]))
 
 
 def locked_by(loops: Loops | None) -> frozenset[int]:
-    """Return the degrees of freedom that corrections of the loops leave alone."""
+    """Return the degrees of freedom that corrections of the loops do not change."""
     return frozenset(k for k in loops.independent if isinstance(k, int)) if isinstance(loops, Minimal) else frozenset()
 
 
 def followed(mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int]) -> tuple[list[Any], list[Any]]:
-    """Return q and qd with all but the locked degrees of freedom where the loops put them, as traced scalars.
+    """Return q and qd as traced scalars, in which the loops determine all but the locked degrees of freedom.
 
-    Two steps of Newton's method: a stage of a step begins near.
+    Two steps of Newton's method suffice, since a stage of a time step begins near a closed position.
     """
     make = ClosedTree if mechanism.free_parameters else lean_tree
     q, qd = given["q"], given["qd"]

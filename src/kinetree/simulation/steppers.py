@@ -1,4 +1,4 @@
-"""Integrators as gufuncs: the rates of a state and a method give one native function of whole runs."""
+"""Integrators as gufuncs: native functions that compute whole runs, made from the rates of a state and a method."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .tableaus import Pair, Tableau
 
 @dataclass(frozen=True)
 class Stepper:
-    """One method on one program of rates; `method` is None for a program that makes steps by itself.
+    """The integrator of one Program of rates by one method; `method` is None for a Program that is a step itself.
 
-    `closing` keeps loops closed after each step (closing.py).
+    `closing` is the Program that closes loops after each step (`loop_closing.closing_program`).
     """
 
     program: Program
@@ -32,17 +32,17 @@ class Stepper:
 
     @property
     def adaptive(self) -> bool:
-        """Whether the method chooses its steps."""
+        """Whether the method controls the length of its steps."""
         return isinstance(self.method, Pair)
 
     @cached_property
     def closer(self) -> Closer | None:
-        """What closes the loops of states between steps."""
+        """The closing of loops for states between steps; None without loops."""
         return Closer.of_program(self.closing) if self.closing else None
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The loop over time steps in the lane language; the modules of `simulation.kernels` tell its arguments."""
+        """The loop over time steps in the lane language; its arguments are listed in the modules of `kernels`."""
         given = (self.quaternions, self.closing)
         if self.method is None:
             return map_kernel(self.program, *given)
@@ -54,5 +54,5 @@ class Stepper:
 
     @cached_property
     def gufunc(self) -> np.ufunc:
-        """The native function of the kernel's arguments."""
+        """The native function of the arguments of the kernel."""
         return native_kernel(self.kernel, self.dtype)

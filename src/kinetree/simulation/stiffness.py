@@ -1,7 +1,7 @@
-"""Stiffness: steps of an explicit method that its stability bounds, not the accuracy that was asked for.
+"""Detection of stiff runs: stability, instead of the required accuracy, bounds the steps of an explicit method.
 
-Along the largest eigenvalue of the rates, an explicit method is stable up to a step h with h |lambda| near a number of
-its own. A run whose steps stay there, and which would take very many of them, is better done by an implicit method.
+An explicit method is stable up to a step h for which h |lambda| reaches a bound that depends on the method; lambda is
+the largest eigenvalue of the rates. If the steps stay near this bound and are very many, an implicit method is faster.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from .motion_problem import Problem
 from .run_states import Run
 
 BOUND = {5: 3.25, 8: 6.1}
-"""h |lambda| up to which pairs of these orders are stable along the negative real axis (Hairer and Wanner, IV.2)."""
+"""The stability bounds of h |lambda| on the negative real axis, by the order of the pair (Hairer and Wanner, IV.2)."""
 
 NEAR = 0.4
-"""The part of the bound that the mean step of a stiff run exceeds, rejected ones counted: 0.5 was measured, and less
-than 0.1 where accuracy bounds the steps."""
+"""The part of the bound above which the mean step indicates a stiff run, rejected steps included. Stiff runs were
+measured at 0.5, and runs whose steps are bounded by accuracy below 0.1."""
 
 MANY = 200_000
-"""Evaluations that a run may take before it counts as stiff: a second of a robot, about what CVODES takes to set up."""
+"""The projected evaluations of a whole run below which it is not checked: a second for a robot, about the time that
+CVODES needs to be set up."""
 
 ROUNDS = 30
-"""Steps of the power method; the size of the largest eigenvalue is needed to a tenth."""
+"""Iterations of the power method; the largest eigenvalue is needed only to within 10 %."""
 
 
 @dataclass
 class Stiffness:
-    """A look at a single run after each of its pieces; `found` once it is stiff."""
+    """A check of a single run after each of its pieces; `found` is True once the run is stiff."""
 
     problem: Problem
     rates: np.ufunc
@@ -38,7 +39,7 @@ class Stiffness:
     _before: tuple[float, float] = field(default=(0.0, 0.0))
 
     def look(self, run: Run) -> bool:
-        """Return whether a run is stiff where it stands."""
+        """Return whether a run is stiff at its last finite state."""
         p, (steps, begun) = self.problem, self._before
         good: Any = np.isfinite(run.q).all(axis=-1) & np.isfinite(run.qd).all(axis=-1)
         last = len(good) - 1 if good.all() else int(np.argmin(good)) - 1

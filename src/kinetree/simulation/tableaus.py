@@ -13,9 +13,9 @@ Row = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Tableau:
-    """A method with steps of one length: stages k_s = f(t + c_s h, y + h sum a_sj k_j), then y + h sum b_s k_s.
+    """A method with fixed steps: stages k_s = f(t + c_s h, y + h sum a_sj k_j), then y + h sum b_s k_s.
 
-    Rows of `a` as long as the number of stages make it implicit.
+    The method is implicit if the rows of `a` have one entry per stage.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Tableau:
 
     @property
     def implicit(self) -> bool:
-        """Whether stages depend on later ones."""
+        """Whether stages depend on themselves or on later ones."""
         return len(self.a[0]) == len(self.b)
 
 
@@ -34,8 +34,9 @@ class Tableau:
 class Pair:
     """An embedded pair with step control and dense output.
 
-    `e` (and `e3`, of an 8(5,3) pair) are the error weights, `q` the order of the error; `a_extra` and `c_extra` stages
-    of the dense output alone; `p` the polynomials of the dense output: y + h sum_s k_s p_s(theta), theta^1 first.
+    `e` (and `e3` for an 8(5,3) pair) are the error weights, and `q` is the order of the error. `a_extra` and `c_extra`
+    are stages for the dense output only. `p` are the polynomials of the dense output y + h sum_s k_s p_s(theta), with
+    the coefficient of theta^1 first.
     """
 
     name: str
@@ -58,12 +59,12 @@ MIDPOINT = Tableau("midpoint", 2, ((0.5,),), (1.0,), (0.5,))
 
 _S = math.sqrt(3.0) / 6.0
 GAUSS = Tableau("gauss", 4, ((0.25, 0.25 - _S), (0.25 + _S, 0.25)), (0.5, 0.5), (0.5 - _S, 0.5 + _S))
-"""The method of Gauss with two stages: symmetric and symplectic."""
+"""The Gauss method with two stages: symmetric and symplectic."""
 
 
 @cache
 def dopri5() -> Pair:
-    """Return the pair of Dormand and Prince of orders 5 and 4, with Shampine's dense output of order 4."""
+    """Return the Dormand-Prince pair of orders 5 and 4, with Shampine's dense output of order 4."""
     from scipy.integrate import RK45
 
     return Pair("dopri5", 5, _lower(RK45.A, 6), _row(RK45.B), _row(RK45.C), _row(RK45.E), (), 5, (), (), _rows(RK45.P))
@@ -71,7 +72,7 @@ def dopri5() -> Pair:
 
 @cache
 def dop853() -> Pair:
-    """Return the method of order 8 of Dormand and Prince with Hairer's error estimate and dense output of order 7."""
+    """Return the Dormand-Prince method of order 8 with Hairer's error estimate and dense output of order 7."""
     from scipy.integrate import DOP853
 
     return Pair(
@@ -81,10 +82,10 @@ def dop853() -> Pair:
 
 
 def _dense_of_dop853(method) -> tuple[Row, ...]:
-    """Return the polynomials p_s of y + h sum_s k_s p_s(x), x^1 first.
+    """Return the polynomials p_s of y + h sum_s k_s p_s(x), with the coefficient of x^1 first.
 
-    Hairer writes the interpolant as y + x (F0 + (1-x) (F1 + x (F2 + (1-x) (F3 + ...)))) with F0 the step, F1 and F2
-    made of it and of the rates at its ends, and F3 to F6 = D K: all of them sums over the sixteen stages.
+    Hairer writes the interpolant as y + x (F0 + (1-x) (F1 + x (F2 + (1-x) (F3 + ...)))). F0 is the step, F1 and F2
+    depend on it and on the rates at its ends, and F3 to F6 = D K. All of them are sums over the sixteen stages.
     """
     stages = np.eye(16)
     step = np.concatenate([method.B, np.zeros(4)])

@@ -153,10 +153,10 @@ def jump(t, q, qd):
         (lambda: PDGravity(1.0, "c", REFERENCE), "c of PDGravity is 'c'; give a number"),
         (
             lambda: PD(1.0, 1.0, [0.0] * NV),
-            "the reference of PD is no function of time; give one, or Hold(q) for a set",
+            "the reference of PD is not a function of time; give one, or Hold(q) for a set",
         ),
         (lambda: PD(1.0, 1.0, Hold(0.0)), f"the reference gives 1 coordinates; expected {NV}"),
-        (lambda: FeedForward(lambda t: ([0.0] * NV, [0.0], [0.0])), f"the reference gives 1 speeds; expected {NV}"),
+        (lambda: FeedForward(lambda t: ([0.0] * NV, [0.0], [0.0])), f"the reference gives 1 velocities; expected {NV}"),
         (lambda: FeedForward(lambda t: None), "the reference does not return lists (q, qd, qdd) at a traced time"),
         (
             lambda: FeedForward(lambda t: ([math.sin(t)],) * 3),
@@ -205,7 +205,7 @@ def test_unknown_joint_is_named():
 )
 def test_joints_that_are_not_flat_are_refused(control, remedy):
     """Read the name of the joint whose coordinates cannot be subtracted, and what to do."""
-    message = f"{type(control).__name__} cannot act on the joint 'j0': a free joint has 7 coordinates for 6 speeds; "
+    message = f"{type(control).__name__} cannot act on the joint 'j0': a free joint has 7 coordinates for 6 velocities; "
     with pytest.raises(InputError, match=message + remedy):
         rates(FLOATING, (), control)
 

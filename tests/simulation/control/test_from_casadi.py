@@ -97,7 +97,7 @@ def solver():
             lambda: function(lambda t, q, qd: q * ca.SX.sym("gain")),
             "'bad' has the free variables gain; make them numbers",
         ),
-        (lambda: lambda t, q, qd: q, "FromCasadi got a function; give a casadi.Function of (t, q, qd)"),
+        (lambda: lambda t, q, qd: q, "FromCasadi has a function; give a casadi.Function of (t, q, qd)"),
         (opaque, "'bad' uses OP_CALL, which cannot be compiled; write it without callbacks, integrators and interp"),
         (solver, "the CasADi function 'bad' cannot be expanded to scalars ("),
     ],

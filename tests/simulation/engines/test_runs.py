@@ -184,7 +184,7 @@ def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch)
     with pytest.raises(InputError, match="another run; delete it or give another file"):
         run(made, q0, qd0, times, numbers, checkpoint=file, key="b")
     file.write_bytes(b"nonsense")
-    with pytest.raises(InputError, match="is no checkpoint"):
+    with pytest.raises(InputError, match="is not a checkpoint"):
         run(made, q0, qd0, times, numbers, checkpoint=file, key="a")
 
 

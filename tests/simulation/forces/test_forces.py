@@ -282,7 +282,7 @@ def test_unknown_elements_are_named(kind, coefficients, message):
             "force of LinearActuator between 'b0' and 'b1' is 'much'",
         ),
         (lambda: ExternalWrench("grond"), "ExternalWrench: no body 'grond'; did you mean 'ground'? available: b0, b1"),
-        (lambda: ExternalWrench(GROUND), "ExternalWrench acts on the ground, which nothing moves; name a body"),
+        (lambda: ExternalWrench(GROUND), "ExternalWrench acts on the ground, which cannot move; name a body"),
         (lambda: ExternalWrench("b0", force=3.0), "the force of ExternalWrench on 'b0' has 1 numbers; give 3"),
         (
             lambda: ExternalWrench("b0", moment=lambda t, now: t),

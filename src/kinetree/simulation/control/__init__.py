@@ -1,1 +1,1 @@
-"""Controllers: compiled, sampled, in Python, from CasADi."""
+"""Controllers: compiled with the mechanism, sampled, written in Python, or imported from CasADi."""

@@ -1,7 +1,7 @@
-"""Controllers: torques out of time and state, compiled together with the mechanism.
+"""Controllers: torques as functions of time and state, compiled together with the mechanism.
 
-Each is a frozen object with `torque(now)`. Gains are one number, or one a degree of freedom. Those that compare
-coordinates need joints with as many coordinates as speeds.
+Each is a frozen object with `torque(now)`. Gains are one number, or one per degree of freedom. Controllers that compare
+coordinates require joints with as many coordinates as velocities.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ..smooth import clip
 class PD:
     """tau = k (q_d - q) + c (qd_d - qd), joint by joint [N m/rad, N m s/rad].                    [Wolinski2015] (32)
 
-    `joints` names those that are driven, in the order of the reference and the gains; the others, a floating base for
-    one, get no torque. By default all are.
+    `joints` are the names of the driven joints, in the order of the reference and the gains; by default all. The
+    others, such as a floating base, get no torque.
     """
 
     k: Any
@@ -50,7 +50,7 @@ class PD:
 
 @dataclass(frozen=True)
 class PDGravity:
-    """PD with the torque of gravity at the present position added, in the joints that are driven."""
+    """PD control plus the torque that holds the driven joints against gravity at the present position."""
 
     k: Any
     c: Any
@@ -75,8 +75,8 @@ class PDGravity:
 class ComputedTorque:
     """tau = ID(q, qd, qdd_d + c (qd_d - qd) + k (q_d - q)): the error of a coordinate follows e'' + c e' + k e = 0.
 
-    The gains are in 1/s^2 and 1/s; k = w^2 and c = 2 w bring an error to zero without overshoot. Forces other than
-    gravity are not accounted for.
+    The gains k and c have the units 1/s^2 and 1/s. With k = w^2 and c = 2 w an error decays without overshoot. Forces
+    other than gravity are not compensated.
     """
 
     k: Any
@@ -96,7 +96,7 @@ class ComputedTorque:
 
 @dataclass(frozen=True)
 class FeedForward:
-    """tau = ID(q_d, qd_d, qdd_d): what the reference needs, whatever the state is."""
+    """tau = ID(q_d, qd_d, qdd_d): the torques of the reference motion, independent of the state."""
 
     reference: Reference
 
@@ -123,7 +123,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Saturated:
-    """A controller whose torques stay within +- limit; by default the effort limits of the joints [N m, N]."""
+    """A controller with torques clipped to +- limit, by default the effort limits of the joints [N m, N]."""
 
     controller: Controller
     limit: Any = None
@@ -155,9 +155,9 @@ class Saturated:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of (t, q, qd), lists of scalars, that returns a torque for each degree of freedom.
+    """A function of (t, q, qd), with q and qd as lists of scalars, that returns one torque per degree of freedom.
 
-    It is called with traced scalars, and what it does is compiled. It cannot keep a value for a later call:
+    It is called with traced scalars, and its operations are compiled. It cannot store a value for a later call; a
     PythonControl can.
     """
 
@@ -167,7 +167,7 @@ class Function:
         """Return the torques."""
         name = getattr(self.function, "__name__", type(self.function).__name__)
         try:
-            list(self.function(*_scratch(now)))  # a value kept from this call is refused in the next
+            list(self.function(*_scratch(now)))  # a value stored in this call causes an error in the next
             tau = list(self.function(now.t, list(now.q), list(now.qd)))
         except (TypeError, AttributeError) as error:
             raise InputError(f"the controller {name!r} cannot be compiled ({error}); {HINT}") from error
@@ -177,14 +177,14 @@ class Function:
 
 
 def _scratch(now: Instant) -> tuple[Any, list[Any], list[Any]]:
-    """Return (t, q, qd) of a trace that is thrown away."""
+    """Return (t, q, qd) of a trace that is discarded."""
     trace = Trace()
     t, q, qd = ([trace.input(g, k) for k in range(n)] for g, n in enumerate((1, len(now.q), len(now.qd))))
     return t[0], q, qd
 
 
 def driven(now: Instant, joints: Sequence[str] | None, who: str, *remedy: str) -> tuple[list[int], list[int]]:
-    """Return the places in q and in qd of the named joints (all by default), which must be flat."""
+    """Return the indices in q and in qd of the named joints (all by default); refuse joints with nq != nv."""
     m = now.mechanism
     whole = zip(m.joints, m.q_slices, m.v_slices, strict=True)
     places = {joint.name: (range(q.start, q.stop), range(v.start, v.stop)) for joint, q, v in whole}
@@ -200,19 +200,19 @@ def driven(now: Instant, joints: Sequence[str] | None, who: str, *remedy: str) -
 
 
 def desired(reference: Reference, now: Instant, count: int) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return q, qd, qdd of a reference now."""
+    """Return q, qd, qdd of a reference at the present time."""
     try:
         q, qd, qdd = (list(entries) for entries in reference(now.t))
     except (TypeError, ValueError) as error:
         raise InputError(f"the reference does not return lists (q, qd, qdd) at a traced time ({error})") from error
-    for label, entries in (("coordinates", q), ("speeds", qd), ("accelerations", qdd)):
+    for label, entries in (("coordinates", q), ("velocities", qd), ("accelerations", qdd)):
         if len(entries) != count:
             raise InputError(f"the reference gives {len(entries)} {label}; expected {count}")
     return q, qd, qdd
 
 
 class _Errors:
-    """The reference less the state, with the gains: one entry a driven degree of freedom."""
+    """The reference minus the state, and the gains: one entry per driven degree of freedom."""
 
     def __init__(self, now: Instant, controller: Any) -> None:
         who = type(controller).__name__
@@ -231,4 +231,4 @@ def _read_gains(controller: Any) -> None:
     object.__setattr__(controller, "k", numbers(controller.k, f"k of {who}"))
     object.__setattr__(controller, "c", numbers(controller.c, f"c of {who}"))
     if not callable(controller.reference):
-        raise InputError(f"the reference of {who} is no function of time; give one, or Hold(q) for a set point")
+        raise InputError(f"the reference of {who} is not a function of time; give one, or Hold(q) for a set point")

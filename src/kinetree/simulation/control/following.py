@@ -14,13 +14,13 @@ from .sampled import Sampled
 
 
 def followed(mechanism: Mechanism, control: Any, times: np.ndarray) -> np.ndarray | None:
-    """Return the reference of a controller [nt, nq], NaN where a joint is not driven; None without a reference."""
+    """Return the reference of a controller [nt, nq], NaN for joints that are not driven; None without a reference."""
     leading = next((c for c in _parts(control) if hasattr(c, "reference")), None)
     if leading is None:
         return None
     try:
         wanted = sampled(leading.reference, times)[0]
-    except Exception:  # a function of a user that takes traced scalars only: the run is not worse for it
+    except Exception:  # a user's function may accept traced scalars only; the run does not need the samples
         return None
     joints = getattr(leading, "joints", None)
     if joints is None:
@@ -33,7 +33,7 @@ def followed(mechanism: Mechanism, control: Any, times: np.ndarray) -> np.ndarra
 
 
 def _parts(control: Any) -> list[Any]:
-    """Return the controllers inside sums, limits and samplings."""
+    """Return the controllers inside Sum, Saturated and Sampled."""
     if isinstance(control, Sum):
         return [part for c in control.controllers for part in _parts(c)]
     return _parts(control.controller) if isinstance(control, Saturated | Sampled) else [control]

@@ -1,4 +1,4 @@
-"""A controller written in CasADi, replayed instruction by instruction into the trace."""
+"""Controllers written in CasADi: their instructions are replayed into the trace."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ..rates import Instant
 from ..smooth import absolute, exp, log, maximum, minimum, sqrt, where
 
 MAX_EXPONENT = 64
-"""The largest whole exponent that becomes a row of products."""
+"""The largest whole exponent that is expanded to products; larger ones are computed by exp and log."""
 OPAQUE = "without callbacks, integrators and interpolants"
+"""The remedy for CasADi functions whose operations cannot be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +59,11 @@ def replay(f: Any, inputs: list[list[Any]]) -> list[list[Any]]:
 
 
 def _expanded(f: Any, inputs: dict[str, int], outputs: dict[str, int]) -> Any:
-    """Return the function on scalars, its arguments checked."""
+    """Return the function expanded to scalars, with its arguments checked."""
     import casadi as ca
 
     if not isinstance(f, ca.Function):
-        raise InputError(f"FromCasadi got a {type(f).__name__}; give a casadi.Function of (t, q, qd) that returns tau")
+        raise InputError(f"FromCasadi has a {type(f).__name__}; give a casadi.Function of (t, q, qd) that returns tau")
     found_in = {f.name_in(k): f.numel_in(k) for k in range(f.n_in())}
     found_out = {f.name_out(k): f.numel_out(k) for k in range(f.n_out())}
     for found, expected, what in ((found_in, inputs, "inputs"), (found_out, outputs, "outputs")):
@@ -89,7 +90,7 @@ def _sizes(found: dict[str, int]) -> str:
 
 
 def _places(sparsity: Any) -> list[int]:
-    """Return where each nonzero stands among the dense entries, column by column."""
+    """Return the index of each nonzero among the dense entries, column by column."""
     return [int(k) for k in sparsity.find()]
 
 
@@ -111,7 +112,7 @@ def _power(x: Any, exponent: Any) -> Any:
 
 
 SHARED = (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.NEG, Op.ATAN2, *FUNCTIONS)
-"""The operations that CasADi has by the same names."""
+"""The operations that have the same names in CasADi."""
 
 KNOWN: dict[str, Callable[..., Any]] = {f"OP_{op.name}": partial(apply, op) for op in SHARED} | {
     "OP_ASSIGN": lambda x: x,
@@ -140,4 +141,4 @@ KNOWN: dict[str, Callable[..., Any]] = {f"OP_{op.name}": partial(apply, op) for 
     "OP_OR": lambda x, y: _nonzero(x, 1.0, _nonzero(y, 1.0, 0.0)),
     "OP_IF_ELSE_ZERO": lambda c, x: _nonzero(c, x, 0.0),
 }
-"""What a Program can do; comparisons are 1 or 0, as in CasADi."""
+"""The operations of CasADi that can be compiled; comparisons are 1 or 0, as in CasADi."""

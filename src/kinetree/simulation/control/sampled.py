@@ -1,6 +1,6 @@
-"""Control from outside of the compiled dynamics: sampled and held, or by a plain Python function.
+"""Control computed outside of the compiled dynamics: sampled and held, or by a plain Python function.
 
-A sampled run goes from one sampling instant to the next: Python is at work once per instant for all runs of a batch
+A sampled run advances from one sampling instant to the next. Python runs once per instant for all runs of a batch
 together, never within a step.
 """
 
@@ -24,15 +24,15 @@ from ..run_states import Run
 
 @dataclass(frozen=True)
 class Sampled:
-    """A controller that is asked `rate` times a second [1/s]; its torques are held in between."""
+    """A controller that is evaluated `rate` times per second [1/s]; its torques are held in between."""
 
     controller: Controller
     rate: float
     outside: ClassVar[bool] = True
-    """The torques are decided outside of the compiled rates."""
+    """The torques are computed outside of the compiled rates."""
 
     def __post_init__(self) -> None:
-        """Check the rate."""
+        """Check the controller and the rate."""
         if getattr(self.controller, "outside", False):
             raise InputError(f"Sampled holds a {type(self.controller).__name__}, which has a rate of its own")
         object.__setattr__(self, "rate", positive(self.rate, "the rate of Sampled"))
@@ -44,19 +44,20 @@ class Sampled:
 
 @dataclass(frozen=True)
 class PythonControl:
-    """A Python function (t, q, qd) -> tau on arrays q [..., nq], qd [..., nv], that need not be compiled.
+    """A Python function (t, q, qd) -> tau on arrays q [..., nq], qd [..., nv], that is not compiled.
 
-    With a rate [1/s] it is asked so often, in time's order, and its torques are held. Without one it is asked at every
-    stage of every step, also of steps that are thrown away: slow, and only for functions without a memory.
+    With a rate [1/s] it is called that often, in order of time, and its torques are held in between. Without a rate it
+    is called at every stage of every step, including rejected steps. This is slow, and only for functions that store
+    nothing between calls.
     """
 
     function: Callable[[float, np.ndarray, np.ndarray], Any]
     rate: float | None = None
     outside: ClassVar[bool] = True
-    """The torques are decided outside of the compiled rates."""
+    """The torques are computed outside of the compiled rates."""
 
     def __post_init__(self) -> None:
-        """Check function and rate."""
+        """Check the function and the rate."""
         if not callable(self.function):
             raise InputError("PythonControl needs a function of (t, q, qd)")
         if self.rate is not None:
@@ -68,7 +69,7 @@ class PythonControl:
 
 
 class Law:
-    """The torques of a controller for the present states, checked: what is wrong with them ends a run."""
+    """The checked torques of a controller for the present states; wrong torques end a run."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Law:
         parameters: np.ndarray | None,
         compiled: Callable[[Program], np.ufunc] = native,
     ) -> None:
-        """Compile what can be compiled."""
+        """Compile the controller, unless it is a Python function."""
         if isinstance(control, PythonControl):
             self._function = control.function
             self._name = getattr(control.function, "__name__", type(control.function).__name__)
@@ -88,11 +89,11 @@ class Law:
         self._name = type(control.controller).__name__
 
     def ask(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the torques [..., nv], which may have NaN; raise an InputError that names the time for others."""
+        """Return the torques [..., nv], which may contain NaN; raise an InputError with the time if the call fails."""
         try:
             with np.errstate(all="ignore"):
                 tau = np.asarray(self._function(t, q.copy(), qd.copy()), dtype=float)
-        except Exception as error:  # whatever a user's function raises, the run so far is kept
+        except Exception as error:  # for any error of a user's function, the run so far is kept
             raise InputError(f"the controller {self._name!r} failed at t = {t:.9g} s ({_said(error)})") from error
         if tau.shape != qd.shape:
             shapes = f"torques of shape {tau.shape} at t = {t:.9g} s; expected {qd.shape}"
@@ -100,11 +101,11 @@ class Law:
         return tau
 
     def not_finite(self, t: float) -> str:
-        """Return what to say of torques with NaN."""
+        """Return the message for torques that contain NaN."""
         return f"the controller {self._name!r} gave torques that are not finite at t = {t:.9g} s"
 
     def __call__(self, result: Run, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray | None:
-        """Return the torques of all runs; note failures in the result, and return None if no run can go on."""
+        """Return the torques of all runs; record failures in the result, and return None if no run can continue."""
         first = result.reached == 1
         alive = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
         try:

@@ -1,1 +1,1 @@
-"""What carries a run out: native loops, held torques, steps in Python, SUNDIALS, SciPy."""
+"""Engines that carry out runs: native loops, held torques, steps in Python, SUNDIALS, SciPy."""

@@ -1,4 +1,4 @@
-"""Checkpoints: what a run has done so far, in a file that is whole or not there."""
+"""Checkpoints: the states of an unfinished run in a file, replaced as a whole so that it is never incomplete."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import numpy as np
 from ...errors import InputError
 
 EVERY = 2.0
-"""Seconds between two checkpoints."""
+"""The least time between two checkpoints [s]."""
 
 ARRAYS = ("q", "qd", "evaluations", "steps", "step")
 
 
 def save_checkpoint(path: str | Path, key: str, run: Any) -> None:
-    """Keep what a run has done, unless that was done a moment ago and there is more to come."""
+    """Write the states of a run, unless it is unfinished and the last checkpoint is recent."""
     path = Path(path)
     now = time.monotonic()
     finished = run.reached == len(run.t)
@@ -31,8 +31,8 @@ def save_checkpoint(path: str | Path, key: str, run: Any) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
-            said = json.dumps(run.failures)
-            np.savez(file, key=key, t=run.t, reached=run.reached, failures=said, **arrays)
+            failures = json.dumps(run.failures)
+            np.savez(file, key=key, t=run.t, reached=run.reached, failures=failures, **arrays)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -40,7 +40,7 @@ def save_checkpoint(path: str | Path, key: str, run: Any) -> None:
 
 
 def load_checkpoint(path: str | Path, key: str, run: Any) -> None:
-    """Take up what an earlier call has done of the same run; a file of another run is refused."""
+    """Read the states that an earlier call of the same run computed; refuse the file of another run."""
     path = Path(path)
     if not path.exists():
         return
@@ -48,7 +48,7 @@ def load_checkpoint(path: str | Path, key: str, run: Any) -> None:
         with np.load(path, allow_pickle=False) as file:
             data = {name: file[name] for name in (*ARRAYS, "key", "t", "reached", "failures")}
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is no checkpoint ({error}); delete it or give another file") from None
+        raise InputError(f"{path} is not a checkpoint ({error}); delete it or give another file") from None
     same = str(data["key"]) == key and np.array_equal(data["t"], run.t)
     if not same or any(data[name].shape != np.shape(getattr(run, name)) for name in ARRAYS):
         raise InputError(f"{path} is a checkpoint of another run; delete it or give another file")

@@ -1,4 +1,4 @@
-"""What an engine is: it takes a problem of motion and returns its states, and what acted on the way.
+"""The protocol of engines: an engine solves a problem of motion and returns its states and loads.
 
 A new engine is one module with an object of this protocol, and one line in `table.ENGINES`.
 """
@@ -17,7 +17,7 @@ from ..motion_problem import Problem
 from ..run_states import Run, of_run
 
 Progress = Callable[[float], None]
-"""Called with the part of a run that is done, 0 to 1."""
+"""A function that is called with the finished part of a run, from 0 to 1."""
 
 Fields = dict[str, Any]
 """Fields of a Trajectory by name."""
@@ -25,11 +25,11 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class Motion:
-    """A run, the way on from one of its samples, and what completes it.
+    """The result of an engine: a run, a function for states between its samples, and one that completes it.
 
-    `complete` takes the run, or its part up to an event, and returns its samples at the output times with what acted
-    there, as fields of a Trajectory: the torques of control and forces together, accelerations and wrenches. A run
-    whose method may be changed (`problem.auto`) ends early where it is found `stiff`.
+    `onward` returns the state at a time between two samples. `complete` takes the run, or its part up to an event, and
+    returns its samples at the output times with the loads there as fields of a Trajectory: torques of control and
+    forces, accelerations and wrenches. If the method may be changed (`problem.auto`), a `stiff` run ends early.
     """
 
     run: Run
@@ -39,24 +39,24 @@ class Motion:
 
 
 class Engine(Protocol):
-    """One way to carry out a run."""
+    """A way to carry out runs."""
 
     def takes(self, problem: Problem) -> bool:
-        """Return whether this engine is made for a problem."""
+        """Return whether this engine serves a problem."""
         ...
 
     def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
         """Integrate from the start over the times.
 
-        A run that fails, or that Ctrl-C interrupts, keeps what was computed, with the reason in its status. InputError
-        names what the engine cannot do. The `watch` has the events: `watch.stops(run)` is true once nothing more is
-        wanted.
+        A run that fails, or that Ctrl-C interrupts, keeps the states computed so far, with the reason in its status. An
+        InputError names an option that the engine does not support. The `watch` has the events: once
+        `watch.stops(run)` is true, the run may end.
         """
         ...
 
 
 def onward_by(problem: Problem, done: Run, again: Callable[..., Run]) -> Onward:
-    """Return how to go on from a sample of a run to a time before the next, by another run of the same kind."""
+    """Return the function for states between samples, which repeats the run from the sample before a time."""
 
     def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
         own = None if problem.parameters is None else of_run(problem.parameters, index)
@@ -67,6 +67,6 @@ def onward_by(problem: Problem, done: Run, again: Callable[..., Run]) -> Onward:
 
 
 def no_checkpoint(problem: Problem, who: str) -> None:
-    """Refuse a checkpoint file."""
+    """Raise an InputError if a checkpoint file is given."""
     if problem.checkpoint is not None:
         raise InputError(f"{who} keeps no checkpoints; use a native method")

@@ -1,6 +1,6 @@
-"""What engines share that integrate the compiled rates by another package's solver.
+"""Runs by the solvers of other packages on the compiled rates: functions shared by these engines.
 
-Gaps of loops decay between the output times, and are closed there.
+Gaps of loops decay between the output times, and are closed at these times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .native import acting_on
 
 
 def rates_of(problem: Problem) -> tuple[Callable[[], Program], tuple[Hashable, ...]]:
-    """Return how to make the rates that a solver integrates, and what identifies them."""
+    """Return a function that makes the rates for a solver, and their key."""
     p, loops = problem, problem.loops
     no_checkpoint(p, p.method.name)
     kept = None if not p.system.closures else Baumgarte() if loops is None or loops.projects else loops
@@ -26,7 +26,7 @@ def rates_of(problem: Problem) -> tuple[Callable[[], Program], tuple[Hashable, .
 
 
 def continuous(problem: Problem, done: Run, again: Callable[..., Run]) -> Motion:
-    """Return the motion of a run, its loops closed but where they are to decay alone."""
+    """Return the motion of a run, with loops closed at the output times unless gaps are only to decay."""
 
     def closed(run: Run, parameters) -> Run:
         if not problem.system.closures or (problem.loops is not None and problem.loops.decays):

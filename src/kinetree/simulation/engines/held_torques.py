@@ -1,6 +1,7 @@
-"""Torques that are held: inputs of the compiled rates, behind the free parameters; control decides on them at instants.
+"""Runs with held torques: sampled control computes them at instants, and they are constant in between.
 
-A run goes over the output times and all sampling instants between them.
+Held torques are inputs of the compiled rates, after the free parameters. A run has samples at the output times and at
+all sampling instants between them.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from .engine import Fields, Motion, Progress, no_checkpoint
 from .runs import run
 
 HELD = "held"
-"""The name of the input of held torques, before they join the parameters."""
+"""The name of the input of held torques, before they are appended to the parameters."""
 
 NEAR = 1e-9
-"""A sampling instant that is this part of a period from an output time is that time."""
+"""The distance, in parts of a period, within which a sampling instant is set to an output time: above rounding."""
 
 
 class HeldTorques:
-    """Control that is asked at a rate; its torques are held between two instants."""
+    """The engine for control that is evaluated at a rate; its torques are held between two instants."""
 
     def takes(self, problem: Problem) -> bool:
         """Return whether the torques are sampled."""
@@ -81,7 +82,7 @@ class HeldTorques:
 
 
 def refuse_outside(problem: Problem) -> None:
-    """Refuse what does not go together with control that is decided outside of the compiled rates."""
+    """Raise an InputError for options that control outside of the compiled rates does not support."""
     who = type(problem.control).__name__
     no_checkpoint(problem, who)
     if problem.loops is not None and not problem.loops.projects:
@@ -89,9 +90,9 @@ def refuse_outside(problem: Problem) -> None:
 
 
 def completed(problem: Problem, whole: Run, ended: Run, torque: np.ndarray) -> tuple[Run, Fields]:
-    """Return the samples at the output times, and at an event that ended the run, with what acted.
+    """Return the samples at the output times, and at an event that ended the run, with the loads there.
 
-    `torque` is that of control from each sample of the whole run on, [..., nt, nv].
+    `torque` is the torque of control that is held from each sample of the whole run on, [..., nt, nv].
     """
     p, count, cut = problem, len(ended.t), ended is not whole
     if cut:
@@ -111,7 +112,7 @@ def _stepper(problem: Problem) -> Stepper:
 
 
 class _HeldTorque:
-    """The controller of a compiled run whose torques come from outside, as an input of its own."""
+    """The controller of a compiled run whose torques are a separate input."""
 
     def __init__(self, count: int) -> None:
         self.inputs = (Array(HELD, (count,)),)
@@ -137,7 +138,7 @@ def joined(parameters: np.ndarray | None, torque: np.ndarray) -> np.ndarray:
 
 
 def sampling_instants(times: np.ndarray, rate: float) -> np.ndarray:
-    """Return the instants from the first time to before the last, moved to output times that are next to them."""
+    """Return the instants from the first time to before the last; those next to an output time are set to it."""
     count = int(np.ceil((times[-1] - times[0]) * rate - NEAR))
     instants = times[0] + np.arange(count) / rate
     above = np.clip(np.searchsorted(times, instants), 1, len(times) - 1)
@@ -146,7 +147,7 @@ def sampling_instants(times: np.ndarray, rate: float) -> np.ndarray:
 
 
 def _append(result: Run, piece: Run, a: int, b: int) -> None:
-    """Put the samples a + 1 to b of a piece into the result."""
+    """Copy the samples a + 1 to b of a piece into the result."""
     result.q[..., a + 1 : b + 1, :], result.qd[..., a + 1 : b + 1, :] = piece.q[..., 1:, :], piece.qd[..., 1:, :]
     result.evaluations += piece.evaluations
     result.steps += piece.steps

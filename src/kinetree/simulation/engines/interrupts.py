@@ -1,4 +1,4 @@
-"""Ctrl-C inside of another package's native code, which turns it into an error of its own."""
+"""Detection of Ctrl-C in native code of other packages, which report it as an error of their own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 @contextmanager
 def noted_interrupts() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C was pressed; it still has its usual effect.
+    """Yield a function that returns whether Ctrl-C was pressed; Ctrl-C keeps its usual effect.
 
-    Signals reach the main thread alone: elsewhere nothing is noted.
+    Only the main thread receives signals; in other threads the function returns False.
     """
     seen: list[bool] = []
     before = signal.getsignal(signal.SIGINT)

@@ -1,8 +1,8 @@
-"""Steps in Python around compiled functions: long mechanisms, and steps that are implicit in the joints' springs.
+"""Steps in Python around compiled functions: long mechanisms, and steps implicit in the springs of joints.
 
-A step of a long mechanism takes far longer than the Python around it. Implicit steps solve in O(n): springs k and
-dampers c of the joints, taken at the end (the middle) of a step h, add h^2 k + h c (a quarter and a half of these) to
-the joints' inertias in forward dynamics.
+For a long mechanism the Python code takes little time beside the compiled functions. Implicit steps are solved in O(n):
+springs k and dampers c of the joints at the end of a step h add h^2 k + h c to the joint inertias in forward dynamics.
+At the middle of a step they add h^2 k / 4 + h c / 2.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ..tableaus import RK4
 
 State = tuple[Numbers, Numbers]
 STEPS = ("rk4", "euler", "implicit_euler", "implicit_midpoint")
-"""The methods that march."""
+"""The methods with steps in Python."""
 
 
 class March:
-    """One method on one mechanism under forces and control."""
+    """The steps of one method on one mechanism under forces and control."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class March:
         *,
         function: Callable[..., Function] | None = None,
     ) -> None:
-        """Prepare what the steps need; a `Law` is a Python function of control, `function` a System's own."""
+        """Compile the functions for the steps; a `Law` is control by Python, `function` that of a System."""
         if loops is not None and not loops.projects:
             raise InputError(
                 f"{method} of {mechanism.name!r} closes loops by Projection, not {type(loops).__name__}; "
@@ -86,11 +86,11 @@ class March:
         result = blank_run((q0, qd0), times)
         self._before, self._evaluations = None, 0
         try:
-            with np.errstate(all="ignore"):  # a state that leaves the finite numbers is named in the status
+            with np.errstate(all="ignore"):  # a state that is not finite is reported in the status
                 self._march(result, settings.dt, more, progress or (lambda part: None))
         except KeyboardInterrupt:
             result.interrupted = True
-        except InputError as error:  # a controller's; what was computed is kept
+        except InputError as error:  # of a controller; the states computed so far are kept
             if result.reached == 1:
                 raise
             for k in range(result.steps.size):
@@ -99,7 +99,7 @@ class March:
         return result
 
     def _march(self, result: Run, dt: float, more: tuple, progress: Callable[[float], None]) -> None:
-        """Go from one output time to the next by equal steps, none longer than dt."""
+        """Advance from one output time to the next by equal steps, none longer than dt."""
         times, q, qd = result.t, result.q[..., 0, :], result.qd[..., 0, :]
         for j in range(len(times) - 1):
             span = times[j + 1] - times[j]
@@ -122,9 +122,9 @@ class March:
                 break
 
     def acting(self, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None) -> dict[str, Any]:
-        """Return what acted at the samples of a run, [..., nt, .]: fields of its Trajectory."""
+        """Return the loads at the samples of a run as fields of its Trajectory, [..., nt, .]."""
         more = () if parameters is None else (parameters[..., None, :],)
-        with np.errstate(all="ignore"):  # runs that failed are NaN from then on
+        with np.errstate(all="ignore"):  # runs that failed have NaN from then on
             tau = joint_law(self.mechanism, self._forces, *more)[0].torque(q, qd)
         control = zeros(qd.shape)
         if self._asked is not None:
@@ -151,7 +151,7 @@ class March:
             return self._functions[key](*arguments)
 
     def _accelerations(self, t: float, q, qd, tau, added, more: tuple) -> Numbers:
-        """Return qdd under torques, with inertias added, and all that is not a spring or damper of a joint."""
+        """Return qdd under joint torques, added inertias, and all forces except springs and dampers of joints."""
         self._evaluations += 1
         wrenches = ()
         if self._others is not None:
@@ -166,7 +166,7 @@ class March:
         return self._accelerations(t, q, qd, self._law.torque(q, qd), None, more)
 
     def _rk4(self, t: float, h: float, q, qd, more: tuple) -> State:
-        """Take the stages of the tableau."""
+        """Take one step of the classical Runge-Kutta method."""
         k: list[State] = []
         for c, weights in zip(RK4.c, RK4.a, strict=True):
             x, v = _advanced((q, qd), h, weights, k)
@@ -178,26 +178,26 @@ class March:
         return q, qd
 
     def _euler(self, t: float, h: float, q, qd, more: tuple) -> State:
-        """Take nothing implicitly but the speeds that move the coordinates."""
+        """Take one semi-implicit Euler step with explicit forces."""
         return self._semi_implicit(h, q, qd, self._explicit(t, q, qd, more), more)
 
     def _semi_implicit(self, h: float, q, qd, a, more: tuple) -> State:
-        """Take speeds first, coordinates with the new speeds."""
+        """Advance the velocities, then the coordinates with the new velocities."""
         qd = qd + h * a
         return self._moved(q, h * qd, more), qd
 
     def _implicit_euler(self, t: float, h: float, q, qd, more: tuple) -> State:
-        """Take springs and dampers at the end: I a = tau - k (q + h qd - rest) - c qd - (h^2 k + h c) a."""
+        """Take springs and dampers at the end of the step: I a = tau - k (q + h qd - rest) - c qd - (h^2 k + h c) a."""
         law = self._law
         tau = law.torque(q, qd) - h * law.stiffness * qd
         a = self._accelerations(t + h, q, qd, tau, h * h * law.stiffness + h * law.resistance(qd), more)
         return self._semi_implicit(h, q, qd, a, more)
 
     def _implicit_midpoint(self, t: float, h: float, q, qd, more: tuple) -> State:
-        """Take everything at the middle, springs and dampers implicitly: second order, without damping of springs.
+        """Take all forces at the middle, springs and dampers implicitly: second order, no numerical damping.
 
-        With the acceleration a0 of the step before, vm = qd + h a0 / 2 and qm = q + h vm / 2, the middle of this step
-        is at qm + h^2 (a - a0) / 4 with vm + h (a - a0) / 2:
+        With the acceleration a0 of the step before, vm = qd + h a0 / 2 and qm = q + h vm / 2, the state at the middle
+        of this step is qm + h^2 (a - a0) / 4 and vm + h (a - a0) / 2:
         I a = tau - k (qm - rest) - c vm - (h^2 k / 4 + h c / 2)(a - a0).
         """
         law, a = self._law, np.zeros_like(qd) if self._before is None else self._before
@@ -217,7 +217,7 @@ class March:
 
 
 def _advanced(state: State, h: float, weights: Sequence[float], rates: Sequence[State]) -> State:
-    """Return y + h sum of weight k, with the weights as multiples of the least: whole numbers for many a tableau."""
+    """Return y + h sum of weight k, with the weights as multiples of the least: often whole numbers."""
     used = [(w, k) for w, k in zip(weights, rates, strict=True) if w]
     if not used:
         return state

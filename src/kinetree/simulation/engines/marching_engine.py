@@ -1,4 +1,4 @@
-"""Steps in Python, as an engine: long mechanisms, and methods that are implicit in the joints' springs and dampers."""
+"""The engine with steps in Python: long mechanisms, and methods implicit in the springs and dampers of joints."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
 from .marching import STEPS, March
 
 OWN = ("implicit_euler", "implicit_midpoint")
-"""Methods that step in Python whatever the mechanism."""
+"""Methods whose steps are in Python for every mechanism."""
 
 
 class Marching:
-    """Mechanisms that are too long for compiled rates, and methods that no other engine has."""
+    """The engine for mechanisms that are too long for compiled rates, and for methods that no other engine has."""
 
     def takes(self, problem: Problem) -> bool:
-        """Return whether the mechanism or the method asks for steps in Python."""
+        """Return whether the mechanism or the method requires steps in Python."""
         return problem.is_long or problem.method.name in OWN
 
     def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:

@@ -1,4 +1,4 @@
-"""Whole runs in native code: the integrator, the mechanism, its forces and its controller are one function."""
+"""Runs in native code: integrator, mechanism, forces and controller are one compiled function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .runs import run
 
 
 class Native:
-    """Methods with a tableau, or a step of their own, on mechanisms that can be compiled."""
+    """The engine for methods with a tableau, or a step of their own, and mechanisms that can be compiled."""
 
     def takes(self, problem: Problem) -> bool:
         """Return whether the method is native."""
@@ -52,14 +52,14 @@ class Native:
 
 
 def _key(problem: Problem, made: Stepper) -> str:
-    """Return what a checkpoint of a problem is recognized by."""
+    """Return the key that identifies the checkpoint of a problem."""
     arrays = (*problem.start, problem.times, *(() if problem.parameters is None else (problem.parameters,)))
     numbers = (x.tobytes().hex() for x in arrays)
     return digest(made.program.hash, problem.method.name, repr(problem.settings), *numbers)
 
 
 def acting_on(problem: Problem) -> Fields:
-    """Return what forces and compiled control do, as a source that is evaluated where it is read."""
+    """Return the loads of forces and compiled control as fields that are computed when they are read."""
     p = problem
     made = p.kept.part(("loads", p.acting_key), lambda: Acting(*loads_and_drives(p.mechanism, p.forces, p.control)))
     return made.fields()

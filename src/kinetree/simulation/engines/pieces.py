@@ -1,6 +1,7 @@
-"""Native calls that carry a run on: short ones, so that Ctrl-C, progress and events are looked at between them.
+"""Pieces of a run: short native calls, between which Ctrl-C, progress and events are handled.
 
-A call stops after a budget of steps, also between two output times, and the next one goes on to the same bits.
+A call stops after a budget of steps, also between two output times. The next call continues with the same bits as one
+long call.
 """
 
 from __future__ import annotations
@@ -16,30 +17,31 @@ from ..run_states import Run, Settings
 from ..steppers import Stepper
 
 PIECE = 64
-"""Intervals between output times whose end steps of an adaptive method hit; fixed, since the bits depend on it."""
+"""The number of intervals between output times after which an adaptive method ends a step exactly at an output time.
+It is fixed, since the bits of a run depend on it."""
 
 LOOK = 0.04
-"""Seconds that a native call should take: short enough for Ctrl-C, long beside the call itself (20 microseconds)."""
+"""The intended time of a native call [s]: short for Ctrl-C, long beside the overhead of a call (20 microseconds)."""
 
 TOO_MANY = 2
-"""The status of an adaptive run whose attempts at steps were used up."""
+"""The status of an adaptive run that used up its attempts at steps."""
 
 
 @dataclass
 class Pace:
-    """Steps that the next native call makes at most, by the time that the last one took."""
+    """The most steps of the next native call, from the time that the last one took."""
 
     budget: float = 64.0
 
     def learn(self, steps: float, seconds: float) -> None:
-        """Aim at calls of LOOK seconds, at most eight times the steps of the last one."""
+        """Set the budget for a call of LOOK seconds, at most eight times the last budget."""
         fitting = LOOK / max(seconds / max(steps, 1.0), 1e-12)
         self.budget = float(np.floor(np.clip(fitting, 1.0, 8.0 * max(self.budget, 1.0))))
 
 
 @dataclass(frozen=True)
 class Carried:
-    """What a native call did: samples `start` to `stop` are new, and of adaptive runs status and time [s] of each."""
+    """The result of a piece: samples `start` to `stop` are new; adaptive runs have a status and a time [s] each."""
 
     start: int
     stop: int
@@ -48,7 +50,7 @@ class Carried:
 
 
 def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
-    """Carry a run of fixed steps on."""
+    """Continue a run of fixed steps by one native call."""
     start = run.reached - 1
     times = run.t[start : start + PIECE + 1]
     state = (run.q[..., start, :], run.qd[..., start, :]) if run.end is None else run.end[1:]
@@ -57,7 +59,7 @@ def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, thre
         stepper, state, parameters, shared, (), threads, pace, lambda r: r[..., 0].max()
     )
     steps, reached, skip, needed = report.reshape(-1, report.shape[-1])[0]
-    new, whole = int(reached), steps + run.skip - skip  # steps of an interval count when it is done
+    new, whole = int(reached), steps + run.skip - skip  # the steps of an interval count once it is finished
     run.steps += whole
     run.evaluations += whole * (len(stepper.method.b) if stepper.method else 1)
     run.q[..., start + 1 : start + new, :], run.qd[..., start + 1 : start + new, :] = (
@@ -72,9 +74,10 @@ def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, thre
 
 
 def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
-    """Carry a run of an adaptive method on over PIECE intervals, by as many calls as it takes.
+    """Continue a run of an adaptive method over PIECE intervals, by as many native calls as necessary.
 
-    `run.reached` counts the piece once it is done. Ctrl-C between two calls leaves what single runs reached in it.
+    `run.reached` includes the piece once it is finished. After Ctrl-C between two calls, a single run keeps the samples
+    that it reached in the piece.
     """
     start, stop = run.reached - 1, min(run.reached - 1 + PIECE, len(run.t) - 1)
     times, state = run.t[start : stop + 1], (run.q[..., start, :], run.qd[..., start, :])
@@ -109,19 +112,19 @@ def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, t
 
 
 def _take(stepper: Stepper, run: Run, states, samples: slice, under_way, begin, parameters) -> None:
-    """Put the samples after `begin` of the runs under way in their places; between steps their loops are closed."""
+    """Store the samples after `begin` of the unfinished runs, with their loops closed."""
     times = run.t[samples]
     new = under_way[..., None] & (times > begin[..., None])
-    if stepper.closer:  # between steps, states are interpolated
+    if stepper.closer:  # samples between steps are interpolated, which opens loops slightly
         states = stepper.closer.close(states[0], states[1], None if parameters is None else parameters[..., None, :])
     for kept, given in zip((run.q, run.qd), states, strict=True):
         kept[..., samples, :] = np.where(new[..., None], given, kept[..., samples, :])
 
 
 def _call(stepper: Stepper, state, parameters, shared: tuple, own: tuple, threads: int, pace: Pace, made) -> tuple:
-    """Call the native function, in parts of the first leading axis where there are several threads.
+    """Call the native function; with several threads, in parts of the first leading axis.
 
-    `made` returns the steps that a report tells.
+    `made` returns the number of steps from a report.
     """
     gufunc = stepper.gufunc
     more = () if parameters is None else (parameters,)
@@ -144,6 +147,6 @@ def _call(stepper: Stepper, state, parameters, shared: tuple, own: tuple, thread
 
 
 def _quietly(gufunc, arguments: tuple) -> tuple:
-    """Call a gufunc without NumPy's warnings: a run that leaves the finite numbers is named in the status."""
+    """Call a gufunc without warnings of NumPy: states that are not finite are reported in the status."""
     with np.errstate(all="ignore"):
         return gufunc(*arguments)

@@ -1,4 +1,4 @@
-"""Runs: a stepper over given times, piece by piece, so that it can be watched, stopped and taken up again."""
+"""Runs of a native integrator over given times, piece by piece, with progress, checkpoints and interruption."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def run(
     key: str = "",
     until: Callable[[Run], bool] | None = None,
 ) -> Run:
-    """Integrate from states [..., nq], [..., nv] over the times, at least two.
+    """Integrate from states [..., nq], [..., nv] over at least two times [s].
 
-    With a `checkpoint` file, what is done is kept there now and then, and an earlier call's part of the same run
-    (`key`) is taken up again, to the same bits. Ctrl-C ends the run with what was computed, and so does `until`, which
-    is called after each piece.
+    With a `checkpoint` file, the states are written there at intervals. A later call of the same run (`key`) continues
+    from the file, with the same bits. Ctrl-C ends the run and keeps the states computed so far. `until` is called after
+    each piece and ends the run if it returns True.
     """
     result = blank_run((q0, qd0), times, first=settings.first)
     if checkpoint is not None:
@@ -54,7 +54,7 @@ def run(
 
 
 def _note_failures(result: Run, carried: Carried, usual: str) -> None:
-    """Name the runs whose states are not finite in a piece, with the reason and the last time they were good."""
+    """Record the runs whose states are not finite in a piece, with the reason and the time of the last good state."""
     start, stop, status, time = carried.start, carried.stop, carried.status, carried.time
     flat = result.q[..., start : stop + 1, :].reshape(-1, stop - start + 1, result.q.shape[-1])
     speeds = result.qd[..., start : stop + 1, :].reshape(len(flat), stop - start + 1, -1)

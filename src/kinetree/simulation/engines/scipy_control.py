@@ -1,4 +1,4 @@
-"""Runs under a Python function that is asked at every stage of every step: SciPy's pairs around the compiled rates."""
+"""Runs with control by a Python function at every stage of every step: SciPy's pairs on the compiled rates."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .held_torques import completed, held, joined, refuse_outside
 from .scipy_pairs import dense_states, run_each
 
 PAIRS = {"dop853": "DOP853", "dopri5": "RK45"}
-"""The methods that there are without a rate, by SciPy's names."""
+"""The methods for control without a rate, and their names in SciPy."""
 
 
 class PythonStages:
-    """Control by a Python function without a rate."""
+    """The engine for control by a Python function without a rate."""
 
     def takes(self, problem: Problem) -> bool:
-        """Return whether a Python function is asked at every stage."""
+        """Return whether a Python function is called at every stage."""
         return problem.outside and problem.control.rate is None
 
     def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
         """Integrate every run of a batch, one after the other.
 
-        Gaps of loops decay between the times, and are closed there.
+        Gaps of loops decay between the output times, and are closed at these times.
         """
         refuse_outside(problem)
         if problem.method.name not in PAIRS:
@@ -63,7 +63,7 @@ class PythonStages:
 
 
 class _Stages:
-    """One run of a mechanism under a Python function."""
+    """Single runs of a mechanism under a Python function."""
 
     def __init__(self, problem: Problem) -> None:
         p, closed = problem, bool(problem.system.closures)
@@ -76,12 +76,12 @@ class _Stages:
         self._evaluations = 0
 
     def evaluated(self) -> int:
-        """Return how many rates were computed since this was last called."""
+        """Return the number of evaluations of the rates since the last call of this method."""
         count, self._evaluations = self._evaluations, 0
         return count
 
     def samples(self, q0, qd0, times: np.ndarray, parameters: np.ndarray | None):
-        """Yield q, qd and tau at the times; raise an InputError where the law, or a step, fails."""
+        """Yield q, qd and tau at the times; raise an InputError if the control or a step fails."""
         yield q0, qd0, self._torque(float(times[0]), q0, qd0)
 
         def rate(t: float, y: np.ndarray) -> np.ndarray:

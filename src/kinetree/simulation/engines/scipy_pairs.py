@@ -1,4 +1,4 @@
-"""SciPy's pairs on rates that Python computes, one run of a batch after the other."""
+"""SciPy's embedded pairs on rates that Python functions return, one run of a batch after the other."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Samples = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], Iter
 def dense_states(
     pair: str, rate: Rate, start: np.ndarray, times: np.ndarray, settings: Settings
 ) -> Iterator[np.ndarray]:
-    """Yield the states at the times after the first; raise an InputError where the steps end before them."""
+    """Yield the states at the times after the first; raise an InputError if the steps end early."""
     from scipy import integrate
 
-    with np.errstate(all="ignore"):  # what leaves the finite numbers is named in the status
+    with np.errstate(all="ignore"):  # states that are not finite are reported in the status
         solver = getattr(integrate, pair)(rate, times[0], start, times[-1], rtol=settings.rtol, atol=settings.atol)
         steps, k = 0, 1
         while k < len(times):
@@ -49,7 +49,7 @@ def run_each(
     watch: Watch | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Integrate every run of a batch; `evaluated` returns the rates computed since it was last called."""
+    """Integrate every run of a batch; `evaluated` returns the number of evaluations since its last call."""
     result, lead = blank_run(problem.start, problem.times), problem.lead
     count = len(problem.times)
     for flat, index in enumerate(np.ndindex(*lead)):

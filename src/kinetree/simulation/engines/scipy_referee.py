@@ -1,4 +1,4 @@
-"""SciPy as a referee: its integrator and step control on the compiled rates, one run after the other, in Python."""
+"""SciPy as an independent check: its integrator and step control on the compiled rates, one run after the other."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .scipy_pairs import dense_states, run_each
 
 
 class Scipy:
-    """SciPy's DOP853 to the tolerances of the settings."""
+    """The engine with SciPy's DOP853, to the tolerances of the settings."""
 
     def takes(self, problem: Problem) -> bool:
-        """Return whether the method is SciPy's."""
+        """Return whether the method is that of SciPy."""
         return problem.method.name == "scipy"
 
     def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:

@@ -1,4 +1,4 @@
-"""Stiff systems: backward differentiation formulas by SUNDIALS (CasADi's CVODES), with the exact Jacobian."""
+"""Runs of stiff systems: backward differentiation formulas of SUNDIALS (CVODES in CasADi) with exact Jacobians."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .external_solvers import continuous, rates_of
 from .interrupts import noted_interrupts
 
 FAILED = "CVODES gave up ({reason}); try smaller tolerances or a shorter run"
+"""The reason of a run that CVODES did not finish."""
 
 
 def symbolic(program: Program) -> Any:
@@ -36,7 +37,7 @@ def symbolic(program: Program) -> Any:
 
 
 class Sundials:
-    """Backward differentiation formulas to the tolerances of the settings."""
+    """The engine with backward differentiation formulas, to the tolerances of the settings."""
 
     def takes(self, problem: Problem) -> bool:
         """Return whether the method is that of CVODES."""
@@ -79,7 +80,7 @@ def _solver(equations: dict[str, Any], times: np.ndarray, settings: Settings) ->
 
 
 def _run(solver: Any, start, times, parameters, progress: Progress | None = None) -> Run:
-    """Integrate each run of a batch; states that were reached are kept, also where CVODES gives up."""
+    """Integrate each run of a batch; the states reached are kept if CVODES fails."""
     result, nq = blank_run(start, times), start[0].shape[-1]
     result.reached = len(times)
     for flat, index in enumerate(np.ndindex(*start[0].shape[:-1])):
@@ -103,7 +104,7 @@ def _run(solver: Any, start, times, parameters, progress: Progress | None = None
 
 
 def _integrate(solver: Any, start: np.ndarray, parameters: np.ndarray, path: np.ndarray) -> tuple[str, dict[str, Any]]:
-    """Let CVODES write states into a path, row by row; return why it gave up, if it did, and its counts."""
+    """Write the states into a path, row by row, by CVODES; return its error as text, or "", and its counts."""
     buffer, trigger = solver.buffer()
     buffer.set_arg(solver.index_in("x0"), start.data)
     buffer.set_arg(solver.index_in("p"), parameters.data)
@@ -118,6 +119,6 @@ def _integrate(solver: Any, start: np.ndarray, parameters: np.ndarray, path: np.
 
 
 def _short(error: Exception) -> str:
-    """Return the last sentence of an error of CasADi, where the reason stands."""
+    """Return the last line of an error of CasADi, which contains the reason."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1][:200] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""The engines, one per line; the first that takes a problem carries it out."""
+"""The table of engines, one per line; the first that serves a problem carries it out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENGINES: tuple[Engine, ...] = (
 
 
 def engine_of(problem: Problem) -> Engine:
-    """Return the engine that takes a problem."""
+    """Return the first engine that serves a problem."""
     for engine in ENGINES:
         if engine.takes(problem):
             return engine

@@ -1,1 +1,1 @@
-"""Forces that act on a moving mechanism: in its joints and at points of its bodies."""
+"""Forces on a moving mechanism: in its joints and at points of its bodies."""

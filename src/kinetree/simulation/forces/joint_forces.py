@@ -1,7 +1,7 @@
 """Forces in the joints: springs, dampers, friction and stops, by joint name.
 
-Each is a frozen object with `apply(now)`; those that store energy also tell it by `energy(now)`. Numbers are one, or
-one a degree of freedom of the joint, and may be expressions of the mechanism's parameters.
+Each is a frozen object with `apply(now)`. Those that store energy also have `energy(now)`. Coefficients are one number,
+or one per degree of freedom of the joint, and may be expressions of the parameters of the mechanism.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..rates import Force, Instant
 from ..smooth import smooth_sign, soft_ramp
 
 SLIP_SPEED = 1e-3
-"""The speed [rad/s, m/s] at which friction has reached 71 % of its full force."""
+"""The default velocity at which friction reaches 71 % of its full force [rad/s, m/s]."""
 SOFTNESS = 1e-3
-"""The way [rad, m] on which a stop comes to its full stiffness."""
+"""The default distance over which a stop reaches its full stiffness [rad, m]."""
 
 
 @dataclass(frozen=True)
 class JointSpring:
-    """A spring in a joint with flat coordinates: tau = stiffness (rest - q) [N m/rad, N/m]."""
+    """A spring in a joint with as many coordinates as velocities: tau = stiffness (rest - q) [N m/rad, N/m]."""
 
     joint: str
     stiffness: Any
@@ -45,7 +45,7 @@ class JointSpring:
             now.tau[label] = now.tau[label] - k * stretch
 
     def energy(self, now: Instant) -> Any:
-        """Return the energy that is stored: stiffness (q - rest)^2 / 2 [J]."""
+        """Return the stored energy: stiffness (q - rest)^2 / 2 [J]."""
         return sum(k * stretch * stretch * 0.5 for _, k, stretch in self._stretches(now))
 
     def _stretches(self, now: Instant) -> Iterator[tuple[int, Any, Any]]:
@@ -78,8 +78,8 @@ class JointDamper:
 class JointFriction:
     """Coulomb friction in a joint, made smooth: tau = -force qd / sqrt(qd^2 + slip_speed^2) [N m, N].
 
-    A joint at rest under a load creeps: friction holds only what a speed of the order of `slip_speed` brings about. A
-    smaller one is nearer to Coulomb's law and asks for smaller time steps.
+    A joint at rest under a load creeps at a velocity of the order of `slip_speed`. A smaller `slip_speed` is nearer to
+    Coulomb's law and requires smaller time steps.
     """
 
     joint: str
@@ -104,10 +104,10 @@ class JointFriction:
 class JointStops:
     """Springs and dampers beyond the limits of a joint, or (`joint=None`) of all joints that have limits.
 
-    With x, how far a coordinate is beyond a limit, and v = dx/dt: the stop pushes back by stiffness h(x) + damping
-    h'(x) v. h(x) is 0 inside, x^2 / (2 softness) on the first `softness` [rad, m], and x - softness / 2 beyond, so that
-    the elastic force and its slope are continuous, and damping comes in gradually. A coordinate that leaves the stop
-    fast may be held back a little.
+    With x the distance of a coordinate beyond a limit and v = dx/dt, the stop pushes back by stiffness h(x) + damping
+    h'(x) v. h(x) is 0 inside the limit, x^2 / (2 softness) over the first `softness` [rad, m], and x - softness / 2
+    beyond. The elastic force and its slope are continuous, and damping increases gradually. A coordinate that leaves
+    the stop fast may be held back slightly.
     """
 
     joint: str | None = None
@@ -130,7 +130,7 @@ class JointStops:
             now.tau[label] = now.tau[label] - sign * (k * h + c * slope * v)
 
     def energy(self, now: Instant) -> Any:
-        """Return the energy that is stored [J]."""
+        """Return the stored energy [J]."""
         return sum(k * soft_ramp(x, self.softness)[0] for _, k, _, x, _, _ in self._contacts(now))
 
     def _contacts(self, now: Instant) -> Iterator[tuple[int, Any, Any, Any, Any, float]]:
@@ -160,7 +160,7 @@ class JointStops:
 
 
 def passive(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[Force]:
-    """Return the damping and friction that a mechanism's joints have by themselves."""
+    """Return the damping and friction of the joints of a mechanism as forces."""
     out: list[Force] = []
     for joint in mechanism.joints:
         if any(x != 0.0 for x in joint.damping):
@@ -171,7 +171,7 @@ def passive(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[For
 
 
 def has_limits(joint: Any) -> bool:
-    """Tell whether a joint has a finite limit of its coordinates."""
+    """Return whether a joint has a finite limit of a coordinate."""
     bounds = (*joint.limits.lower, *joint.limits.upper)
     return any(not isinstance(x, float | int) or math.isfinite(x) for x in bounds)
 
@@ -179,12 +179,12 @@ def has_limits(joint: Any) -> bool:
 def require_flat(
     joint: Any, who: str, remedy: str = "use joints with as many of both, such as euler or free_euler"
 ) -> None:
-    """Refuse a joint whose speeds are not the rates of its coordinates."""
+    """Raise an InputError for a joint whose velocities are not the rates of its coordinates."""
     kind = joint_kinds.kind(joint.kind)
     if kind.NQ != kind.NV:
         raise InputError(
             f"{who} cannot act on the joint {joint.name!r}: a {joint.kind} joint has {kind.NQ} coordinates for "
-            f"{kind.NV} speeds; {remedy}"
+            f"{kind.NV} velocities; {remedy}"
         )
 
 
@@ -201,10 +201,10 @@ def record(now: Instant, joint: str, who: str) -> Any:
 
 
 def number_in(now: Instant, x: Any) -> Any:
-    """Return a number of a mechanism with its parameters put in."""
+    """Return the value of a number or an expression of the parameters."""
     return resolved(x, now.mechanism.values(now.inputs().get("parameters")))
 
 
 def per_dof(now: Instant, i: Any, values: Sequence[Any], what: str) -> tuple[Any, ...]:
-    """Return one resolved number a degree of freedom of a joint."""
+    """Return one resolved number per degree of freedom of a joint."""
     return number_in(now, spread(values, i.kind.NV, f"{what} of {i.joint.name!r}"))

@@ -1,4 +1,4 @@
-"""Springs, dampers and friction of all joints at once, as arrays: what long mechanisms and implicit steps need."""
+"""Springs, dampers and friction of all joints as arrays, for long mechanisms and implicit steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .joint_forces import JointDamper, JointFriction, JointSpring, require_flat
 class JointLaw:
     """tau = k (rest - q) - (c + f / sqrt(qd^2 + slip^2)) qd of every degree of freedom, arrays [..., nv].
 
-    `at` [nv] is where a degree of freedom has its coordinate.
+    `at` [nv] is the index in q of the coordinate of each degree of freedom.
     """
 
     stiffness: Numbers
@@ -33,20 +33,20 @@ class JointLaw:
         return self.stiffness * (self.rest - q[..., self.at]) - self.resistance(qd) * qd
 
     def resistance(self, qd: Numbers) -> Numbers:
-        """Return what speeds are multiplied by: the damping, with the friction at these speeds [N m s/rad, N s/m]."""
+        """Return the factor of the velocities: the damping plus the share of friction [N m s/rad, N s/m]."""
         return self.damping + self.friction / np.sqrt(qd * qd + self.slip**2) if self.friction.any() else self.damping
 
     def energy(self, q: Numbers) -> Numbers:
-        """Return the energy in the springs [J], [...]."""
+        """Return the energy of the springs [J], shape [...]."""
         return 0.5 * (self.stiffness * (q[..., self.at] - self.rest) ** 2).sum(axis=-1)
 
 
 def joint_law(
     mechanism: Mechanism, forces: Sequence[Any], parameters: Numbers | None = None
 ) -> tuple[JointLaw, list[Any]]:
-    """Return the law of all springs, dampers and frictions in joints among forces, and the other forces.
+    """Return the law of all springs, dampers and frictions in joints among the forces, and the list of other forces.
 
-    The free parameters are [np], or [..., np] for laws of many runs; those of the mechanism where none are given.
+    The free parameters are [np], or [..., np] for the laws of many runs; by default those of the mechanism.
     """
     if parameters is not None and parameters.ndim > 1:
         return _stacked(mechanism, forces, parameters)
@@ -64,13 +64,13 @@ def joint_law(
             others.append(force)
             continue
         if force.joint not in places:
-            mechanism.joint(force.joint)  # raises the error that lists the known ones
+            mechanism.joint(force.joint)  # raises the error that lists the known names
         joint, first, mine = places[force.joint]
         count = mine.stop - mine.start
         if isinstance(force, JointSpring):
             require_flat(joint, "JointSpring")
             more = numbers(force.stiffness, count, "stiffness", joint.name)
-            both = k[mine] + more  # springs side by side: stiffnesses add, rests in their proportion
+            both = k[mine] + more  # parallel springs: stiffnesses add, and the rest is the weighted mean
             pull = k[mine] * rest[mine] + more * numbers(force.rest, count, "rest", joint.name)
             rest[mine] = np.divide(pull, both, out=np.zeros(count), where=both != 0)
             k[mine] = both
@@ -78,7 +78,7 @@ def joint_law(
         elif isinstance(force, JointDamper):
             damping[mine] += numbers(force.damping, count, "damping", joint.name)
         elif friction[mine].any() and (slip[mine] != force.slip_speed).any():
-            others.append(force)  # two slip speeds in a joint do not add up to one
+            others.append(force)  # two slip speeds in a joint cannot be replaced by one
         else:
             friction[mine] += numbers(force.force, count, "force", joint.name)
             slip[mine] = force.slip_speed
@@ -86,7 +86,7 @@ def joint_law(
 
 
 def _stacked(mechanism: Mechanism, forces: Sequence[Any], parameters: Numbers) -> tuple[JointLaw, list[Any]]:
-    """Return a law with the leading shape of parameters."""
+    """Return a law with the leading shape of the parameters."""
     found = [joint_law(mechanism, forces, row) for row in parameters.reshape(-1, parameters.shape[-1])]
     laws, lead = [law for law, _ in found], parameters.shape[:-1]
     names = ("stiffness", "rest", "damping", "friction", "slip")

@@ -1,8 +1,8 @@
-"""Forces at points of bodies: spring-dampers, linear actuators, wrenches from outside.
+"""Forces at points of bodies: spring-dampers, linear actuators, external wrenches.
 
-A force between two points acts along their line. Its length is taken as sqrt(d . d + TINY^2), so that two points that
-coincide have a direction of zero and no force, and nothing is divided by zero. At a distance of a millimetre the
-length differs from the true one by 5e-13 of it; energy and force belong together exactly.
+A force between two points acts along the line between them. The length of this line is computed as sqrt(d . d +
+TINY^2), so that there is no division by zero. Between coinciding points the direction is zero and no force acts. At a
+distance of a millimeter the relative error of the length is 5e-13. The force is the exact derivative of the energy.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ..smooth import sqrt
 from .joint_forces import SLIP_SPEED, JointSpring, number_in, passive
 
 TINY = 1e-9
-"""The length [m] that two coinciding points are taken to have."""
+"""The length that is computed for two coinciding points [m]."""
 
 
 @dataclass(frozen=True)
 class SpringDamper:
     """A spring and a damper between a point of a body and one of another (or of "ground"), in the bodies' frames [m].
 
-    They push the points apart by stiffness (free_length - length) + preload - damping d(length)/dt.
+    The force that pushes the points apart is stiffness (free_length - length) + preload - damping d(length)/dt.
                                                                                              [Goncalves2023] (35)
-    An extension spring that was wound with a tension has a negative preload.
+    An extension spring that was wound with initial tension has a negative preload.
     """
 
     body_a: str
@@ -92,8 +92,8 @@ class LinearActuator:
 class ExternalWrench:
     """A force [N] at a point of a body, given in its frame [m], and a moment [N m], both in the ground's axes.
 
-    Each is three numbers, or a function of (t, now) that returns three scalars; `now` gives the state (`now.q`,
-    `now.qd`) and by `now.point(body, place)` where a point is and how fast it moves.
+    Each is three numbers, or a function of (t, now) that returns three scalars. `now` has the state (`now.q`,
+    `now.qd`), and `now.point(body, place)` returns the position and the velocity of a point.
     """
 
     body: str
@@ -105,7 +105,7 @@ class ExternalWrench:
     def __post_init__(self) -> None:
         """Read the numbers."""
         if self.body == GROUND:
-            raise InputError("ExternalWrench acts on the ground, which nothing moves; name a body")
+            raise InputError("ExternalWrench acts on the ground, which cannot move; name a body")
         object.__setattr__(self, "point", vector(self.point, f"the point of ExternalWrench on {self.body!r}"))
         for name in ("force", "moment"):
             given = getattr(self, name)
@@ -131,7 +131,7 @@ class ExternalWrench:
 
 
 def line(now: Instant, pair: SpringDamper | LinearActuator) -> tuple[Any, Any, tuple[Any, Any, Any]]:
-    """Return the length between two points, its rate, and the direction from a to b (shorter than one near zero)."""
+    """Return the distance of two points, its rate, and the direction from a to b (shorter than one near zero)."""
     for body in (pair.body_a, pair.body_b):
         _known(now, body, type(pair).__name__)
     a, va = now.point(pair.body_a, number_in(now, pair.point_a))
@@ -143,24 +143,24 @@ def line(now: Instant, pair: SpringDamper | LinearActuator) -> tuple[Any, Any, t
 
 
 def push_apart(now: Instant, pair: SpringDamper | LinearActuator, force: Any, direction: tuple[Any, Any, Any]) -> None:
-    """Let a force act on b along the direction, and its opposite on a."""
+    """Apply a force along the direction to b, and its opposite to a."""
     f = scale(force, direction)
     now.push(pair.body_b, number_in(now, pair.point_b), f)
     now.push(pair.body_a, number_in(now, pair.point_a), neg(f))
 
 
 def forces_of(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[Force]:
-    """Return all that a mechanism itself describes: its joints' damping and friction, and its force elements."""
+    """Return the passive forces of a mechanism: damping and friction of its joints, and its force elements."""
     carried = {j.child: j for j in mechanism.joints}
     return [*passive(mechanism, slip_speed=slip_speed), *(from_element(x, carried) for x in mechanism.forces)]
 
 
 KINDS: dict[str, type] = {"spring_damper": SpringDamper, "linear_actuator": LinearActuator}
-"""The forces between two points by the kind of their elements; coefficients are arguments of the same names."""
+"""The classes of forces between two points, by kind of element; coefficients are arguments of the same names."""
 
 
 def from_element(element: ForceElement, carried: Mapping[str, Joint]) -> Force:
-    """Return the force of an element of a mechanism, whose joints are given by the bodies they carry."""
+    """Return the force of an element of a mechanism; `carried` has its joints by the names of their child bodies."""
     names, given = coefficient_names(element, carried), dict(element.coefficients)
     if element.kind == JOINT_SPRING:
         numbers = tuple(given.get(name, 0.0) for name in names)

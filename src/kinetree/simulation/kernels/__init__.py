@@ -1,1 +1,1 @@
-"""Integrators in the lane language: loops over time steps that any target can run, one run per lane."""
+"""Integrators in the lane language: loops over time steps for any target, with one run per lane."""

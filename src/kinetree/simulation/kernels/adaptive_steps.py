@@ -1,6 +1,6 @@
 """Embedded Runge-Kutta pairs with step control and dense output; every lane has its own time and step.
 
-Lanes that are done, or that failed, continue with steps of length zero until the last one of their block is done.
+Lanes that are finished or failed continue with steps of length zero until all lanes of their block are finished.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from ..tableaus import Pair
 from .runs_of_lanes import RunsOfLanes
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
-"""A step is multiplied by SAFETY err^(-1/q), kept between LEAST and MOST (1 after a failure)."""
+"""The next step is the last one times SAFETY err^(-1/q), bounded by LEAST and MOST (by 1 after a rejected step)."""
 
 TOO_SHORT, TOO_MANY = 1.0, 2.0
-"""Status of a run whose step fell below rounding, or whose steps were used up; 0 is well."""
+"""The status of a run whose step fell below rounding, or that used up its attempts; 0 without a fault."""
 
 SETTINGS, OWN = ("rtol", "atol"), ("first", "most", "begin")
-"""Relative and absolute tolerance, which all runs share; and of each run its first step [s], the most attempts at
-steps in this call, and the time [s] of its state: the first of the times, or later where a call goes on."""
+"""The arguments that all runs share: relative and absolute tolerance. Those of each run: its first step [s], the most
+attempts at steps in this call, and the time of its state [s], which is the first of the times unless a call continues
+an earlier one."""
 
 REPORT = ("evaluations", "accepted", "rejected", "status", "time", "step")
-"""What the kernel reports of each run: evaluations of the rates (one at the beginning of every call), attempts by
-their outcome, the status, the time of q_end and qd_end [s] and the step to try next [s].
+"""The entries of the report of each run: evaluations of the rates (one at the beginning of every call), accepted and
+rejected steps, the status, the time of q_end and qd_end [s], and the next step [s].
 
-A call that goes on takes the same times, q_end and qd_end, `time` as `begin` and `step` as `first`. Its states at
-times up to `begin` are NaN: an earlier call gave them.
+A call that continues an earlier one takes the same times, q_end and qd_end, `time` as `begin` and `step` as `first`.
+Its states at times up to `begin` are NaN, since the earlier call returned them.
 """
 
 LIMITS = {"float64": (16 * 2.0**-52, 1e-300, 1e300), "float32": (16 * 2.0**-23, 1e-37, 1e30)}
-"""The shortest step as a part of the time, 16 roundings, and at time zero [s]; the largest error of which a power is
-taken."""
+"""By precision: the shortest step in parts of the time (16 units of rounding), the shortest step at time zero [s], and
+the largest error whose power can be computed."""
 
 ONE = {"float64": float(1023 << 52), "float32": float(127 << 23)}
-"""The bit pattern of the number 1."""
+"""The bit pattern of the number 1, by precision."""
 
 
 def adaptive_kernel(
@@ -45,7 +46,7 @@ def adaptive_kernel(
 ) -> Kernel:
     """Return (q0, qd0[, parameters], times, rtol, atol, first, most, begin) -> (q, qd, q_end, qd_end, report).
 
-    The rates at the end of a step are the last regular stage, and the first one of the next step.
+    The rates at the end of a step are its last regular stage and the first stage of the next step.
     """
     stages = len(pair.b) + 1 + len(pair.a_extra)
     runs = RunsOfLanes(pair.name, program, stages, quaternions, closing, shared=SETTINGS, own=OWN, report=REPORT)
@@ -53,7 +54,7 @@ def adaptive_kernel(
 
 
 class _Adaptive:
-    """The writer of one kernel; `v` has the quantities that a lane keeps."""
+    """The writer of one kernel; `v` has the variables of a lane."""
 
     def __init__(self, runs: RunsOfLanes, pair: Pair, dtype: str) -> None:
         k = runs.k
@@ -76,7 +77,7 @@ class _Adaptive:
             v["time"].value = runs.own["begin"][()]
         v["evaluations"].value = 1.0
         self.index.value, self.tries.value = 1, 0
-        with k.each_lane():  # times that an earlier call gave the states of
+        with k.each_lane():  # times whose states an earlier call returned
             self.blanks(lambda: v["time"].value >= runs.times[self.next_time()])
         runs.copy(runs.y, runs.inputs, shift=1)
         runs.rates(v["time"].value, 0)
@@ -86,7 +87,7 @@ class _Adaptive:
         return runs.kernel()
 
     def attempt(self) -> Value:
-        """Write one attempt at a step in all lanes; return whether a lane is still under way."""
+        """Write one attempt at a step in all lanes; return whether a lane is unfinished."""
         runs, k, pair, v = self.runs, self.k, self.pair, self.v
         now, h, status = v["time"].value, v["step"].value, v["status"].value
         left = self.end - now
@@ -102,7 +103,7 @@ class _Adaptive:
         reached = (tried >= left).where(self.end, now + tried)
         runs.rates(reached, self.regular)
         error = self.error(tried)
-        if runs.closing:  # a step that leads too far from closed loops is too long
+        if runs.closing:  # a step whose loops do not close is too long
             error = runs.astray().where(1e3, error)
         good = (error <= 1.0) & active
         factor = self.factor(error, good)
@@ -119,7 +120,7 @@ class _Adaptive:
         return k.any((self.end - v["time"].value > 0.0) & v["status"].value.equals(0.0))
 
     def error(self, h: Value) -> Value:
-        """Return the error of a step relative to atol + rtol |y|, root mean square over the entries."""
+        """Return the error of a step relative to atol + rtol |y|, as the root mean square of the entries."""
         runs, k, sums = self.runs, self.k, self.sums
         sums[0], sums[1] = 0.0, 0.0
         with k.loop(runs.n) as j:
@@ -135,13 +136,13 @@ class _Adaptive:
         count = float(runs.n)
         if not self.pair.e3:
             return (five / count).sqrt()
-        # Hairer's estimate of an 8(5,3) pair: |e5|^2 / sqrt(|e5|^2 + 0.01 |e3|^2), zero where both are.
+        # Hairer's estimate for an 8(5,3) pair: |e5|^2 / sqrt(|e5|^2 + 0.01 |e3|^2), zero if both are zero.
         below = five + 0.01 * three
         safe = below.equals(0.0).where(1.0, below)
         return five / (safe * count).sqrt()
 
     def factor(self, error: Value, good: Value) -> Value:
-        """Return SAFETY err^(-1/q) within its bounds; the power by the bits of the number, good to a few percent."""
+        """Return SAFETY err^(-1/q) within its bounds; the power is computed from the bits, to a few percent."""
         k, power = self.k, -1.0 / self.pair.q
         raised = k.unbits(k.bits(error) * power + ONE[self.dtype] * (1.0 - power)) * SAFETY
         top = good.where(k.constant(MOST, Kind.LANE), 1.0)
@@ -159,9 +160,9 @@ class _Adaptive:
             self.v[name].value = self.v[name].value + mask.where(self.k.constant(each, Kind.LANE), 0.0)
 
     def outputs(self, good: Value, now: Value, tried: Value, reached: Value) -> None:
-        """Write the states at all requested times inside the steps that were accepted."""
+        """Write the states at all output times within the accepted steps."""
         runs, k, pair = self.runs, self.k, self.pair
-        self.v["time"].value = reached  # for the lanes that accept; restored by the caller
+        self.v["time"].value = reached  # for the lanes with accepted steps; the caller restores the others
         self.good.value = good
         if pair.a_extra:
             with k.each_lane():
@@ -175,18 +176,18 @@ class _Adaptive:
             self.index.value = self.index.value + 1
 
     def next_time(self) -> Value:
-        """Return the index of a lane's next time, 0 behind the last one."""
+        """Return the index of the next output time of a lane, 0 after the last one."""
         index = self.index.value
         return (index < self.k.extent()).where(index, 0)
 
     def is_due(self) -> Value:
-        """Return whether a lane's accepted step reaches its next time."""
+        """Return whether the accepted step of a lane reaches its next output time."""
         inside = self.index.value < self.k.extent()
         passed = self.runs.times[self.next_time()] <= self.v["time"].value
         return self.good.value & (inside & passed)
 
     def dense(self) -> None:
-        """Write the state of one lane at its next time: y + h sum_s k_s p_s(theta)."""
+        """Write the state of one lane at its next output time: y + h sum_s k_s p_s(theta)."""
         runs, k, index = self.runs, self.k, self.index.value
         h = self.v["tried"].value
         theta = (runs.times[index] - self.v["old"].value) / h
@@ -205,13 +206,13 @@ class _Adaptive:
                 array[index, j] = value
 
     def take(self, good: Value, j: Value) -> None:
-        """Write the step of accepted lanes into the state, and its last rates into the first stage."""
+        """Write accepted steps into the state, and their last rates into the first stage."""
         runs = self.runs
         runs.y[j] = good.where(self.z[j], runs.y[j])
         runs.stages[j] = good.where(runs.stages[j + self.regular * runs.n], runs.stages[j])
 
     def fail(self, bad: Value, now: Value, h: Value) -> None:
-        """Write the status of lanes whose step is lost in rounding, or whose attempts are used up."""
+        """Write the status of lanes whose step falls below rounding, or whose attempts are used up."""
         k, v = self.k, self.v
         tiny, least = LIMITS[self.dtype][:2]
         short = bad & (h < abs(now) * tiny + least)
@@ -223,7 +224,7 @@ class _Adaptive:
         v["status"].value = unfinished.where(TOO_MANY, status)
 
     def blanks(self, condition: Any = None) -> None:
-        """Write NaN at a lane's next times, all of them or while a condition holds."""
+        """Write NaN at the remaining output times of a lane, or only while a condition holds."""
         k = self.k
 
         def more() -> Value:
@@ -235,7 +236,7 @@ class _Adaptive:
             self.index.value = self.index.value + 1
 
     def finish(self) -> None:
-        """Write what remains of each lane: NaN at the times that were not reached, and its report."""
+        """Write NaN at the output times that each lane did not reach, and its report."""
         with self.k.each_lane():
             self.blanks()
             for i, name in enumerate(REPORT):

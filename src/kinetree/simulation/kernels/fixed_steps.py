@@ -1,4 +1,4 @@
-"""Steps of one length: explicit Runge-Kutta methods, and maps that are a step by themselves."""
+"""Fixed steps: explicit Runge-Kutta methods, and Programs that are a step themselves."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ..tableaus import Tableau
 from .runs_of_lanes import RunsOfLanes
 
 ROUNDING = 1e-9
-"""A number of steps that is whole but for this part is taken as whole."""
+"""The difference from a whole number of steps that is attributed to rounding."""
 
 MANY = 2.0**62
-"""More steps between two times than this are not counted, since 64-bit integers end there."""
+"""The largest number of steps between two times, within the range of 64-bit integers."""
 
 SETTINGS = ("dt", "skip", "budget")
-"""What all runs share: the longest step [s], the steps of the first interval that are done already, and how many
-steps the call makes at most."""
+"""The settings that all runs share: the longest step [s], the finished steps of the first interval, and the most steps
+of the call."""
 
 REPORT = ("steps", "reached", "skip", "interval")
-"""What a fixed-step kernel reports: steps made in this call; how many of the times have their states; and of the
-interval in which the budget ended, the steps made and needed, both 0 where all times were reached.
+"""The entries of the report of a kernel with fixed steps: the steps of this call, the number of output times reached,
+and the finished and all steps of the interval in which the budget ended, both 0 if all times were reached.
 
-A call that goes on takes the times from the last one reached, q_end and qd_end, and this `skip`. Numbers are in the
-kernel's precision: whole numbers are exact up to 2^53 in float64, 2^24 in float32.
+A call that continues an earlier one takes the times from the last one reached, q_end and qd_end, and this `skip`.
+Numbers have the precision of the kernel: whole numbers are exact up to 2^53 in float64, 2^24 in float32.
 """
 
 Step = Callable[[Value, Value, Value], None]
@@ -34,7 +34,7 @@ Step = Callable[[Value, Value, Value], None]
 def fixed_runs(
     name: str, program: Program, stages: int, quaternions: Sequence[int], closing: Program | None
 ) -> RunsOfLanes:
-    """Return a kernel of fixed steps in the making."""
+    """Return an unfinished kernel with the arguments of fixed steps."""
     return RunsOfLanes(name, program, stages, quaternions, closing, shared=SETTINGS, report=REPORT)
 
 
@@ -59,7 +59,7 @@ def explicit_kernel(
 
 
 def map_kernel(program: Program, quaternions: Sequence[int], closing: Program | None = None) -> Kernel:
-    """Return the same for a program that makes a step by itself: its last input is the step's length."""
+    """Return the same kernel for a Program that is a step; its last input is the length of the step."""
     runs = fixed_runs(program.name, program, 1, quaternions, closing)
     k = runs.k
     place = sum(a.size for a in program.inputs) - 1
@@ -76,10 +76,10 @@ def map_kernel(program: Program, quaternions: Sequence[int], closing: Program | 
 
 
 def steps_between(runs: RunsOfLanes, step: Step) -> Kernel:
-    """Write the loops over times, of which there are at least two, and over steps between them.
+    """Write the loops over the times, at least two, and over the steps between them.
 
-    Between two times as few equal steps are taken as are not longer than dt. `step` gets the time at the beginning of
-    the interval, the step's length and its number, and advances the state.
+    Between two times the steps are equal, as few as possible, and not longer than dt. `step` advances the state; its
+    arguments are the time at the beginning of the interval, the length of the step and its number.
     """
     k, times = runs.k, runs.times
     dt, skip, budget = (runs.shared[name][()] for name in SETTINGS)
@@ -117,5 +117,5 @@ def steps_between(runs: RunsOfLanes, step: Step) -> Kernel:
 
 
 def _count(runs: RunsOfLanes, x: Value) -> Value:
-    """Return a number as a count, at most MANY; so is one that is not finite."""
+    """Return a number as a count, at most MANY; MANY for a number that is not finite."""
     return runs.k.whole((x < MANY).where(x, MANY))

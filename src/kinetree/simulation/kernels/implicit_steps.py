@@ -1,7 +1,7 @@
-"""Implicit Runge-Kutta methods with steps of one length, their stages found by fixed-point iteration.
+"""Implicit Runge-Kutta methods with fixed steps; their stages are found by fixed-point iteration.
 
-A lane iterates until its stages no longer come closer, which is at the last bit, and then waits: how often other lanes
-iterate has no effect on it.
+A lane iterates until its stages converge to the last bit. After that its stages do not change, so that the iterations
+of other lanes have no effect on it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .fixed_steps import fixed_runs, steps_between
 from .runs_of_lanes import RunsOfLanes
 
 MOST = 60
-"""Iterations of one step; a step that needs more is too long for the method and makes the state NaN."""
+"""The most iterations of a step. A step that needs more is too long for the method, and its state becomes NaN."""
 
 CLOSE = 1e-9
-"""Below this relative change of the stages, a change that does not shrink any more is rounding."""
+"""The relative change of the stages below which a change that no longer shrinks is attributed to rounding."""
 
 HUGE = {"float64": 1e300, "float32": 1e37}
-"""More than any change of the stages, in each precision."""
+"""A number above any change of the stages, by precision."""
 
 
 def implicit_kernel(
@@ -35,7 +35,7 @@ def implicit_kernel(
 
 
 class _Implicit:
-    """The writer of one kernel; stages are iterated in the second half of the block and kept in the first."""
+    """The writer of one kernel; new stages are in the second half of the block, accepted ones in the first."""
 
     def __init__(self, runs: RunsOfLanes, tableau: Tableau, huge: float) -> None:
         self.runs, self.k, self.tableau, self.stages, self.huge = runs, runs.k, tableau, len(tableau.b), huge
@@ -47,7 +47,7 @@ class _Implicit:
         runs, k = self.runs, self.k
         wide, number = k.cast(h, Kind.LANE), k.number(m)
         moments = [k.cast(begin + (number + c) * h, Kind.LANE) for c in self.tableau.c]
-        # The stages start as the rates at the beginning of the step.
+        # The iteration starts from the rates at the beginning of the step.
         runs.copy(runs.y, runs.inputs, shift=1)
         runs.rates(begin + number * h, 0)
         for s in range(1, self.stages):
@@ -61,7 +61,7 @@ class _Implicit:
         runs.close_or_lose(runs.y)
 
     def iterate(self, h: Value, moments: list[Value]) -> Value:
-        """Write one iteration of all stages; return whether a lane goes on."""
+        """Write one iteration of all stages; return whether a lane must continue."""
         runs, k = self.runs, self.k
         found = self.found.value
         self.change.value, self.size.value = 0.0, 0.0
@@ -82,7 +82,7 @@ class _Implicit:
         return k.any(~now_found) & (tries < MOST)
 
     def renew(self, found: Value, j: Value, s: int) -> None:
-        """Write the new value of one entry of a stage, and its part in the change."""
+        """Write the new value of one entry of a stage, and update the largest change."""
         runs = self.runs
         place = j + s * runs.n
         old = runs.stages[place]
@@ -92,6 +92,6 @@ class _Implicit:
         self.enlarge(self.size, new)
 
     def enlarge(self, block: Block, x: Value) -> None:
-        """Write the larger of a size and |x|; NaN stays."""
+        """Write the larger of a size and |x|; NaN is kept."""
         known, size = block.value, abs(x)
         block.value = (size <= known).where(known, size)

@@ -1,8 +1,8 @@
-"""What the loops over time steps share: the state of a run, its rates, its outputs, and the closing of its loops.
+"""The common parts of kernels of runs: the state of a run, its rates, its outputs, and the closing of its loops.
 
 A kernel is a function (q0, qd0[, parameters], times, *settings) -> (q, qd, q_end, qd_end, report). q and qd are the
-states at the times, NaN at those that were not reached; q_end and qd_end are the state where the call stopped. From
-there another call goes on to the same bits: with q_end and qd_end as its state and what the report holds as settings.
+states at the times, NaN at those that were not reached. q_end and qd_end are the state where the call stopped. Another
+call continues from this state, with settings from the report, and gives the same bits as one long call.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kernel, Kind
 
 ROUNDS = 10
-"""Steps of Newton's method that close a state's loops; from a step of an integrator two are usual."""
+"""The most steps of Newton's method to close the loops of a state; after a time step, two are usual."""
 
 ASTRAY = 1e6
-"""Loops open by more than this times the allowed gap did not close; near singular positions less may remain."""
+"""The gap, in parts of the allowed one, above which loops count as open; smaller gaps may remain near singular
+positions."""
 
 
 class RunsOfLanes:
-    """A kernel in the making, with a state `y` per lane.
+    """An unfinished kernel, with a state `y` per lane.
 
-    `program` has the inputs t, q, qd and perhaps parameters, and the outputs dq and dqd. `closing` is a Program of the
-    same inputs, up to the parameters it has, for mechanisms with loops: (q after one step of Newton's method, qd that
-    keeps the loops closed, gap over what is allowed).
+    `program` has the inputs t, q, qd and perhaps parameters, and the outputs dq and dqd. `closing`, for mechanisms with
+    loops, is a Program of the same inputs except for held torques. Its outputs are q after one step of Newton's method,
+    qd that keeps the loops closed, and the gap in parts of the allowed one.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class RunsOfLanes:
         own: Sequence[str] = (),
         report: Sequence[str],
     ) -> None:
-        """Name the arguments: settings that all runs share, then those that each run has for itself."""
+        """Declare the arguments: settings that all runs share, then those of each run."""
         self.quaternions, self.closing, self.report_names = quaternions, closing, tuple(report)
         self.nq, self.nv = program.inputs[1].size, program.inputs[2].size
         n = self.n = self.nq + self.nv
@@ -64,7 +65,7 @@ class RunsOfLanes:
         self._bring()
 
     def kernel(self) -> Kernel:
-        """Return the kernel, after what is stored at its end."""
+        """Write the final state of all lanes, and return the finished kernel."""
         with self.k.each_lane():
             for array, size, first in ((self.q_end, self.nq, 0), (self.qd_end, self.nv, self.nq)):
                 with self.k.loop(size) as j:
@@ -81,24 +82,24 @@ class RunsOfLanes:
                     block[j + first] = array[j]
 
     def keep(self, index: Any) -> None:
-        """Store the state of all lanes as the output with an index."""
+        """Write the state of all lanes to the outputs at an index."""
         with self.k.each_lane():
             for array, size, first in self.outputs():
                 with self.k.loop(size) as j:
                     array[index, j] = self.y[j + first]
 
     def blank(self, index: Any) -> None:
-        """Store NaN as the output with an index, inside `each_lane`."""
+        """Write NaN to the outputs at an index, inside `each_lane`."""
         for array, size, _ in self.outputs():
             with self.k.loop(size) as j:
                 array[index, j] = math.nan
 
     def outputs(self) -> tuple:
-        """Return the two arrays of states at the times, with their sizes and first places in the state."""
+        """Return the two arrays of states at the times, with their sizes and first indices in the state."""
         return ((self.q, self.nq, 0), (self.qd, self.nv, self.nq))
 
     def combine(self, weights: Sequence[float], j: Value) -> Value | None:
-        """Return the sum of weight k_s[j] over the stages s, None where all weights are zero."""
+        """Return the sum of weight k_s[j] over the stages s; None if all weights are zero."""
         total: Value | None = None
         for s, weight in enumerate(weights):
             if weight:
@@ -113,19 +114,19 @@ class RunsOfLanes:
             target[j + shift] = y if total is None else y + total * h
 
     def copy(self, source: Block, target: Block, *, shift: int = 0) -> None:
-        """Write a state to another place."""
+        """Write a state into another block."""
         with self.k.loop(self.n) as j:
             target[j + shift] = source[j]
 
     def rates(self, now: Value, stage: int) -> None:
-        """Write k_stage = rates at the time `now` of the state among the inputs."""
+        """Write k_stage = rates of the state in the inputs, at the time `now`."""
         self.inputs[0] = now
         self.k.call("rates", self.inputs, self.stages, stage * self.n)
 
     def close(self, state: Block) -> None:
-        """Write Newton's method on a state until its loops are closed, each lane for itself, then its velocities.
+        """Write Newton's method on a state until its loops are closed, for each lane separately, then its velocities.
 
-        Where rounding keeps a gap, the velocities are those of the last round. The remaining gap is the last entry of
+        If rounding keeps a gap open, the velocities are those of the last step. The remaining gap is the last entry of
         `closed`.
         """
         if not self.closing:
@@ -147,13 +148,13 @@ class RunsOfLanes:
             turn.again = k.any(~after)
 
     def close_or_lose(self, state: Block) -> None:
-        """Write `close`, with NaN for a state whose loops did not close: the step was too long."""
+        """Write `close`, with NaN for a state whose loops do not close because the step was too long."""
         self.close(state)
         if self.closing:
             self.lose(self.astray(), state)
 
     def astray(self) -> Value:
-        """Return the lanes whose loops did not close."""
+        """Return a mask of the lanes whose loops did not close."""
         return ~(self.closed[self.n] <= ASTRAY)
 
     def lose(self, lost: Value, state: Block) -> None:

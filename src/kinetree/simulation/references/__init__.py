@@ -1,8 +1,7 @@
 """References: motions in time that a controller follows.
 
-A reference is called with a time t and returns (q, qd, qdd), each a list with one scalar a coordinate. t may be a
-float, a NumPy array (the scalars are then arrays, or floats where they are constant) or a traced value. Any function
-of t that does this is a reference.
+A reference is a function of the time t that returns (q, qd, qdd), each a list with one scalar per coordinate. t may be
+a float, a traced value or a NumPy array. For an array, the scalars are arrays, or floats if they are constant.
 """
 
 from .motions import Constant, Cosine, Cycloid, Hold, Polynomial

@@ -1,4 +1,4 @@
-"""Motions given by a formula: at rest, cycloidal, cosine, polynomial."""
+"""Motions given by formulas: constant, cycloid, cosine, polynomial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sampling import Lists, as_time
 
 @dataclass(frozen=True)
 class Constant:
-    """Rest at q: one number a coordinate [rad, m]."""
+    """Rest at q, with one number per coordinate [rad, m]."""
 
     q: Any
 
@@ -29,16 +29,16 @@ class Constant:
 
 
 Hold = Constant
-"""The set point of a controller that holds still."""
+"""Constant under the name for the set point of a controller."""
 
 
 @dataclass(frozen=True)
 class Cycloid:
-    """From rest at q0 to rest at q1 in `duration` [s], with accelerations that begin and end at zero.
+    """A motion from rest at q0 to rest at q1 in `duration` [s], with accelerations that begin and end at zero.
 
     q0 + (q1 - q0) / T [t - T / (2 pi) sin(2 pi t / T)]                                  [Saha2013] (34), (35)
 
-    The mechanism rests before `start` and after start + T. With q0 = 0 and q1 = pi it is the motion of [Saha1999]
+    The reference is at rest before `start` and after start + T. With q0 = 0 and q1 = pi it is the motion of [Saha1999]
     (38) and (39).
     """
 
@@ -97,10 +97,10 @@ class Cosine:
 
 @dataclass(frozen=True)
 class Polynomial:
-    """From q0 to q1 in `duration` [s] by a polynomial of degree 3 (given speeds) or 5 (given accelerations as well).
+    """A polynomial from q0 to q1 in `duration` [s], of degree 3 (given end velocities) or 5 (also accelerations).
 
-    What is not given is zero at both ends. Before and after, the motion goes on with the speed of that end: it rests
-    where that is zero.
+    End values that are not given are zero. Before and after, the motion continues with the constant velocity of that
+    end, or rests if this is zero.
     """
 
     q0: Any
@@ -154,7 +154,7 @@ class Polynomial:
 
 
 def horner(coefficients, u: Any) -> Any:
-    """Return a polynomial with the constant first."""
+    """Return the value of a polynomial whose coefficients begin with the constant."""
     total = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         total = u * total + c

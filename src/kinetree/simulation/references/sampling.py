@@ -1,4 +1,4 @@
-"""What a reference is, and its values as arrays."""
+"""The protocol of references, and their values as arrays."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Lists = tuple[list[Any], list[Any], list[Any]]
-"""q, qd and qdd."""
+"""q, qd and qdd, each a list with one scalar per coordinate."""
 
 
 class Reference(Protocol):
     """A motion in time."""
 
     def __call__(self, t: Any) -> Lists:
-        """Return q, qd, qdd at a time: lists of scalars of the kind of t."""
+        """Return q, qd, qdd at a time: lists of scalars of the same kind as t."""
         ...
 
 
 def as_time(t: Any) -> Any:
-    """Return t as a scalar that the references compute with: integers and lists become floats."""
+    """Return t in the form that references require: integers and lists become floats."""
     if isinstance(t, list | tuple) or (isinstance(t, np.ndarray | np.generic) and t.dtype.kind in "iub"):
         return np.asarray(t, dtype=float)
     return float(t) if isinstance(t, int | float) else t

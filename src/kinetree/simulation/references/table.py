@@ -1,4 +1,4 @@
-"""A motion given at some times, with a cubic spline in between."""
+"""Motions given by a table of values, with cubic splines in between."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from .motions import horner, inside
 from .sampling import Lists, as_time
 
 MAX_KNOTS = 2000
-"""The most times of a table that is compiled: each is a comparison and four choices a coordinate, at every step."""
+"""The most times of a compiled table: each adds a comparison and four selections per coordinate to every step."""
 ENDS = ("not-a-knot", "natural", "clamped")
+"""The conditions at the ends of a spline, by the names of SciPy."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Values [times, coordinates] at rising times [s], joined by a cubic spline; at rest before and after.
+    """Values [times, coordinates] at increasing times [s], joined by a cubic spline; at rest before and after.
 
-    `ends` is the spline's condition at its ends: "not-a-knot", "natural" (no acceleration) or "clamped" (no speed, so
-    that the motion begins and ends smoothly).
+    `ends` is the condition at both ends of the spline: "not-a-knot", "natural" (zero acceleration) or "clamped" (zero
+    velocity, so that the motion begins and ends smoothly).
     """
 
     times: Any
@@ -46,7 +47,7 @@ class Table:
         if times.ndim != 1 or values.ndim != 2 or len(times) != len(values):
             raise InputError(
                 f"the times of Table have shape {times.shape}, the values {values.shape}; "
-                "give [n] and [n, coordinates], one row of values a time"
+                "give [n] and [n, coordinates], one row of values per time"
             )
         if len(times) < 2:
             raise InputError(f"Table has {len(times)} times; give two or more")
@@ -63,9 +64,9 @@ class Table:
 
     @classmethod
     def from_csv(cls, path: str | Path, *, columns: Sequence[str] | None = None, ends: str = "not-a-knot") -> Table:
-        """Read a table: a header whose first cell is t or time, then a line of numbers a time; # starts a comment.
+        """Read a table: a header whose first cell is t or time, then one line of numbers per time; # starts a comment.
 
-        `columns` names the coordinates to take, in their order; by default all.
+        `columns` are the names of the coordinates in the required order; by default all columns.
         """
         names, rows = _read(file_text(path), str(path))
         for name in columns or ():
@@ -103,13 +104,13 @@ class Table:
 
 
 def _looked_up(u: Any, starts: NDArray, cubics: NDArray):
-    """Return the time since the start of the interval of each u, and its cubics, by plain search."""
+    """Return the time since the start of the interval of each u, and its cubics, by binary search."""
     k = np.clip(np.searchsorted(starts, u, side="right") - 1, 0, len(starts) - 1)
     return u - starts[k], [[cubics[p, k, j] for p in range(4)] for j in range(cubics.shape[2])]
 
 
 def _chosen(u: Any, starts: NDArray, cubics: NDArray):
-    """Return the same for a traced u, by a tree of choices."""
+    """Return the same for a traced u, by a binary tree of selections."""
     if len(starts) + 1 > MAX_KNOTS:
         raise InputError(
             f"Table has {len(starts) + 1} times; at most {MAX_KNOTS} can be compiled; "

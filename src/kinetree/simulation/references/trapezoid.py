@@ -1,4 +1,4 @@
-"""Trapezoidal speeds: constant acceleration, constant speed, constant deceleration."""
+"""Trapezoidal velocity profiles: constant acceleration, constant velocity, constant deceleration."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .motions import inside
 from .sampling import Lists, as_time
 
 NO_WAY = 1e-150
-"""A coordinate that is to go less than this stays: its share of the way could not be computed."""
+"""The displacement [rad, m] below which a coordinate does not move: divisions by smaller ones could overflow."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A way from 0 to 1 with the top speed and the acceleration given; without a top speed where the way is short."""
+    """A motion from 0 to 1 with a given top speed and acceleration; a short motion does not reach the top speed."""
 
     speed: float
     acceleration: float
 
     @property
     def ramp(self) -> float:
-        """The time of speeding up."""
+        """The time of acceleration [s]."""
         return min(self.speed / self.acceleration, math.sqrt(1.0 / self.acceleration))
 
     @property
     def duration(self) -> float:
-        """The time of the whole way."""
+        """The time of the whole motion [s]."""
         return 1.0 / (self.acceleration * self.ramp) + self.ramp
 
     def __call__(self, t: Any) -> tuple[Any, Any, Any]:
-        """Return way, speed and acceleration; at rest before 0 and after the duration."""
+        """Return displacement, speed and acceleration; at rest before 0 and after the duration."""
         a, ramp, T = self.acceleration, self.ramp, self.duration
         u = clip(t, 0.0, T)
         left = T - u
@@ -48,11 +48,12 @@ class Profile:
 
 @dataclass(frozen=True)
 class Trapezoid:
-    """From rest at q0 to rest at q1 with speeds up to vmax and accelerations up to amax, one or one a coordinate.
+    """A motion from rest at q0 to rest at q1 with velocities up to vmax and accelerations up to amax.
 
-    Synchronised (the default), all coordinates follow one profile along the straight line from q0 to q1, as fast as
-    every limit allows, and arrive together; else each goes as fast as it can. A way too short to reach vmax is a
-    triangle of speed. `duration` [s] is the time of arrival after `start`.
+    Both limits are one number, or one per coordinate. If `synchronised` (the default), all coordinates follow one
+    profile along the straight line from q0 to q1, as fast as all limits allow, and arrive together. Otherwise each
+    coordinate moves as fast as its own limits allow. A displacement too short to reach vmax has a triangular velocity
+    profile. `duration` [s] is the time of arrival after `start`.
     """
 
     q0: Any
@@ -76,7 +77,7 @@ class Trapezoid:
 
     @property
     def profiles(self) -> list[Profile | None]:
-        """The profile of each coordinate; None for one that stays."""
+        """The profile of each coordinate; None for one that does not move."""
         ways = [abs(b - a) for a, b in zip(self.q0, self.q1, strict=True)]
         own = [
             Profile(v / d, a / d) if d > NO_WAY else None for d, v, a in zip(ways, self.vmax, self.amax, strict=True)
@@ -89,7 +90,7 @@ class Trapezoid:
 
     @property
     def duration(self) -> float:
-        """The time until the last coordinate has arrived."""
+        """The time until the last coordinate arrives [s]."""
         return max((p.duration for p in self.profiles if p), default=0.0)
 
     def __call__(self, t: Any) -> Lists:
