@@ -1,4 +1,4 @@
-"""Payloads and gears: the same motion as that of a mechanism built with them."""
+"""Payloads and gears: the motion is that of a mechanism built with them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def loaded(arm):
 
 
 def test_payload_is_a_body_welded_on():
-    """Compare the torques with those of the load on a fixed joint, and the body with the textbook's sum."""
+    """Compare the torques with those of the load on a fixed joint, and the body with the parallel-axis theorem."""
     fixed = Joint("weld", "fixed", "b2", "load", Placement())
     built = assemble("built", [*ARM.bodies, LOAD], [*ARM.joints, fixed], gravity=ARM.gravity)
     expected = compute(built, "inverse_dynamics", S.q, S.qd, S.qdd)
@@ -35,7 +35,7 @@ def test_payload_is_a_body_welded_on():
 
 
 def test_payload_on_a_massless_body():
-    """Find the load alone where the body had no mass, and nothing changed by a load of nothing."""
+    """Add a load to a body without mass and find the load; add a load without mass and find no change."""
     arm = replace(ARM, bodies=(*ARM.bodies[:2], Body("b2")))
     got = loaded(arm).bodies[2]
     assert_close([got.mass, *got.com, *got.inertia], [LOAD.mass, *LOAD.com, *LOAD.inertia], 1e-15)
@@ -43,7 +43,7 @@ def test_payload_on_a_massless_body():
 
 
 def test_payload_on_a_mass_that_is_a_parameter():
-    """Keep the parameter in the mass, the mass centre and the inertia of the whole."""
+    """Keep the parameter in the mass, the center of mass and the inertia of the whole."""
     arm = replace(ARM, bodies=(*ARM.bodies[:2], replace(ARM.bodies[2], mass=parse("2 * m"))))
     got = loaded(arm).bodies[2]
     plain = welded("b2", replace(ARM.bodies[2], mass=3.0), LOAD)
@@ -54,7 +54,7 @@ def test_payload_on_a_mass_that_is_a_parameter():
 
 
 def test_gear_adds_the_rotor_to_the_diagonal():
-    """Find ratio^2 times the rotor's inertia in the inertia matrix of its joint alone."""
+    """Find ratio^2 times the rotor inertia at the entry of its joint in the inertia matrix, and nowhere else."""
     geared = with_gear(ARM, "j1", -50.0, 2e-4)
     difference = compute(geared, "inertia_matrix", S.q) - compute(ARM, "inertia_matrix", S.q)
     assert_close(difference, np.broadcast_to(np.diag([0.0, 0.5, 0.0, 0.0]), (3, 4, 4)), 1e-13)
@@ -80,7 +80,7 @@ def test_gear_adds_the_rotor_to_the_diagonal():
     ],
 )
 def test_faults_are_named(change, message):
-    """Ask for a change that cannot be, and read why."""
+    """Request an impossible change, and read the reason."""
     with pytest.raises((InputError, ModelError)) as caught:
         change()
     assert message in str(caught.value)

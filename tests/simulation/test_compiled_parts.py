@@ -1,4 +1,4 @@
-"""Compiled parts of runs: found again by their values, and never stale."""
+"""Compiled parts of runs: reused for equal values, and never stale."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ START = {"duration": 0.05, "progress": False}
 
 
 def test_a_repeated_run_traces_nothing(monkeypatch):
-    """Run twice with equal objects, and let the second find all compiled parts."""
+    """Run twice with equal objects, and compile nothing for the second run."""
     arm = kt.load("planar_2r")
     given = lambda: {"forces": [kt.JointDamper("joint1", 0.3)], "control": kt.PD(3.0, 0.4, kt.Hold([0.1, 0.2]))}  # noqa: E731
     first = kt.simulate(arm, **START, **given())
@@ -21,7 +21,7 @@ def test_a_repeated_run_traces_nothing(monkeypatch):
 
 
 def test_what_a_function_reads_may_change():
-    """Change a number that a controller's function reads, and find the run of the new number."""
+    """Change a number that the function of a controller reads, and find the run of the new number."""
     arm, gains = kt.load("planar_2r"), [1.3]
     control = kt.Function(lambda t, q, qd: [-gains[0] * qd[0], 0.2])
     soft = kt.simulate(arm, [0.3, 0.4], control=control, **START)
@@ -43,7 +43,7 @@ def test_another_mechanism_takes_nothing_over():
 
 
 def test_keys_tell_values_apart():
-    """Find equal keys for equal values alone, down to the sign of zero."""
+    """Find equal keys only for equal values, including the sign of zero."""
     assert value_key(kt.JointSpring("a", 2.0, 0.0)) == value_key(kt.JointSpring("a", 2.0, 0.0))
     assert value_key(kt.JointSpring("a", 2.0, 0.0)) != value_key(kt.JointSpring("a", 2.0, -0.0))
     assert value_key([1, 2.0]) != value_key([1.0, 2.0])
@@ -51,7 +51,7 @@ def test_keys_tell_values_apart():
 
 
 def test_few_parts_are_kept(monkeypatch):
-    """Ask for more parts than are kept, and find the last used ones."""
+    """Request more parts than are kept, and find the most recently used ones."""
     monkeypatch.setattr(compiled_parts, "MOST", 2)
     store = Kept(kt.load("planar_2r").mechanism)
     made = [store.part(key, lambda key=key: [key]) for key in "abac"]

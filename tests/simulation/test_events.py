@@ -1,4 +1,4 @@
-"""Events against exact times, in single runs and batches, and how they stop a run."""
+"""Events: exact times, in single runs and batches, and runs that stop at them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ball() -> kt.System:
 
 
 def quarter(amplitude: float, length: float = LENGTH) -> float:
-    """Return the time of a pendulum from rest at an amplitude to its lowest point."""
+    """Return the time of a pendulum from rest at an amplitude to its lowest position."""
     return float(np.sqrt(length / G) * ellipk(np.sin(amplitude / 2) ** 2))
 
 
@@ -98,7 +98,7 @@ def test_a_ball_stops_at_the_ground():
 
 
 def test_every_run_of_a_batch_has_its_own_events():
-    """Stop two of three pendulums at their own times; the third rests, and goes on."""
+    """Stop two of three pendulums at different times, while the third rests and continues."""
     start = np.array([[1.9], [1.0], [0.0]])
     run = kt.simulate(pendulum(), start, duration=1.0, rtol=1e-11, events=[Event(angle, stop=True)])
     hits = event_hits(run)
@@ -111,7 +111,7 @@ def test_every_run_of_a_batch_has_its_own_events():
 
 
 def test_events_see_the_parameters_of_their_run():
-    """Give pendulums lengths of their own and find their own quarter periods."""
+    """Give pendulums different lengths and find their quarter periods."""
     system = kt.System(read_toml_text(PENDULUM)[0])
     lengths = np.array([[0.4], [0.9]])
     bob = Event(lambda now: now.point("bob", (0.0, 0.0, -1.0))[0][0], name="bob")
@@ -123,7 +123,7 @@ def test_events_see_the_parameters_of_their_run():
     "control", [Sampled(kt.PD(0.0, 0.0, kt.Hold([0.0])), 30), PythonControl(lambda t, q, qd: 0 * q)]
 )
 def test_events_are_found_under_control_from_outside(control):
-    """Find the same time under a controller that does nothing, between its instants, and stop there."""
+    """Find the same time under sampled control without torque, between its instants, and stop there."""
     run = kt.simulate(
         pendulum(), [1.9], duration=2.0, rtol=1e-11, atol=1e-12, control=control, events=[Event(angle, stop=True)]
     )
@@ -133,7 +133,7 @@ def test_events_are_found_under_control_from_outside(control):
 
 
 def test_a_stop_saves_what_comes_after():
-    """Stop a run long before its end with a fraction of the evaluations, whatever would come later."""
+    """Stop a run long before its end, and find a fraction of the evaluations."""
     whole = kt.simulate(pendulum(), [1.9], duration=100.0)
     run = kt.simulate(pendulum(), [1.9], duration=100.0, events=[Event(angle, stop=True)])
     assert run.evaluations < whole.evaluations / 5
@@ -141,7 +141,7 @@ def test_a_stop_saves_what_comes_after():
 
 
 def test_a_start_on_zero_is_no_crossing():
-    """Start at zero and count the returns only; a function that only touches nothing is not seen."""
+    """Start at zero and count only the returns; find no event for a function that never crosses zero."""
     run = kt.simulate(pendulum(), [0.0], [1.0], duration=1.0, events=[Event(angle)])
     assert len(event_hits(run)) == 1
     far = kt.simulate(pendulum(), [0.0], [1.0], duration=1.0, events=[Event(lambda now: now.q[0] - 5.0)])
@@ -158,7 +158,7 @@ def test_two_crossings_between_samples_are_missed_and_finer_times_find_them():
 
 
 def test_events_that_cannot_be_are_refused():
-    """Name what is wrong with an event."""
+    """Give a wrong event, and read the fault."""
     with pytest.raises(InputError, match="direction of an Event is 2; give \\+1, -1 or 0"):
         Event(angle, direction=2)
     with pytest.raises(InputError, match="cannot be called; give a function"):

@@ -1,4 +1,4 @@
-"""Methods of integration by name."""
+"""Integration methods by name."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from kinetree.simulation.integrators import choose
 
 
 def test_methods_are_chosen_by_name():
-    """Take rk4 for a given step, a pair for a tolerance, and name the methods there are."""
+    """Choose rk4 for a given step, a pair for a tolerance, and read the known names for another."""
     assert choose("auto", 1e-3, 1e-8).name == "rk4"
     assert choose("auto", None, 1e-8).name == "dop853"
     assert choose("auto", None, 1e-5).name == "dopri5"

@@ -1,4 +1,4 @@
-"""Monitors: balances that close, and that do not close where something is wrong."""
+"""Monitors: balances close for correct runs, and do not close for manipulated ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_energy_is_the_work_that_was_done():
 
 
 def test_quadrature_has_sixth_order():
-    """Halve the spacing of the samples and find the residual's slope."""
+    """Halve the spacing of the samples and find the order of the residual."""
     counts = np.array([101, 201, 401])
     errors = [energy_balance(driven(times=np.linspace(0, 1, n), duration=None)).error for n in counts]
     slope = -np.polyfit(np.log(counts - 1), np.log(errors), 1)[0]
@@ -51,7 +51,7 @@ def test_quadrature_has_sixth_order():
 
 @pytest.mark.parametrize("times", [np.linspace(0.0, 10.0, 11), np.arange(12) * 2.0 * np.pi / np.sqrt(9.81)])
 def test_samples_that_are_too_coarse_are_not_an_error(times):
-    """Sample a damped pendulum once a swing, also in step with it, and read that work cannot be integrated."""
+    """Sample a damped pendulum once per swing, also in phase with it, and read that work cannot be integrated."""
     run = kt.simulate(pendulum(), [0.9], times=times, forces=[kt.JointDamper("pivot", 0.4)], rtol=1e-11)
     balance = energy_balance(run)
     assert np.abs(balance.residual / balance.scale).max() > 0.1
@@ -88,7 +88,7 @@ def test_momentum_changes_by_impulse_alone():
 
 
 def test_momentum_needs_a_floating_mechanism():
-    """Name the joint that holds a mechanism, or the torque that cannot come from inside."""
+    """Read the name of the joint that holds a mechanism to the ground, or of a free joint with torques."""
     with pytest.raises(InputError, match="holds 'stanford.*' to the ground"):
         momentum_balance(driven())
     robot = kt.load("space_robot_3r")
@@ -106,7 +106,7 @@ def pendulum(*limits) -> kt.System:
 
 
 def test_limits_that_are_passed_are_named():
-    """Find every limit that a swing passes, when and by how much, and none where none is passed."""
+    """Find every limit that a swing exceeds, its time and its excess, and none in a small swing."""
     system = pendulum((-0.5,), (0.8,), (2.0,), (1.0,))
     control = kt.PD(0.0, 0.5, kt.Hold([0.0]))
     run = kt.simulate(system, [[1.0], [0.1]], duration=2.0, control=control)
@@ -129,7 +129,7 @@ def test_limits_that_are_passed_are_named():
 
 
 def test_efforts_are_those_of_control_alone():
-    """Find an effort that friction hides, and none where stops push without any control."""
+    """Find an excess effort that friction hides, and none if stops push without control."""
     system = pendulum((-0.3,), (0.2,), (), (6.0,))
     push = kt.Function(lambda t, q, qd: [10.0])
     weak = kt.Function(lambda t, q, qd: [-5.0])
@@ -151,7 +151,7 @@ def test_efforts_are_those_of_control_alone():
 
 
 def test_limits_are_kept_within_rounding():
-    """Take an effort of the limit and a rounding for kept, one of a hundred-thousandth more for passed."""
+    """Accept an effort that exceeds the limit by rounding, and report one that exceeds it by 1e-5."""
     for share, passed in ((1.0 + 1e-9, False), (1.0 + 1e-5, True)):
         run = kt.simulate(
             pendulum((), (), (), (0.7,)), [0.1], duration=0.01, control=kt.Function(lambda t, q, qd, s=share: [0.7 * s])
@@ -160,7 +160,7 @@ def test_limits_are_kept_within_rounding():
 
 
 def test_a_run_that_knows_no_control_says_so():
-    """Compare the efforts of a run of before with all torques, and say that."""
+    """Compare all torques with the limits for a run without recorded control, and read the note."""
     system = pendulum((), (), (), (1.0,))
     run = kt.Trajectory(system, [0.0, 0.1], [[0.1], [0.2]], [[0.0], [0.1]], torque=[[0.5], [1.5]])
     report = limit_violations(run)
@@ -169,7 +169,7 @@ def test_a_run_that_knows_no_control_says_so():
 
 
 def test_monitors_take_runs_that_stopped():
-    """Balance the finite part of a run of a batch that ended early."""
+    """Balance the finite part of a run that ended early in a batch."""
     control = kt.PD(0.0, 0.5, kt.Hold([0.0]))
     stop = Event(lambda now: now.q[0], stop=True)
     run = kt.simulate(pendulum(), [[1.0], [0.0]], duration=2.0, control=control, events=[stop], rtol=1e-11)

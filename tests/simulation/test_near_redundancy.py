@@ -1,4 +1,4 @@
-"""Loops whose equations nearly follow from others: followed within the tolerance, or a stop that names the loop."""
+"""Nearly redundant loops: closed within the tolerance, or a stop that names the loop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parallelogram(rod: str, misfit: float) -> kt.System:
 
 
 def starts(system: kt.System, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return states on the way to the change point, at which all bars are in line."""
+    """Return states before the change point, at which all bars are in line."""
     signs = np.array([1.0, -1.0, 1.0, 1.0])[: system.nv]
     return np.linspace(0.2, 1.2, count)[:, None] * signs, np.linspace(3.0, -7.0, count)[:, None] * signs
 
@@ -66,7 +66,7 @@ def test_no_run_finishes_with_a_wrong_motion(rod, misfit):
 
 
 def test_a_misfit_that_shows_only_on_the_way_is_named():
-    """Stop where a third rocker that fits at the start, but is not parallel to the others, opens its loop."""
+    """Stop when a third rocker opens its loop, since it fits at the start but is not parallel to the others."""
     m = kt.load("parallelogram").mechanism
     bodies, joints, loops = resolved((m.bodies, m.joints, m.loops), m.values())
     shifted = [replace(j, placement=kt.Placement((0.4, -1e-5, 0.0))) if j.name == "third_rocker" else j for j in joints]
@@ -82,6 +82,6 @@ def test_a_misfit_that_shows_only_on_the_way_is_named():
 
 @pytest.mark.parametrize("misfit", [1e-7, 1e-5])
 def test_assembly_refuses_loops_that_contradict_each_other(misfit):
-    """Name the loops that contradict each other by more than can be followed."""
+    """Read which loops contradict each other by more than the tolerance."""
     with pytest.raises(AssemblyError, match="'second_pin' and loop 'third_pin' contradict each other"):
         parallelogram("third", misfit).assemble()

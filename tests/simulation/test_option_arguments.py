@@ -1,4 +1,4 @@
-"""Arguments of simulate: what is accepted, and what is named with a remedy."""
+"""Arguments of simulate: accepted forms, and messages with a remedy for others."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_arguments_are_named(case):
-    """Give one wrong argument and read which it is and what to do."""
+    """Give one wrong argument, and read its name and the remedy."""
     given, message = WRONG[case]
     with pytest.raises(InputError, match=message):
         kt.simulate(**({"system": kt.load("planar_2r"), "duration": 0.1, "progress": False} | given))
 
 
 def test_a_quaternion_of_zeros_is_refused():
-    """Start a spherical joint from no rotation that there is."""
+    """Start a spherical joint from a quaternion of zeros."""
     body, joint = kt.Body("b", 1.0, (0.0, 0.3, 0.0), (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)), "spherical"
     ball = kt.System(kt.assemble("ball", [body], [kt.Joint("j", joint, "ground", "b")]))
     with pytest.raises(
@@ -59,7 +59,7 @@ def test_single_objects_count_as_lists():
 
 
 def test_parameters_may_be_named():
-    """Give a free parameter by name, for all runs and for each, and read what others there are."""
+    """Give a free parameter by name, for all runs and per run, and read the known names for another."""
     system = kt.System(read_toml_text(PENDULUM)[0])
     listed = kt.simulate(system, [0.7], duration=0.2, parameters=[0.4], progress=False)
     assert np.array_equal(kt.simulate(system, [0.7], duration=0.2, parameters={"l": 0.4}, progress=False).q, listed.q)
@@ -70,7 +70,7 @@ def test_parameters_may_be_named():
 
 
 def test_given_forces_are_added_to_those_of_the_mechanism():
-    """Damp a joint by the mechanism and by a force, and leave the mechanism's own out."""
+    """Damp a joint by the mechanism and by a force, and exclude the passive one."""
     body = kt.Body("bob", 1.3, (0.0, -0.7, 0.0))
     hinge = kt.Joint("pivot", "revolute", "ground", "bob", damping=(0.21,))
     damped = kt.System(kt.assemble("pendulum", [body], [hinge]))

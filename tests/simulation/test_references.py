@@ -1,4 +1,4 @@
-"""References: the papers' formulas, derivatives that belong together, and one value for floats, arrays and traces."""
+"""References: formulas of the papers, consistent derivatives, equal values for floats, arrays and traces."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_sampled_takes_any_shape():
 
 
 def test_cycloid_is_that_of_the_papers():
-    """Compare with (34) of [Saha2013] within the motion, and with (38) of [Saha1999] for half a turn."""
+    """Compare with (34) of [Saha2013] within the motion, and with (38) of [Saha1999] for half a revolution."""
     T, t = 10.0, np.linspace(0, 10, 23)
     q = sampled(Cycloid(0.3, 1.1, T), t)[0][:, 0]
     assert_close(q, 0.3 + (1.1 - 0.3) / T * (t - T / (2 * np.pi) * np.sin(2 * np.pi * t / T)), 1e-15)
@@ -105,7 +105,7 @@ def test_cosine_is_that_of_the_paper():
 
 @pytest.mark.parametrize("degree", [3, 5])
 def test_polynomial_meets_its_ends(degree):
-    """Find position, speed and (degree 5) acceleration at both ends, and uniform motion beyond."""
+    """Find position, velocity and (degree 5) acceleration at both ends, and uniform motion beyond."""
     more = {"qdd0": 0.6, "qdd1": -0.8} if degree == 5 else {}
     p = Polynomial(0.2, 1.4, 1.7, degree=degree, qd0=0.4, qd1=-0.3, **more)
     q, qd, qdd = (x[:, 0] for x in sampled(p, [0.0, 1.7, -0.5, 2.2]))
@@ -118,7 +118,7 @@ def test_polynomial_meets_its_ends(degree):
 
 @pytest.mark.parametrize("synchronised", [True, False])
 def test_trapezoid_keeps_its_limits_and_arrives(synchronised):
-    """Stay within the limits, touch one of them at least, and arrive in time."""
+    """Stay within the limits, reach at least one of them, and arrive in time."""
     q0, q1, vmax, amax = np.array([0.0, 1.0, 2.0]), np.array([1.5, 0.2, 2.0]), [0.8, 0.5, 1.0], [1.1, 0.9, 2.0]
     motion = Trapezoid(q0, q1, vmax, amax, synchronised=synchronised)
     t = np.linspace(0, motion.duration, 2001)
@@ -144,14 +144,14 @@ def test_trapezoid_of_a_short_way_is_a_triangle():
 
 
 def test_trapezoid_without_a_way_stays():
-    """Ask for no motion at all, and for one too small to compute with."""
+    """Request a motion of zero length, and one too small for the arithmetic."""
     assert Trapezoid([1.0], [1.0], 1.0, 1.0).duration == 0.0
     tiny = Trapezoid([0.0], [1e-320], 1.0, 1.0)
     assert [float(x) for x in flat(tiny, 0.5)] == [0.0, 0.0, 0.0]
 
 
 def test_table_passes_through_its_values_and_rests_outside():
-    """Find the values at the knots, the end values beyond them, and no speed there."""
+    """Find the values at the knots, and the end values at rest beyond them."""
     q, qd, qdd = sampled(Table(KNOTS, VALUES), [*KNOTS, -5.0, 5.0])
     assert_close(q, [*VALUES, VALUES[0], VALUES[-1]], 4e-15)
     assert not qd[-2:].any() and not qdd[-2:].any()
@@ -159,7 +159,7 @@ def test_table_passes_through_its_values_and_rests_outside():
 
 
 def test_table_of_a_cubic_is_the_cubic():
-    """Give a cubic's values and find it between them."""
+    """Give values of a cubic and find it between them."""
     t = np.linspace(0, 2, 9)
     q, qd, qdd = sampled(Table(t, t**3 - t), t[:-1] + 0.1)
     u = t[:-1] + 0.1
@@ -201,7 +201,7 @@ def test_csv_faults_are_named(tmp_path, text, message):
 
 
 def test_csv_without_the_asked_column(tmp_path):
-    """Ask for a column that is not there, and read which ones are."""
+    """Request a column that does not exist, and read the list of columns."""
     file = tmp_path / "motion.csv"
     file.write_text("t,hip,knee\n0,1,2\n1,2,3\n")
     with pytest.raises(ModelError, match=r"motion.csv: no column 'nee'; did you mean 'knee'\? available: hip, knee"):
@@ -242,7 +242,7 @@ def test_large_table_is_refused_only_when_compiled():
     ],
 )
 def test_faults_are_named(make, message):
-    """Give numbers that make no reference, and read which and why."""
+    """Give wrong arguments of references, and read the names and the reasons."""
     with pytest.raises(InputError) as caught:
         make()
     assert message in str(caught.value)

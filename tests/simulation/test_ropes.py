@@ -1,4 +1,4 @@
-"""The physics of ropes against what is known exactly: catenary, hanging chain, falling chain, whip, trees and nets."""
+"""Ropes against exact solutions and balances: catenary, hanging chain, falling chain, whip, trees and nets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROPE = {"mass_per_metre": 0.37, "radius": 0.001, "joint": "revolute"}
 
 
 def settled(bridge: kt.System) -> tuple[np.ndarray, np.ndarray]:
-    """Return where a bridge in the x-z plane is at rest, and its multipliers: Newton's method on g = J^T force."""
+    """Return the equilibrium of a bridge in the x-z plane and its multipliers, by Newton's method on g = J^T force."""
     q = bridge.assemble()
     plane = bridge.closure_jacobian(q).any(axis=1)
     J = bridge.closure_jacobian(q)[plane]
@@ -46,7 +46,7 @@ def settled(bridge: kt.System) -> tuple[np.ndarray, np.ndarray]:
 
 
 def catenary_error(n: int) -> tuple[float, float]:
-    """Return how far the joints of a settled bridge are from the catenary [m], and its pull from the exact one."""
+    """Return the distance of the joints of a bridge at rest from the catenary [m], and the error of its end force."""
     length, span = 2.3, 1.7
     bridge = kt.rope(length, n, ends=("pinned", "pinned"), span=span, **ROPE)
     a = brentq(lambda a: 2 * a * np.sinh(span / 2 / a) - length, 0.05, 50.0)
@@ -58,7 +58,7 @@ def catenary_error(n: int) -> tuple[float, float]:
 
 
 def test_a_bridge_hangs_as_a_catenary():
-    """Settle bridges of 25 and 50 links and find the catenary, and the pull at its end, to second order in 1/n."""
+    """Bring bridges of 25 and 50 links to rest, and find catenary and end force to second order in 1/n."""
     coarse, fine = catenary_error(25), catenary_error(50)
     assert_close(fine[0], 0.0, 2e-4, "shape")  # 1.6e-4 m measured
     assert_close(fine[1], 0.0, 2e-4, "pull")
@@ -67,7 +67,7 @@ def test_a_bridge_hangs_as_a_catenary():
 
 @pytest.mark.slow
 def test_a_long_bridge_hangs_as_a_catenary():
-    """Settle a bridge of 500 links by rolled functions and find the catenary a hundred times nearer than with 50."""
+    """Bring a bridge of 500 links to rest by rolled functions, with a hundredth of the error of 50 links."""
     shape, pull = catenary_error(500)
     assert_close(shape, 0.0, 2e-6, "shape")  # 1.6e-6 m measured
     assert_close(pull, 0.0, 2e-6, "pull")
@@ -116,7 +116,7 @@ def folded(n: int, dt: float) -> tuple[kt.Trajectory, np.ndarray, np.ndarray]:
 
 
 def test_a_folded_chain_falls_faster_than_free():
-    """Find the energy kept, the tip ahead of free fall, and its speed that of a chain that loses no energy."""
+    """Find constant energy, the tip ahead of free fall, and its speed that of a chain without losses."""
     run, fall, speed = folded(80, 5e-5)
     assert_close(run.energy_error, 0.0, 1e-6, "energy")
     free = G * run.t**2 / 2
@@ -197,7 +197,7 @@ def test_the_example_draws(tmp_path):
 
 
 def test_a_tree_of_ropes_keeps_its_energy():
-    """Let a tree of 84 links swing and find its energy kept, to fourth order in the step."""
+    """Let a tree of 84 links swing and find constant energy, to fourth order in the step."""
     tree = kt.rope_tree(0.7, 12, levels=2, mass_per_metre=0.37, radius=0.004, joint="revolute")
     q0 = np.where(np.char.endswith([j.name for j in tree.joints], "_joint1"), 0.9, 0.03)
     errors = []
@@ -209,7 +209,7 @@ def test_a_tree_of_ropes_keeps_its_energy():
 
 
 def swung_net(rows: int, columns: int, n: int, joint: str = "revolute") -> tuple[kt.System, np.ndarray]:
-    """Return a net, and speeds at which all its ropes swing alike, so that its loops stay closed."""
+    """Return a net, and velocities with which all ropes swing alike, so that the loops stay closed."""
     net = kt.net(rows, columns, mesh=0.21, n=n, mass_per_metre=0.37, radius=0.004, joint=joint)
     first = {f"down{c + 1}_joint1": 0.8 for c in range(columns)}
     first |= {j.name: -0.8 for j in net.joints if j.name.startswith("across") and j.name.endswith("_joint1")}
@@ -219,7 +219,7 @@ def swung_net(rows: int, columns: int, n: int, joint: str = "revolute") -> tuple
 
 @pytest.mark.parametrize(("method", "dt", "bound"), [("rk4", 1e-3, 1e-7), ("implicit_midpoint", 5e-4, 1e-3)])
 def test_a_net_stays_tied(method, dt, bound):
-    """Swing a net and find its loops closed at every sample, and its energy kept."""
+    """Swing a net and find its loops closed at every sample, and constant energy."""
     net, qd0 = swung_net(2, 3, 2)
     run = kt.simulate(net, None, qd0, times=np.linspace(0, 0.2, 21), method=method, dt=dt)
     assert_close(run["gap"], np.zeros_like(run["gap"]), 1e-12, "gap")
@@ -229,7 +229,7 @@ def test_a_net_stays_tied(method, dt, bound):
 
 @pytest.mark.slow
 def test_a_long_net_stays_tied():
-    """Swing a net of 135 links and 20 loops, by rolled functions, and find them closed and the energy kept."""
+    """Swing a net of 135 links and 20 loops by rolled functions, and find closed loops and constant energy."""
     net, qd0 = swung_net(5, 5, 3)
 
     def rolled(name: str, wrenches: bool = False) -> kt.Function:
@@ -245,7 +245,7 @@ def test_a_long_net_stays_tied():
 
 
 def test_a_long_bridge_stays_pinned():
-    """Let a bridge of 130 links fall from an arc and find its end in place and its energy kept."""
+    """Let a bridge of 130 links fall from an arc, and find its end fixed and its energy constant."""
     bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), span=1.7, **ROPE)
     run = kt.simulate(bridge, times=np.linspace(0, 0.1, 11), method="rk4", dt=5e-4)
     assert_close(run["gap"], np.zeros((11, 3)), 1e-10, "gap")

@@ -1,4 +1,4 @@
-"""Functions on floats, arrays and traced values: one answer, NumPy's."""
+"""Functions on floats, arrays and traced values: the values of NumPy."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_functions_agree_with_numpy(name):
 
 
 def test_tanh_does_not_overflow():
-    """Find one, and no warning, far out."""
+    """Find one for large arguments, without a warning."""
     assert smooth.tanh(1e4) == 1.0 and smooth.tanh(-1e4) == -1.0
     assert smooth.tanh(np.array([-1e300, 1e300])).tolist() == [-1.0, 1.0]
 
 
 def test_smooth_sign():
-    """Find zero at zero, 0.71 at the width, and nearly one far out."""
+    """Find zero at zero, 0.71 at the width, and nearly one for large arguments."""
     assert smooth.smooth_sign(0.0, 0.1) == 0.0
     assert_close(smooth.smooth_sign(np.array([-0.1, 0.1, 1e3]), 0.1), [-(0.5**0.5), 0.5**0.5, 1.0], 1e-8)
 
@@ -67,5 +67,5 @@ def test_soft_ramp_belongs_together():
 
 
 def test_where_folds_equal_numbers():
-    """Record no choice between a number and itself."""
+    """Record no selection between two equal numbers."""
     assert len(traced(lambda x: [smooth.where(x < 1.0, 2.0, 2.0)]).ops) == 1

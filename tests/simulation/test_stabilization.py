@@ -1,4 +1,4 @@
-"""Closed mechanisms in motion: gaps, energies, exact solutions, other cuts, and starts that do not close."""
+"""Motion of closed mechanisms: gaps, energies, exact solutions, other cut joints, and open starts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_four_bar_neither_drifts_nor_loses_energy(method):
     ("count", "method"), [(2, "dop853"), (2, "rk4"), (5, "rk4"), pytest.param(40, "rk4", marks=pytest.mark.slow)]
 )
 def test_four_bars_in_a_row_follow_their_exact_motion(count, method):
-    """Agree after 10 s with the one equation that the mechanism is, through flat positions where it is singular."""
+    """Agree after 10 s with the single equation of motion, through singular flat positions."""
     system = kt.n_four_bars(count)
     rocker = np.array([b.name.startswith("rocker") for b in system.bodies])
     how = {"dt": 1e-3} if method == "rk4" else {"rtol": 1e-9}
@@ -50,7 +50,7 @@ def test_four_bars_in_a_row_follow_their_exact_motion(count, method):
 
 @pytest.mark.parametrize("cut", [0, 1, 2])
 def test_the_same_motion_whichever_pin_is_cut(cut):
-    """Bring every body to the same place after a second."""
+    """Find the same pose of every body after one second for all cuts."""
     places = []
     for system in (four_bar(), four_bar(cut)):
         q, qd = system.neutral(), moving(system)
@@ -73,7 +73,7 @@ def test_baumgarte_leaves_a_small_gap():
 
 @pytest.mark.parametrize("method", ["dop853", "bdf"])
 def test_minimal_coordinates_give_the_same_motion(method):
-    """Agree with the projection, whichever degree of freedom leads and by any method."""
+    """Agree with the projection for every choice of the independent degree of freedom and every method."""
     system = four_bar()
     tight = {"rtol": 1e-11, "atol": 1e-13}
     expected = kt.simulate(system, qd0=moving(system), duration=0.3, method="dop853", **tight)
@@ -96,7 +96,7 @@ def test_methods_that_are_not_native_close_their_outputs(method):
 
 
 def test_a_run_has_the_bits_of_a_batch():
-    """Give a run the same bits alone as among others, with fixed steps and chosen ones."""
+    """Find the same bits for a run alone and in a batch, with fixed and adaptive steps."""
     system = four_bar()
     qd = moving(system) * np.linspace(0.2, 2.0, 11)[:, None]
     for how in ({"method": "rk4", "dt": 1e-3}, {"method": "dopri5", "rtol": 1e-8}):
@@ -107,7 +107,7 @@ def test_a_run_has_the_bits_of_a_batch():
 
 
 def test_controllers_and_events_act_on_closed_mechanisms():
-    """Stop where the crank has made a turn under a torque that is sampled."""
+    """Stop after one revolution of the crank under a sampled torque."""
     system = four_bar()
     push = kt.Sampled(kt.FeedForward(kt.Hold(np.zeros(3))), 200.0)
     turn = kt.Event(lambda now: now.q[0] - 2 * np.pi, stop=True, name="turn")
@@ -122,7 +122,7 @@ def test_controllers_and_events_act_on_closed_mechanisms():
 
 
 def test_a_start_that_does_not_close_is_refused():
-    """Say which loop is open, by how much, and what to do."""
+    """Read which loop is open, its gap, and the remedy."""
     system = four_bar()
     with pytest.raises(InputError, match=r"q0 does not close loop 'k3' \(position [xy]\): off by .* m; start from"):
         kt.simulate(system, [0.1, 0.0, 0.0], duration=1.0)
@@ -131,7 +131,7 @@ def test_a_start_that_does_not_close_is_refused():
 
 
 def test_wrong_ways_to_close_loops_are_refused():
-    """Read what is wrong with a way that is none, with independent ones that do not lead, and with held control."""
+    """Read the faults of an unknown method, of dependent degrees of freedom, and of held control."""
     bars = kt.load("four_bar")
     q = bars.assemble(hold={"crank": 0.7})
     with pytest.raises(InputError, match=r"loops is 'minimal'; expected Projection\(\), Baumgarte\(rate\) or Minimal"):
@@ -146,7 +146,7 @@ def test_wrong_ways_to_close_loops_are_refused():
 
 @pytest.mark.parametrize("method", ["rk4", "euler", "gauss"])
 def test_steps_that_leave_loops_open_end_a_run(method):
-    """Take steps that are far too long, keep the states that are closed, and read why there are no more."""
+    """Take steps that are far too long, keep the closed states, and read why the run ended."""
     system = four_bar()
     qd = moving(system) * np.linspace(-8.3, 8.3, 11)[:, None]
     run = kt.simulate(system, np.zeros((11, 3)), qd, times=np.linspace(0.0, 6.0, 13), method=method, dt=0.5)
@@ -159,7 +159,7 @@ def test_steps_that_leave_loops_open_end_a_run(method):
 
 @pytest.mark.parametrize("method", ["rk4", "dop853"])
 def test_speeds_far_out_stay_those_of_closed_loops(method):
-    """Move two sliders a thousand kilometres out, where positions are rounded to 1e-10 m: their speeds are not."""
+    """Move two sliders a thousand kilometers away, where rounding of positions must not affect velocities."""
     body = {"mass": 1.3, "com": (0.1, -0.2, 0.3), "inertia": (0.5, 0.6, 0.7, 0.05, -0.04, 0.03)}
     out = {"axis": (1.0, 0.0, 0.0)}
     joints = [
@@ -180,7 +180,7 @@ def test_speeds_far_out_stay_those_of_closed_loops(method):
 
 
 def test_python_functions_leave_loops_closed():
-    """Ask a Python function at every stage, and find closed loops that move as they do without it."""
+    """Call a Python function at every stage, and find closed loops with the motion without it."""
     system = four_bar()
     start = {"qd0": moving(system), "times": np.linspace(0.0, 5.0, 51), "method": "dop853"}
     run = kt.simulate(system, control=kt.PythonControl(lambda t, q, qd: 0.0 * qd), rtol=1e-6, **start)
@@ -190,14 +190,14 @@ def test_python_functions_leave_loops_closed():
 
 
 def test_no_runs_at_all():
-    """Give an empty batch and get one."""
+    """Run an empty batch and get an empty Trajectory."""
     run = kt.simulate(four_bar(), np.zeros((0, 3)), duration=0.1, method="rk4", dt=1e-2)
     assert run.q.shape == (0, 1001, 3) and run.status == "finished"
 
 
 @pytest.mark.parametrize("loops", [(), (kt.Loop("rail", "point_on_plane", "ground", "tip", axis=(0.0, 1.0, 0.0)),)])
 def test_a_joint_that_nothing_resists_is_named(loops):
-    """Hang nothing with mass on a joint, with and without a loop, and read which joint it is and what to do."""
+    """Give a joint no inertia to move, with and without a loop, and read its name and the remedy."""
     bodies = [kt.Body("arm", 1.3, (0.1, -0.2, 0.3), (0.5, 0.6, 0.7, 0.05, -0.04, 0.03)), kt.Body("tip")]
     joints = [kt.Joint("a", "revolute", "ground", "arm"), kt.Joint("b", "revolute", "arm", "tip")]
     with pytest.raises(ModelError, match="no inertia resists the motion of joint 'b'; give the bodies beyond it mass"):
@@ -213,7 +213,7 @@ def test_digits_that_a_file_lost_are_closed():
 
 
 def test_lengths_may_be_parameters():
-    """Move a mechanism whose places are formulas as one of plain numbers, from its own start too."""
+    """Find the same motion for placements given by formulas and by numbers, also from the default start."""
     arm, given = free_rod(), [0.47]
     fixed = arm.fixed(given)
     q = fixed.assemble()
@@ -224,7 +224,7 @@ def test_lengths_may_be_parameters():
 
 
 def test_independent_joints_may_be_named():
-    """Move by minimal coordinates of a joint by name as by its place; mistype it and read what there is."""
+    """Choose the independent joint by name and by index for the same motion; mistype it and read the known names."""
     bars = kt.load("four_bar")
     q = bars.assemble(hold={"crank": 0.7})
     by_place, by_name = (kt.simulate(bars, q, duration=0.1, loops=kt.Minimal((lead,))).q[-1] for lead in (1, "output"))
@@ -234,7 +234,7 @@ def test_independent_joints_may_be_named():
 
 
 def test_starts_by_name_and_open_couplings_are_explained():
-    """Give a start by joint, and one that contradicts a gear, and read what to do."""
+    """Give a start by joint, and one that contradicts a gear, and read the remedy."""
     bars, gears = kt.load("four_bar"), kt.load("gear_train")
     with pytest.raises(InputError, match=r"q0 is not an array .* with system.assemble\(hold=\{joint: position\}\)"):
         kt.simulate(bars, {"crank": 0.7}, duration=0.1)  # type: ignore[arg-type]
@@ -245,7 +245,7 @@ def test_starts_by_name_and_open_couplings_are_explained():
 
 
 def test_a_locked_mechanism_is_refused():
-    """Say that a triangle of bars cannot move."""
+    """Read that a triangle of bars cannot move."""
     bars = [kt.Body(n, 1.0, (0.5, 0.0, 0.0), (0.01, 0.1, 0.1, 0.0, 0.0, 0.0)) for n in "ab"]
     joints = [
         kt.Joint("a", "revolute", "ground", "a"),

@@ -1,4 +1,4 @@
-"""Stiff runs: noticed by `auto`, and left to a method that was named."""
+"""Stiff runs: detected by `auto`, but not for a method given by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_steps_that_are_used_up_in_the_first_piece_are_noticed():
 
 
 def test_other_runs_keep_their_method():
-    """Keep the method that was named, that of a batch, and that of a run which is not stiff."""
+    """Keep a method given by name, that of a batch, and that of a run that is not stiff."""
     arm = kt.load("planar_2r")
     named = kt.simulate(
         arm, *START, duration=0.5, forces=hard(3e4, 1e4), method="dopri5", max_steps=5000, progress=False

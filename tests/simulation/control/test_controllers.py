@@ -114,7 +114,7 @@ def test_some_joints_of_a_floating_mechanism():
 
 
 def test_saturation_by_the_joints_efforts():
-    """Take the effort limits of the joints that have them, and leave the other torques alone."""
+    """Clip torques to the effort limits of the joints that have them, and leave the other torques unchanged."""
     joints = [replace(j, limits=Limits(effort=(3.0,))) if j.name == "j0" else j for j in ARM.joints]
     arm = replace(ARM, joints=tuple(joints))
     tau = K * E + C * DE
@@ -124,7 +124,7 @@ def test_saturation_by_the_joints_efforts():
 
 
 def test_controllers_see_free_parameters():
-    """Compute the torque with the mass that is given, not the nominal one."""
+    """Compute the torque with the given mass instead of the nominal one."""
     rng = np.random.default_rng(3)
     bob = replace(body("bob", rng), mass=parse("2 * m"))
     hinge = Joint("hinge", "revolute", "ground", "bob", axis=(0.0, 1.0, 0.2))
@@ -140,7 +140,7 @@ def by_math(t, q, qd):
 
 
 def jump(t, q, qd):
-    """Return torques by a choice, which cannot be traced."""
+    """Return torques by an `if`, which cannot be traced."""
     return [1.0 if x > 0 else -1.0 for x in q]
 
 
@@ -184,14 +184,14 @@ def jump(t, q, qd):
     ],
 )
 def test_faults_are_named(make, message):
-    """Give a controller something wrong, and read what and what to do."""
+    """Give a controller a wrong argument, and read its name and the remedy."""
     with pytest.raises(InputError) as caught:
         rates(ARM, (), make())
     assert message in str(caught.value)
 
 
 def test_unknown_joint_is_named():
-    """Drive a joint that is not there, and read which ones are."""
+    """Drive a joint that does not exist, and read the list of joints."""
     with pytest.raises(ModelError, match="PD: no joint 'j9'; available: j0, j1, j2, j3"):
         rates(ARM, (), PD(1.0, 1.0, Hold([0.0]), joints=("j9",)))
 
@@ -204,28 +204,29 @@ def test_unknown_joint_is_named():
     ],
 )
 def test_joints_that_are_not_flat_are_refused(control, remedy):
-    """Read the name of the joint whose coordinates cannot be subtracted, and what to do."""
-    message = f"{type(control).__name__} cannot act on the joint 'j0': a free joint has 7 coordinates for 6 velocities; "
+    """Read the name of the joint whose coordinates cannot be subtracted, and the remedy."""
+    who = type(control).__name__
+    message = f"{who} cannot act on the joint 'j0': a free joint has 7 coordinates for 6 velocities; "
     with pytest.raises(InputError, match=message + remedy):
         rates(FLOATING, (), control)
 
 
 class Remembering:
-    """A control law that keeps the damping torques of its last call."""
+    """A control law that stores the damping torques of its last call."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without torques."""
         self.last = [0.3] * NV
 
     def __call__(self, t, q, qd):
-        """Return what was kept."""
+        """Return the stored torques."""
         now, self.last = self.last, [-2.0 * v for v in qd]
         return now
 
 
 @pytest.mark.parametrize("wrapped", [lambda c: c, lambda c: Sampled(c, rate=100.0), lambda c: Saturated(c, 5.0)])
 def test_a_compiled_control_cannot_remember(wrapped):
-    """Refuse a function that keeps traced values from one call to the next, also where it is sampled."""
+    """Refuse a function that stores traced values from one call to the next, also if it is sampled."""
     control = wrapped(Function(Remembering()))
     with pytest.raises(InputError, match=r"a traced value of an earlier compilation was used again.*kt\.PythonControl"):
         simulate(System(ARM), S.q[0], S.qd[0], duration=0.05, control=control, progress=False)

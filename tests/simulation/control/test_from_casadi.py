@@ -1,4 +1,4 @@
-"""CasADi functions replayed into a trace: CasADi's own numbers, operation by operation."""
+"""CasADi functions replayed into a trace: the numbers of CasADi, operation by operation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_operations_agree_with_casadi(name):
 
 
 def controller(kind):
-    """Return a controller of the arm, with a matrix of gains that has zeros and an output that is sparse."""
+    """Return a controller of the arm with zeros in its matrix of gains and a sparse output."""
     t, q, qd = kind.sym("t"), kind.sym("q", 3), kind.sym("qd", 3)
     gains = ca.DM([[0.0, 0.0, 0.0], [3.0, 0.0, 1.0], [0.0, 2.0, 0.0]])
     tau = -ca.mtimes(gains, q) - 0.5 * qd * ca.DM([0.0, 1.0, 0.0]) + ca.sin(t) * ca.DM([0.0, 0.0, 1.0])
@@ -54,7 +54,7 @@ def controller(kind):
 
 @pytest.mark.parametrize("kind", [ca.SX, ca.MX])
 def test_controller_acts_as_in_casadi(kind):
-    """Find the torques of CasADi's own evaluation on the arm."""
+    """Find the torques that CasADi computes for the arm."""
     f, s, t = controller(kind), State(ARM, 1, 4), 0.7
     expected = np.array([np.array(f(t, q, qd)).ravel() for q, qd in zip(s.q, s.qd, strict=True)])
     assert_close(relative(torques(ARM, s.q, s.qd, control=FromCasadi(f), t=t), expected), 0.0, 1e-12)
@@ -67,7 +67,7 @@ def function(output, **changes):
 
 
 def opaque():
-    """Return a function that calls one without instructions."""
+    """Return a function that calls another one whose instructions are hidden."""
     t, q, qd = ca.MX.sym("t"), ca.MX.sym("q", 3), ca.MX.sym("qd", 3)
     table = ca.interpolant("table", "bspline", [[0.0, 1.0, 2.0, 3.0]], [0.0, 1.0, 0.0, 2.0])
     return ca.Function("bad", [t, q, qd], [table(t) * q], *NAMES)
@@ -103,7 +103,7 @@ def solver():
     ],
 )
 def test_faults_are_named(make, message):
-    """Give a function that cannot be replayed, and read why."""
+    """Give a function that cannot be replayed, and read the reason."""
     with pytest.raises(InputError) as caught:
         rates(ARM, (), FromCasadi(make()))
     assert message in str(caught.value)

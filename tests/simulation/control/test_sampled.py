@@ -1,4 +1,4 @@
-"""Sampled and Python control against plain loops, and what happens when a controller fails."""
+"""Sampled and Python control: agreement with loops in NumPy, and failures of controllers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def law(t, q, qd):
 
 
 def arm() -> kt.System:
-    """Return a planar arm in its plane of gravity."""
+    """Return a planar arm that moves in a vertical plane."""
     return kt.load("planar_2r")
 
 
@@ -53,7 +53,7 @@ CONTROLS = {
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_sampled_control_is_the_plain_loop(control):
-    """Hold torques for 20 ms and follow a loop in NumPy with the same steps to rounding, in a batch too."""
+    """Hold torques for 20 ms and agree with a loop in NumPy with the same steps to rounding, also in a batch."""
     system, rate = arm(), 50.0
     forces = [kt.JointDamper(j.name, damping=0.03) for j in system.joints]
     q0, qd0 = np.array([[0.1, 0.2], [1.0, -0.7]]), np.array([[0.0, 0.0], [0.4, -0.5]])
@@ -75,7 +75,7 @@ def test_sampled_control_is_the_plain_loop(control):
 
 @pytest.mark.parametrize("method", ["dop853", "dopri5", "euler", "midpoint", "gauss"])
 def test_every_method_holds_torques(method):
-    """Agree with fine Runge-Kutta steps within the method's error, on output times of their own."""
+    """Agree with fine Runge-Kutta steps within the error of the method, at independent output times."""
     options = {"rtol": 1e-10, "atol": 1e-12} if method.startswith("dop") else {"dt": 1e-4}
     times = np.linspace(0.0, 0.5, 38)
     control = Sampled(kt.PD(K, C, kt.Hold(GOAL)), 40.0)
@@ -86,7 +86,7 @@ def test_every_method_holds_torques(method):
 
 
 def test_held_torques_stand_behind_the_parameters():
-    """Find the same motion with a length that is free, and with the step of Euler, as without."""
+    """Find the same motion with a free length as with a fixed one, also by Euler steps."""
     fixed = kt.System(read_toml_text(PENDULUM.replace(", free = true", ""))[0])
     free = kt.System(read_toml_text(PENDULUM)[0])
     control = Sampled(kt.PDGravity(4.0, 1.0, kt.Hold([0.7])), 25.0)
@@ -125,7 +125,7 @@ def test_python_control_keeps_quaternions_unit():
 
 
 def later(good, bad, t0: float = 0.5):
-    """Return a law that turns bad at a time."""
+    """Return a law that fails from a given time on."""
     return lambda t, q, qd: good(t, q, qd) if t < t0 else bad(t, q, qd)
 
 
@@ -140,7 +140,7 @@ BAD = {
 @pytest.mark.parametrize("rate", [None, 20.0])
 @pytest.mark.parametrize("message", BAD)
 def test_a_controller_that_fails_ends_the_run_and_nothing_is_lost(message, rate):
-    """Return what was computed, with the reason and the time in the status; raise where nothing was."""
+    """Return the states computed so far, with the reason and the time in the status; raise an error at the start."""
     run = kt.simulate(arm(), [0.1, 0.2], duration=1.0, control=PythonControl(later(law, BAD[message]), rate))
     assert run.status.startswith("stopped: the controller '<lambda>'")
     assert re.search(message, run.status), run.status
@@ -153,7 +153,7 @@ def test_a_controller_that_fails_ends_the_run_and_nothing_is_lost(message, rate)
 
 
 def test_one_bad_run_of_a_batch_leaves_the_others():
-    """Let the torques of one run be NaN from a time on, and find the other as if alone."""
+    """Let the torques of one run be NaN from a time on, and find the other unaffected."""
 
     def one(t, q, qd):
         tau = law(t, q, qd)
@@ -169,7 +169,7 @@ def test_one_bad_run_of_a_batch_leaves_the_others():
 
 
 def test_a_memory_is_asked_once_an_instant():
-    """Count the calls of a sampled function: one an instant, in order, for all runs together."""
+    """Count the calls of a sampled function: one per instant, in order, for all runs together."""
     asked = []
 
     def counting(t, q, qd):
@@ -182,7 +182,7 @@ def test_a_memory_is_asked_once_an_instant():
 
 
 def test_instants_next_to_output_times_are_these():
-    """Leave no interval of the length of a rounding between an instant and an output time."""
+    """Find no interval as short as rounding between an instant and an output time."""
     times = np.linspace(0.0, 1.0, 1001)
     instants = sampling_instants(times, 1000.0)
     assert len(instants) == 1000
@@ -192,7 +192,7 @@ def test_instants_next_to_output_times_are_these():
 
 
 def test_what_cannot_be_is_refused():
-    """Name rate, method, place and file that do not go with control from outside."""
+    """Read which rate, method, nesting or file does not fit control outside of the compiled rates."""
     pd = kt.PD(1.0, 1.0, kt.Hold([0.0, 0.0]))
     with pytest.raises(InputError, match="rate of Sampled is 0; give more than zero"):
         Sampled(pd, 0)
@@ -219,7 +219,7 @@ def test_what_cannot_be_is_refused():
 
 
 def test_steps_of_a_python_function_can_be_used_up():
-    """Stop a run without a rate after its steps, and keep what was done."""
+    """Stop a run without a rate when its steps are used up, and keep the states computed so far."""
     run = kt.simulate(arm(), [0.1, 0.2], duration=10.0, control=PythonControl(law), max_steps=20)
     assert run.status.startswith("stopped: the steps were used up; try a larger max_steps")
     assert 1 < len(run) < 1001

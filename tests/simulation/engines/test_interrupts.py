@@ -1,4 +1,4 @@
-"""Ctrl-C: a run ends soon after it, inside of an output interval too, and what was computed is kept."""
+"""Ctrl-C: a run ends soon, also within an output interval, and keeps the states computed so far."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EVERYDAY = ("fixed steps within an interval", "adaptive steps within an interval
 
 @pytest.mark.parametrize("case", [x if x in EVERYDAY else pytest.param(x, marks=pytest.mark.slow) for x in CASES])
 def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
-    """Interrupt a run of hours after a second, and find its states in a file within two seconds."""
+    """Interrupt a run of hours after one second, and find its states in a file within two seconds."""
     start, duration, count, options = CASES[case]
     code = CHILD.format(start=start, duration=duration, count=count, options=options)
     file = tmp_path / "run.npz"
@@ -70,7 +70,7 @@ def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
 
 
 def test_calls_of_any_length_give_the_same_bits(monkeypatch):
-    """Stop native calls after three steps, within intervals too, and find the states and counts of long calls."""
+    """Stop native calls after three steps, also within intervals, and find the states and counts of long calls."""
     arm, times = kt.load("four_bar"), np.linspace(0.0, 0.3, 7)
     q0 = np.array([arm.assemble()] * 2)
     for options in ({"method": "rk4", "dt": 1e-3}, {"method": "dop853"}, {"method": "dopri5", "rtol": 1e-6}):
@@ -83,7 +83,7 @@ def test_calls_of_any_length_give_the_same_bits(monkeypatch):
 
 
 def test_too_many_fixed_steps_are_refused_at_once():
-    """Ask for more steps than can be meant, or than max_steps allows, and read what to do."""
+    """Request more steps than the default or given max_steps, and read the remedy."""
     arm = kt.load("planar_2r")
     with pytest.raises(
         InputError, match="dt is 1e-25 s: the run takes 1e\\+25 steps, more than max_steps = 1000000000000"

@@ -1,4 +1,4 @@
-"""Kill -9 in the middle of a run: its checkpoint is whole, and what goes on from there has the same bits."""
+"""Kill -9 during a run: its checkpoint is complete, and the resumed run has the same bits."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ OPTIONS = {"rk4": {"dt": 1e-3}, "dop853": {"rtol": 1e-9}}
 
 
 def reached(file: Path) -> int:
-    """Return how many output times a checkpoint has."""
+    """Return the number of output times in a checkpoint."""
     with np.load(file) as data:
         return int(data["reached"])
 
 
 @pytest.mark.parametrize("method", OPTIONS)
 def test_a_killed_run_goes_on_to_the_same_bits(method, tmp_path):
-    """Kill a run three times at random moments, resume it, and find the run that was never killed."""
+    """Kill a run three times at random times, resume it, and find the bits of a run that was never killed."""
     file = tmp_path / "run.npz"
     options = ", ".join(f"{name}={value!r}" for name, value in OPTIONS[method].items())
     code = CHILD.format(q0=Q0, options=options)
@@ -77,7 +77,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(method, tmp_path):
 
 
 def test_a_checkpoint_of_other_parameters_is_refused(tmp_path):
-    """Keep a run with one length of a pendulum and refuse to go on with another."""
+    """Refuse to resume the run of a pendulum with another length."""
     system = kt.System(read_toml_text(PENDULUM)[0])
     file = tmp_path / "run.npz"
     kt.simulate(system, [1.0], duration=1.0, parameters=[0.5], checkpoint=file)

@@ -1,4 +1,4 @@
-"""Steps in Python: against the native loops, orders of implicit steps, stability, control, batches and errors."""
+"""Steps in Python: agreement with native loops, orders of implicit steps, stability, control, batches and errors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SOFT = {"bending": 0.02, "damping": 0.003, **ROPE}
 
 
 def long_rope(n: int = 70, **options) -> kt.System:
-    """Return a rope of more bodies than are unrolled."""
+    """Return a rope with too many bodies for unrolled code."""
     return kt.rope(1.7, n, joint="revolute", **({"bending": 0.05, "damping": 0.002, **ROPE} | options))
 
 
 @pytest.mark.parametrize("method", ["rk4", "euler"])
 @pytest.mark.parametrize("joint", ["universal", "spherical"])
 def test_explicit_steps_are_the_native_ones(method, joint):
-    """March a short rope and find the native integrator's motion to rounding, quaternions too."""
+    """Step a short rope in Python and find the motion of the native integrator to rounding, also for quaternions."""
     rope = kt.rope(0.9, 4, joint=joint, damping=1e-5, **ROPE)
     rng = np.random.default_rng(1)
     q0, qd0 = rope.integrate(rope.neutral(), 0.3 * rng.normal(size=rope.nv)), rng.normal(size=rope.nv)
@@ -41,7 +41,7 @@ def test_explicit_steps_are_the_native_ones(method, joint):
 
 
 def regression(system: kt.System, start: tuple, method: str, halvings: list[int], **options) -> float:
-    """Return the slope of the error at 0.2 s over the step, in logarithms."""
+    """Return the order of the error at 0.2 s in the step."""
     exact = kt.simulate(system, *start, times=[0.0, 0.2], method="dop853", rtol=1e-12, atol=1e-12, **options)
     errors = []
     for count in halvings:
@@ -61,7 +61,7 @@ CASES = {
 @pytest.mark.parametrize(("method", "order"), [("implicit_euler", 1), ("implicit_midpoint", 2)])
 @pytest.mark.parametrize("case", CASES)
 def test_orders_of_implicit_steps(case, method, order):
-    """Measure the order over five halvings: of springs, dampers and gravity, on all kinds of coordinates, and loops."""
+    """Measure the order with springs, dampers, gravity and loops, on all kinds of coordinates, by halving the step."""
     system = CASES[case]()
     rng = np.random.default_rng(3)
     q0 = system.assemble() if system.closures else system.integrate(system.neutral(), 0.15 * rng.normal(size=system.nv))
@@ -73,7 +73,7 @@ def test_orders_of_implicit_steps(case, method, order):
 
 @pytest.mark.parametrize(("method", "order"), [("implicit_euler", 1), ("implicit_midpoint", 2)])
 def test_orders_with_friction_and_others(method, order):
-    """Measure the order with friction, a force between points and a controller beside the springs."""
+    """Measure the order with springs, friction, a force between points and a controller."""
     rope = kt.rope(1.3, 4, joint="revolute", **SOFT)
     forces = [
         *kt.forces_of(rope.mechanism),
@@ -86,7 +86,7 @@ def test_orders_with_friction_and_others(method, order):
 
 
 def test_a_stiff_oscillator_is_that_of_the_formulas():
-    """Follow one link on a spring that is stiff for the step: midpoint keeps the energy, Euler follows its formula."""
+    """Step one link on a stiff spring: midpoint conserves the energy, Euler agrees with its formula."""
     link = kt.chain(1, length=0.4, mass=0.7, radius=0.01, gravity=(0.0, 0.0, 0.0))
     inertia, k, c, h = link.inertia_matrix([0.0])[0, 0], 900.0, 0.01, 0.02
     forces = [kt.JointSpring("joint1", k, 0.3)]
@@ -105,7 +105,7 @@ def test_a_stiff_oscillator_is_that_of_the_formulas():
 
 
 def test_implicit_steps_are_stable_where_explicit_ones_are_not():
-    """Take steps of 1 ms with stiff bending: explicit ones leave the finite numbers, implicit ones are accurate."""
+    """Take steps of 1 ms with stiff bending: explicit ones diverge, implicit ones are accurate."""
     rope = long_rope(150)
     q0 = np.zeros(150)
     q0[0] = 0.8
@@ -123,7 +123,7 @@ def test_implicit_steps_are_stable_where_explicit_ones_are_not():
 
 
 def test_tension_bounds_the_step_of_a_rope_without_stiffness():
-    """Find the bound of docs/ropes.md: waves of tension, which no spring of a joint makes, are stepped explicitly."""
+    """Find the bound of docs/ropes.md: tension waves are explicit, since they involve no spring of a joint."""
     n, length = 100, 1.7
     rope = kt.rope(length, n, joint="revolute", **ROPE)
     bound = 0.4 * length / n / np.sqrt(9.81 * length)
@@ -134,7 +134,7 @@ def test_tension_bounds_the_step_of_a_rope_without_stiffness():
 
 
 def test_friction_needs_no_small_steps():
-    """Let friction with a small slip speed bring a long rope to rest by steps that are far beyond its own time."""
+    """Bring a long rope to rest by friction with a small slip speed, with steps far above its time constant."""
     rope = long_rope(70)
     forces = [*kt.forces_of(rope.mechanism), *(kt.JointFriction(j.name, 0.7) for j in rope.joints)]
     qd0 = np.where(np.arange(70) == 0, 1.7, 0.0)
@@ -149,7 +149,7 @@ def test_friction_needs_no_small_steps():
 
 @pytest.mark.parametrize("method", ["implicit_euler", "implicit_midpoint"])
 def test_parameters_reach_the_springs(method):
-    """Batch over a free stiffness and find each run that of the mechanism with the stiffness fixed."""
+    """Run a batch over a free stiffness, and find the runs of mechanisms with that fixed stiffness."""
     link = kt.chain(2, length=0.4, mass=0.7).mechanism
     free = [kt.Parameter("k", 2.0, free=True)]
     system = kt.System(kt.assemble("sprung", link.bodies, link.joints, parameters=free))
@@ -169,7 +169,7 @@ def test_parameters_reach_the_springs(method):
 @pytest.mark.parametrize("method", ["rk4", "implicit_midpoint"])
 @pytest.mark.parametrize("ends", [("pinned", "free"), ("pinned", "pinned")])
 def test_the_same_bits_alone_and_in_a_batch(method, ends):
-    """Run three long ropes together and alone, bridges too, and find the same bits."""
+    """Run three long ropes, and bridges, together and alone, and find the same bits."""
     rope = long_rope(130, ends=ends, bending=1e-4, damping=0.0)
     rng = np.random.default_rng(5)
     q0 = rope.assemble() if rope.closures else np.zeros(rope.nq)
@@ -185,7 +185,7 @@ def test_the_same_bits_alone_and_in_a_batch(method, ends):
 
 
 def test_one_run_of_a_batch_that_fails():
-    """Start one of two ropes too fast, read which left the finite numbers, and find the other untouched."""
+    """Start one of two ropes too fast, read which one diverged, and find the other unaffected."""
     rope = long_rope(70)
     qd0 = np.zeros((2, 70))
     qd0[1] = 1e160
@@ -199,7 +199,7 @@ def test_one_run_of_a_batch_that_fails():
 
 
 def test_a_bridge_that_fails():
-    """Step a long bridge too coarsely and read so; nothing is raised."""
+    """Step a long bridge too coarsely, and read the reason in the status."""
     bridge = long_rope(130, ends=("pinned", "pinned"), bending=50.0)
     run = kt.simulate(bridge, times=[0.0, 0.1], method="rk4", dt=1e-2)
     why = "the loops did not close, or the state left the finite numbers; try a smaller dt"
@@ -223,7 +223,7 @@ def test_python_functions_control_long_ropes():
 
 
 def test_a_controller_that_fails_keeps_the_run():
-    """Let a controller fail at a time, read when, and keep what was computed; at the start, raise."""
+    """Let a controller fail: during a run, keep the states and read the time; at the start, raise an error."""
     rope = long_rope(70)
 
     def late(t, q, qd):
@@ -278,7 +278,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_long_mechanisms_refuse(case):
-    """Ask for what needs unrolled code of a long rope and read what there is instead."""
+    """Request options that require unrolled code for a long rope, and read the alternatives."""
     options, message = REFUSED[case]
     with pytest.raises(InputError) as error:
         kt.simulate(long_rope(70), duration=0.01, **options)

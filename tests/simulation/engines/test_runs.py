@@ -1,4 +1,4 @@
-"""Runs against exact solutions, their orders, their bits, and how they end."""
+"""Runs: exact solutions, orders of convergence, equal bits, and reasons for the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pendulum(length: float = 0.7) -> kt.Mechanism:
 
 
 def exact_pendulum(t, amplitude: float, length: float = 0.7):
-    """Return the angle of a pendulum let go at an amplitude: 2 asin(k sn(K - w t, k^2)), k = sin(amplitude/2)."""
+    """Return the angle of a pendulum released at an amplitude: 2 asin(k sn(K - w t, k^2)), k = sin(amplitude/2)."""
     k = np.sin(amplitude / 2)
     w = np.sqrt(G / length)
     sn, *_ = ellipj(ellipk(k * k) - w * np.asarray(t), k * k)
@@ -43,7 +43,7 @@ def settle(mechanism, method: str, q0, qd0, times, **numbers):
 
 @pytest.mark.parametrize("method", [m for m in METHODS if not METHODS[m].adaptive and METHODS[m].scheme])
 def test_fixed_steps_have_their_order(method):
-    """Halve the step five times and find the error's slope."""
+    """Halve the step five times and find the order of the error."""
     times = np.linspace(0.0, 2.0, 6)
     steps = 0.04 / 2.0 ** np.arange(5)
     exact = exact_pendulum(times, 1.9)
@@ -56,7 +56,7 @@ def test_fixed_steps_have_their_order(method):
     ("pair", "counts"), [(dopri5(), (20, 28, 40, 56, 80)), (dop853(), (5, 6, 8, 10, 13))], ids=["dopri5", "dop853"]
 )
 def test_pairs_have_their_order(pair, counts):
-    """Run a pair's method with so many steps between two times, and find the error's slope."""
+    """Run the method of a pair with fixed numbers of steps, and find the order of the error."""
     arm = kt.load("planar_3r").mechanism
     q0, qd0, times = np.array([0.4, -0.3, 0.7]), np.array([1.1, -2.0, 3.0]), np.linspace(0.0, 0.3, 4)
     exact = settle(arm, "dop853", q0, qd0, times, rtol=1e-14, atol=1e-15).q
@@ -68,7 +68,7 @@ def test_pairs_have_their_order(pair, counts):
 
 
 def test_scipy_is_a_referee():
-    """Run the same motion by SciPy's integrator and by ours, to the same tolerances."""
+    """Run the same motion by SciPy and natively, with the same tolerances."""
     arm = kt.load("stanford")
     numbers = {"times": np.linspace(0, 1, 11), "rtol": 1e-11, "atol": 1e-12}
     ours = kt.simulate(arm, [0.0, 1.5, 0.1, 0.2, 0.3, 0.4], method="dop853", **numbers)
@@ -81,7 +81,7 @@ def test_scipy_is_a_referee():
 
 @pytest.mark.parametrize("method", ["dopri5", "dop853"])
 def test_pairs_keep_the_asked_accuracy(method):
-    """Ask for tolerances and find errors of their size, in the dense output too."""
+    """Set tolerances and find errors of their size, also in the dense output."""
     times = np.linspace(0.0, 3.0, 301)  # many more than there are steps
     for tolerance in (1e-5, 1e-8, 1e-11):
         done = settle(pendulum(), method, [1.9], [0.0], times, rtol=tolerance, atol=tolerance, first=1e-3)
@@ -131,7 +131,7 @@ def test_a_falling_arm_keeps_its_energy():
 
 @pytest.mark.slow
 def test_a_symmetric_method_has_no_trend_of_energy():
-    """Take a million steps and find that the energy's error does not grow."""
+    """Take a million steps and find that the error of the energy does not grow."""
     times = np.linspace(0.0, 1e4, 1001)
     system = kt.System(pendulum())
     done = settle(pendulum(), "gauss", [1.9], [0.0], times, dt=1e-2)
@@ -144,7 +144,7 @@ def test_a_symmetric_method_has_no_trend_of_energy():
 
 @pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].scheme])
 def test_a_run_does_not_see_its_neighbours(method):
-    """Run a batch, its runs alone and in threads, and find the same bits; quaternions stay unit."""
+    """Run a batch, single runs and threads, and find the same bits and unit quaternions."""
     robot = kt.load("space_robot_3r")
     q0, qd0 = robot.random_state(3, (19,))
     times = np.linspace(0.0, 0.3, 2 * PIECE + 6)
@@ -189,7 +189,7 @@ def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch)
 
 
 def test_a_run_that_failed_says_so_again(tmp_path):
-    """Take up a run that has left the finite numbers, and read the same reason and the same last good time."""
+    """Resume a run that is no longer finite, and read the same reason and the same time of the last good state."""
     made = stepper(pendulum(), METHODS["rk4"], [kt.JointDamper("pivot", 900.0)])
     q0, qd0, times = np.zeros((2, 1)), np.array([[0.0], [3.7]]), np.linspace(0.0, 20.0, 2 * PIECE + 7)
     first, again = (run(made, q0, qd0, times, Settings(dt=0.1), checkpoint=tmp_path / "c", key="a") for _ in range(2))
@@ -199,7 +199,7 @@ def test_a_run_that_failed_says_so_again(tmp_path):
 
 
 def test_a_run_that_fails_says_when_and_keeps_the_rest():
-    """Let one run of three blow up and find the other two whole."""
+    """Let one of three runs diverge, and find the other two complete."""
     q0 = np.array([[0.3], [0.4], [0.5]])
     qd0 = np.array([[0.0], [np.inf], [0.0]])
     done = settle(pendulum(), "rk4", q0, qd0, np.linspace(0, 1, 11), dt=1e-2)
@@ -212,7 +212,7 @@ def test_a_run_that_fails_says_when_and_keeps_the_rest():
 
 
 def test_threads_cut_what_each_run_has_its_own_of():
-    """Run as many runs as there are output times, and as parameters, on two threads: neither is cut with the runs."""
+    """Run as many runs as output times or parameters on two threads, and find that only the runs are divided."""
     length = kt.Parameter("l", 0.6, free=True)
     body = kt.Body("bob", 1.0, (0.0, parse("-l"), 0.0))
     joint = kt.Joint("pivot", "revolute", "ground", "bob")
@@ -229,7 +229,7 @@ def test_threads_cut_what_each_run_has_its_own_of():
 
 
 def test_max_steps_are_those_of_the_whole_run():
-    """Allow fewer steps than a run of several pieces takes, though each piece takes less."""
+    """Allow fewer steps than a run of several pieces takes, but more than each piece takes."""
     times = np.linspace(0.0, 20.0, 4 * PIECE + 1)
     taken = int(settle(pendulum(), "dopri5", [1.9], [0.0], times).steps)
     assert settle(pendulum(), "dopri5", [1.9], [0.0], times, most=taken + 1).status == "finished"
@@ -240,6 +240,6 @@ def test_max_steps_are_those_of_the_whole_run():
 
 
 def test_the_exact_pendulum_is_exact():
-    """Check the referee: its period is four quarter periods of the elliptic integral."""
+    """Check the exact solution: its period is four quarter periods of the elliptic integral."""
     period = 4 * np.sqrt(0.7 / G) * ellipkinc(np.pi / 2, np.sin(0.95) ** 2)
     assert_close(exact_pendulum([0.0, period, period / 2], 1.9), np.array([1.9, 1.9, -1.9]), 1e-12, "period")

@@ -1,4 +1,4 @@
-"""Which engine takes a problem."""
+"""The choice of an engine for a problem."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kinetree.simulation.run_states import Settings
 
 
 def asked(system: kt.System, method: str, control=None) -> Problem:
-    """Return a problem of a tenth of a second."""
+    """Return a problem with a duration of 0.1 s."""
     start = system.neutral(), np.zeros(system.nv)
     return Problem(system, start, np.array([0.0, 0.1]), METHODS[method], Settings(dt=1e-3), control=control)
 
 
 def push(t, q, qd):
-    """Return no torque."""
+    """Return zero torques."""
     return 0.0 * qd
 
 
@@ -49,5 +49,5 @@ def test_each_problem_has_its_engine(method, control, engine):
 
 @pytest.mark.parametrize("method", ["rk4", "bdf", "implicit_euler"])
 def test_long_mechanisms_march(method):
-    """Choose steps in Python for a chain of 90 bodies, whatever the method."""
+    """Choose steps in Python for a chain of 90 bodies and any method."""
     assert isinstance(engine_of(asked(kt.chain(90), method)), Marching)

@@ -1,4 +1,4 @@
-"""Forces: energy and force that belong together, dampers that take energy, action and reaction, named faults."""
+"""Forces: derivatives of energies, dissipation of dampers, action and reaction, messages for faults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TAKING = {
 
 
 def alone(force, qd=S.qd, mechanism=LIMITED, t=0.0):
-    """Return the generalized forces of one force: inverse dynamics has none of it."""
+    """Return the generalized forces of one force from the accelerations and inverse dynamics."""
     return torques(mechanism, S.q, qd, forces=[force], t=t)
 
 
@@ -79,14 +79,14 @@ def test_spring_is_that_of_the_paper():
 
 
 def _pushed(poses, k, point, force):
-    """Return the wrench in a body's frame of a force in the ground's axes."""
+    """Return the wrench in the frame of a body for a force in the axes of the ground."""
     f = np.einsum("sij,si->sj", poses[:, k, :3, :3], force)
     return np.concatenate([np.cross(point, f), f], axis=-1)
 
 
 @pytest.mark.parametrize("name", TAKING)
 def test_dampers_take_energy(name):
-    """Find a power that is never positive, and somewhere negative."""
+    """Find a power that is never positive, and negative for some states."""
     power = (alone(TAKING[name]) * S.qd).sum(axis=-1)
     assert power.max() < 1e-11 and power.min() < -1e-3
 
@@ -117,7 +117,7 @@ def test_joint_losses_follow_their_law(name):
 
 
 def test_stops_follow_their_law():
-    """Leave the inside alone, and push back beyond a limit by stiffness and damping."""
+    """Find no torque within the limits, and stiffness and damping beyond them."""
     k, c, w = 500.0, 5.0, 0.05
     q = np.tile(S.q[:1], (5, 1))
     q[:, 5] = [0.0, 0.12, 0.9, -0.21, -0.7]  # the limits are -0.2 and 0.1
@@ -145,7 +145,7 @@ def test_action_is_reaction():
 
 
 def test_coinciding_points_have_no_force():
-    """Let two points meet: the force is finite and vanishes, and near by it has its full size."""
+    """Let two points coincide and find no force; find the full force at a small distance."""
     rng = np.random.default_rng(2)
     names = ("b0", "b1")
     joints = [Joint(f"to {name}", "free", GROUND, name) for name in names]
@@ -247,7 +247,7 @@ def test_forces_of_a_mechanism():
     ],
 )
 def test_unknown_elements_are_named(kind, coefficients, message):
-    """Read which force element of a mechanism is not understood, and what would be."""
+    """Give a force element of an unknown kind, and read the known ones."""
     element = ForceElement("f", kind, "b0", "b1", coefficients=coefficients)
     with pytest.raises(ModelError, match=message):
         forces_of(replace(TREE, forces=(element,)))
@@ -291,7 +291,7 @@ def test_unknown_elements_are_named(kind, coefficients, message):
     ],
 )
 def test_faults_are_named(make, message):
-    """Give a force something wrong, and read what and what to do."""
+    """Give a force a wrong argument, and read its name and the remedy."""
     with pytest.raises((InputError, ModelError)) as caught:
         rates(TREE, [make()])
     assert message in str(caught.value)

@@ -28,7 +28,7 @@ FORCES = (
 
 
 def mixed(*, free: bool = False) -> kt.System:
-    """Return a chain whose coordinates and speeds are not at the same places; `k` and `c` are parameters."""
+    """Return a chain with different indices of coordinates and velocities; `k` and `c` are parameters."""
     kinds = {"ball": "spherical", "turn": "revolute", "swing": "universal"}
     names = ("ground", *kinds)
     joints = [
@@ -56,7 +56,7 @@ def test_the_law_is_that_of_the_forces():
 
 
 def test_friction_resists_as_a_damper_at_its_speed():
-    """Find damping, and friction over the speed, in what speeds are multiplied by."""
+    """Find damping, and friction divided by the speed, in the factor of the velocities."""
     law, _ = joint_law(mixed().mechanism, FORCES)
     qd = np.array([0.1, -0.2, 0.3, 0.4, 0.5, -0.6])
     assert law.resistance(qd)[3] == pytest.approx(0.11 + 0.21 / 0.5)
@@ -66,7 +66,7 @@ def test_friction_resists_as_a_damper_at_its_speed():
 
 
 def test_parameters_of_many_runs():
-    """Give free parameters in a batch and find the law of each, of the mechanism's own values where none are given."""
+    """Give free parameters in a batch and find the law of each; give none and find that of the nominal values."""
     system = mixed(free=True)
     forces = [kt.JointSpring("turn", parse("2*k"), parse("c")), kt.JointDamper("ball", parse("c"))]
     assert joint_law(system.mechanism, forces)[0].stiffness[3] == pytest.approx(2.6)
@@ -81,7 +81,7 @@ def test_parameters_of_many_runs():
 
 
 def test_what_the_law_does_not_hold():
-    """Leave stops, and frictions with a second slip speed, to others."""
+    """Return stops, and frictions with a second slip speed, among the other forces."""
     stops = kt.JointStops("turn")
     slow = kt.JointFriction("turn", 0.1, slip_speed=0.5)
     same = kt.JointFriction("turn", 0.1, slip_speed=0.3)
@@ -110,7 +110,7 @@ def test_springs_that_cancel():
     ],
 )
 def test_what_is_refused(force, error, message):
-    """Describe forces that do not fit and read what would."""
+    """Describe forces that do not fit the joints, and read the remedy."""
     with pytest.raises(error) as raised:
         joint_law(mixed().mechanism, [force])
     assert message in str(raised.value)

@@ -1,4 +1,4 @@
-"""The loops over time steps: interpreted against native, stopped and taken up again, on small stacks."""
+"""Kernels of runs: interpreted and native, stopped and resumed, on small stacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRESH = (0.0, np.inf)
 
 
 def states(name: str, count: int = 3):
-    """Return a library mechanism with states, of closed ones closed."""
+    """Return a library mechanism with states, which are closed if it has loops."""
     arm = kt.load(name)
     q, qd = arm.random_state(5, count)
     if arm.closures:
@@ -29,14 +29,14 @@ def states(name: str, count: int = 3):
 
 
 def native(arm, method: str):
-    """Return the stepper of a mechanism without forces of its own."""
+    """Return the stepper of a mechanism without forces."""
     return stepper(arm.mechanism, METHODS[method])
 
 
 @pytest.mark.parametrize("method", [*FIXED, *PAIRS])
 @pytest.mark.parametrize("name", ["planar_2r", "spatial_pendulum", "four_bar"])
 def test_interpreted_kernels_equal_native_ones(name, method):
-    """Run every method statement by statement in NumPy and as native code."""
+    """Run every method statement by statement in NumPy and natively, and compare."""
     arm, q, qd = states(name, 2)
     made = native(arm, method)
     times = np.array([0.13, 0.151, 0.162])
@@ -52,7 +52,7 @@ def test_interpreted_kernels_equal_native_ones(name, method):
 
 @pytest.mark.parametrize("method", ["gauss", *PAIRS])
 def test_a_lane_does_not_depend_on_others(method):
-    """Interpret runs that iterate and step at their own pace one by one and all at once, for the same bits."""
+    """Interpret runs with different iterations and steps one by one and together, and find the same bits."""
     arm, q, qd = states("four_bar")
     kernel, times = native(arm, method).kernel, np.array([0.0, 0.004, 0.02])
     qd = qd * [[0.1], [1.0], [3.0]]
@@ -67,7 +67,7 @@ def test_a_lane_does_not_depend_on_others(method):
 @pytest.mark.parametrize("method", FIXED)
 @pytest.mark.parametrize("name", ["spatial_pendulum", "four_bar"])
 def test_fixed_steps_are_taken_up_again_to_the_same_bits(name, method):
-    """Stop after every few steps, inside intervals and between them, and go on from there."""
+    """Stop after every few steps, within and between intervals, and continue to the same bits."""
     arm, q, qd = states(name)
     gufunc = native(arm, method).gufunc
     times = np.array([0.0, 0.011, 0.02, 0.031])
@@ -90,7 +90,7 @@ def test_fixed_steps_are_taken_up_again_to_the_same_bits(name, method):
 @pytest.mark.parametrize("method", PAIRS)
 @pytest.mark.parametrize("name", ["spatial_pendulum", "four_bar"])
 def test_adaptive_steps_are_taken_up_again_to_the_same_bits(name, method):
-    """Stop after every two attempts, each run at its own time, and go on from there."""
+    """Stop after every two attempts, each run at its own time, and continue to the same bits."""
     arm, q, qd = states(name)
     gufunc = native(arm, method).gufunc
     times = np.linspace(0.2, 0.5, 7)
@@ -115,7 +115,7 @@ def test_adaptive_steps_are_taken_up_again_to_the_same_bits(name, method):
 
 @pytest.mark.parametrize("dt", [1e-25, 1e-300, 0.0, np.nan])
 def test_more_steps_than_integers_count_do_not_overflow(dt):
-    """Ask for a step so short that the interval has more steps than 64 bits count."""
+    """Request more steps in an interval than 64-bit integers can count."""
     arm, q, qd = states("planar_2r")
     with np.errstate(all="ignore"):
         out = native(arm, "rk4").gufunc(q, qd, np.array([0.0, 0.5]), dt, 0, 3)
