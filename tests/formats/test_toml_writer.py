@@ -34,6 +34,7 @@ from kinetree.model import (
     assemble,
     parse,
 )
+from kinetree.model.checks import RESERVED
 from kinetree.model.force_checks import COEFFICIENTS
 from strategies import examples
 
@@ -141,7 +142,7 @@ def mechanisms(draw):
             "p", draw(st.floats(0.1, 2)), draw(st.booleans()), draw(st.text(max_size=3)), draw(st.text(max_size=9))
         ),
         Parameter("q", 0.7),
-        Parameter(draw(NAME.filter(lambda s: s not in ("p", "q"))), draw(PLAIN)),
+        Parameter(draw(NAME.filter(lambda s: s not in {"p", "q", *RESERVED})), draw(PLAIN)),
     ]
     couplings = []
     single = [j.name for j in carried if KINDS[j.kind].NQ == 1]
