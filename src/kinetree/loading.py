@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 from . import library
 from .compiler.runtime.singular_inertia import weightless_joints
@@ -19,7 +19,6 @@ from .formats.toml_writer import write_toml
 from .library.chains import chain_mechanism, rope_mechanism
 from .library.closed import n_four_bars_mechanism
 from .library.nets import net_mechanism, rope_tree_mechanism
-from .model import Frame, Loop, Parameter
 from .model.mechanism import Mechanism
 from .system import System
 
@@ -51,35 +50,6 @@ def load(
     return _system(mechanism, report)
 
 
-def from_dh(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    convention: str = "standard",
-    degrees: bool = False,
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
-    name: str = "dh",
-    parameters: Iterable[Parameter] = (),
-    frames: Iterable[Frame | Mapping[str, Any]] = (),
-    tool: Any = None,
-    loops: Iterable[Loop | Mapping[str, Any]] = (),
-    guess: Mapping[str, Any] | None = None,
-    lenient: bool = False,
-) -> System:
-    """Return the System of a Denavit-Hartenberg table; see docs/conventions.md for the rows and the conventions.
-
-    `tool` is the pose of the frame "tool" in the frame of the last row: a translation [m], a 4 x 4 matrix, or a
-    Placement. `frames` and `loops` are parts, or tables as in TOML files. `guess` has coordinates by joint name, near
-    which the loops close. `lenient` accepts physically impossible inertias and lists them in the System's `report`.
-    """
-    mechanism = mechanism_from_dh(
-        rows, convention=convention, degrees=degrees, gravity=gravity, name=name, parameters=parameters,
-        frames=frames, tool=tool, loops=loops, guess=guess, lenient=lenient,
-    )  # fmt: skip
-    report = Report(file=name)
-    report_tolerated(mechanism, report)
-    return _system(mechanism, report)
-
-
 def save(mechanism: Mechanism | System, path: str | Path) -> Path:
     """Write a mechanism, or that of a System, to a native .toml file that `load` can read; return the path."""
     found = getattr(mechanism, "mechanism", mechanism)
@@ -99,9 +69,21 @@ def save(mechanism: Mechanism | System, path: str | Path) -> Path:
     return path
 
 
-def _built(make: Callable[P, Mechanism]) -> Callable[P, System]:
+def _plain(mechanism: Mechanism) -> System:
+    return System(mechanism, Report(file=mechanism.name))
+
+
+def _tolerant(mechanism: Mechanism) -> System:
+    report = Report(file=mechanism.name)
+    report_tolerated(mechanism, report)
+    return _system(mechanism, report)
+
+
+def _built(
+    name: str, make: Callable[P, Mechanism], system: Callable[[Mechanism], System] = _plain
+) -> Callable[P, System]:
     """Return a function with the signature of `make` that returns a System instead of a Mechanism."""
-    signature, name = inspect.signature(make), make.__name__.removesuffix("_mechanism")
+    signature = inspect.signature(make)
 
     @functools.wraps(make)
     def build(*arguments: P.args, **options: P.kwargs) -> System:
@@ -109,19 +91,19 @@ def _built(make: Callable[P, Mechanism]) -> Callable[P, System]:
             signature.bind(*arguments, **options)
         except TypeError as error:
             raise TypeError(f"{name}(): {error}; it takes {', '.join(signature.parameters)}") from None
-        mechanism = make(*arguments, **options)
-        return System(mechanism, Report(file=mechanism.name))
+        return system(make(*arguments, **options))
 
     build.__signature__ = signature.replace(return_annotation="System")  # type: ignore[attr-defined]
     build.__name__ = build.__qualname__ = name
     return build
 
 
-n_four_bars = _built(n_four_bars_mechanism)
-chain = _built(chain_mechanism)
-rope = _built(rope_mechanism)
-rope_tree = _built(rope_tree_mechanism)
-net = _built(net_mechanism)
+from_dh = _built("from_dh", mechanism_from_dh, _tolerant)
+n_four_bars = _built("n_four_bars", n_four_bars_mechanism)
+chain = _built("chain", chain_mechanism)
+rope = _built("rope", rope_mechanism)
+rope_tree = _built("rope_tree", rope_tree_mechanism)
+net = _built("net", net_mechanism)
 
 
 def _system(mechanism: Mechanism, report: Report) -> System:

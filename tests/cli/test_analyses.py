@@ -8,23 +8,11 @@ import pytest
 from rich.console import Console
 
 import kinetree as kt
-from kinetree import cli
+from command_line import run, words
 from kinetree.analysis.verify.answers import NotRun
 from kinetree.analysis.verify.referee import verify
 from kinetree.analysis.verify.routes import ROUTES, Route
 from kinetree.cli.verifying import print_verification
-
-
-def run(*arguments: str) -> int:
-    """Run the command line in this process and return its exit status."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    return int(stop.value.code or 0)
-
-
-def words(text: str) -> str:
-    """Return a text in one line, however wide the terminal."""
-    return " ".join(text.split())
 
 
 def test_verify_prints_routes_and_verdict(capsys):

@@ -16,13 +16,15 @@ from rich.console import Console
 
 import kinetree as kt
 from closed_form_runs import swinging
-from kinetree import cli, library
+from command_line import run
+from kinetree import library
 from kinetree.cli.console import clean, make_console
 from kinetree.cli.listing import print_library
 from kinetree.cli.showing import print_system
 from kinetree.demo import Check, Demo, History, Timing
 from kinetree.demo.loops_and_ropes import Links, turning
 from kinetree.formats.report import Report
+from kinetree.joints import KINDS
 
 URDF = """\
 <robot name="two">
@@ -49,13 +51,6 @@ def urdf(tmp_path) -> Path:
     file = tmp_path / "two.urdf"
     file.write_text(URDF)
     return file
-
-
-def run(*arguments: str) -> int:
-    """Run the command line in this process and return its exit status."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    return int(stop.value.code or 0)
 
 
 def screen(width: int = 100) -> Console:
@@ -132,6 +127,16 @@ def test_list_names_every_mechanism(capsys, monkeypatch):
     assert "\x1b" not in out
     assert not re.search(r" $", out, re.MULTILINE)
     assert max(map(len, out.splitlines())) <= 125
+
+
+def test_list_groups_by_the_property_of_the_first_joint(monkeypatch):
+    """List a cart that moves in a plane, and one on a new kind that floats, among the trees on a free base."""
+    monkeypatch.setitem(KINDS, "hover", KINDS["free"])
+    for kind, title in (("planar", "free base"), ("hover", "free base"), ("cylindrical", "on the ground")):
+        console = screen()
+        cart = kt.assemble("cart", [kt.Body("cart", 1.3)], [kt.Joint("base", kind, kt.GROUND, "cart", axis=(0, 0, 1))])
+        print_library(console, [("cart", cart)])
+        assert title in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("width", [30, 71, 72, 200])

@@ -6,20 +6,8 @@ import json
 
 import pytest
 
-from kinetree import cli
+from command_line import run, words
 from planar_loops import CRANK_ROCKER
-
-
-def run(*arguments: str) -> int:
-    """Run the command line in this process and return its exit status."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    return int(stop.value.code or 0)
-
-
-def words(text: str) -> str:
-    """Return a text in one line, however wide the terminal."""
-    return " ".join(text.split())
 
 
 def test_a_sound_mechanism(capsys):

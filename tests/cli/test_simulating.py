@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree import cli
+from closed_form_runs import PENDULUM
+from command_line import run
 from kinetree.simulation.integrators import METHODS
 from tolerance import assert_close
-
-
-def run(*arguments: str) -> int:
-    """Run the command line in this process and return its exit status."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    return int(stop.value.code or 0)
 
 
 def test_simulate_prints_and_writes(tmp_path, capsys):
@@ -205,27 +199,13 @@ def test_help_tells_the_exit_status(verb, capsys):
     assert "2 if an input is wrong" in text
 
 
-PENDULUM = """
-[parameters]
-l = { value = 0.5, free = true }
-[[body]]
-name = "bob"
-mass = 2.0
-com = [0, 0, "-l"]
-[[joint]]
-name = "hinge"
-kind = "revolute"
-parent = "ground"
-child = "bob"
-axis = [0, 1, 0]
-limits = { lower = -0.5, upper = 0.5, velocity = 100 }
-"""
+STOPPED = PENDULUM + "limits = { lower = -0.5, upper = 0.5, velocity = 100 }\n"
 
 
 def test_simulate_takes_parameters_samples_and_steps(tmp_path, capsys):
     """Set a free parameter and the numbers of output times and steps, and find them in the run."""
     file = tmp_path / "pendulum.toml"
-    file.write_text(PENDULUM)
+    file.write_text(STOPPED)
     start = ("simulate", str(file), "--duration", "0.5", "--set", "hinge=0.4", "--out", str(tmp_path))
     assert run(*start, "--param", "l=0.25", "--samples", "7", "--save", "p.npz") == 0
     saved = kt.read_trajectory(tmp_path / "p.npz")
@@ -246,7 +226,7 @@ def test_simulate_takes_parameters_samples_and_steps(tmp_path, capsys):
 def test_simulate_mentions_limits_that_are_passed(tmp_path, capsys):
     """Let a pendulum swing beyond its limits and read the limits, the excess and the time."""
     file = tmp_path / "pendulum.toml"
-    file.write_text(PENDULUM)
+    file.write_text(STOPPED)
     assert run("simulate", str(file), "--duration", "2", "--set", "hinge=0.5", "--speed", "hinge=1") == 0
     text = capsys.readouterr().out
     assert re.search(r"^limit exceeded: hinge: upper limit 0.5 exceeded by \S+ at t = ", text, re.MULTILINE)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_form_runs import PENDULUM
 from kinetree.experiments import read_experiment
 from kinetree.simulation.control.controllers import PD, Saturated, Sum
 from tolerance import assert_close
@@ -40,23 +41,7 @@ duration = 0.4
 save = "a.npz"
 plot = ["q"]
 """
-SWING = """\
-[mechanism]
-name = "swing"
-[parameters]
-l = { value = 0.5, free = true }
-[[body]]
-name = "bob"
-mass = 2.0
-com = [0, 0, "-l"]
-[[joint]]
-name = "hinge"
-kind = "revolute"
-parent = "ground"
-child = "bob"
-axis = [0, 1, 0]
-damping = 0.1
-"""
+SWING = PENDULUM + "damping = 0.1\n"
 
 
 def write(folder: Path, text: str = TEXT, *changes: tuple[str, str]) -> Path:

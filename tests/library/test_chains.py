@@ -153,6 +153,10 @@ def test_wrong_arguments_are_told_by_the_name_that_was_called():
         kt.rope(1.3, 7, mass_per_metre=0.37)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"^chain\(\): got an unexpected keyword argument 'lenght'; it takes n, joint"):
         kt.chain(3, lenght=0.2)  # type: ignore[call-arg]
+    with pytest.raises(
+        TypeError, match=r"^from_dh\(\): got an unexpected keyword argument 'degree'; it takes rows, conv"
+    ):
+        kt.from_dh([{"joint": "revolute"}], degree=True)  # type: ignore[call-arg]
     with pytest.raises(InputError, match=r"the gravity has 1 numbers; give 3"):
         kt.chain(3, gravity=9.81)  # type: ignore[arg-type]
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .. import joints as joint_kinds
 from ..model.mechanism import Mechanism
 from .console import NARROW, clean, heading, make_table, print_table
 
@@ -47,7 +48,7 @@ def _print_group(console: Console, members: Sequence[tuple[str, Mechanism]]) -> 
 def _group(mechanism: Mechanism) -> str:
     if mechanism.closures:
         return "closed"
-    return "floating" if mechanism.joints and mechanism.joints[0].kind.startswith("free") else "fixed"
+    return "floating" if mechanism.joints and joint_kinds.kind(mechanism.joints[0].kind).FLOATS else "fixed"
 
 
 def _summary(mechanism: Mechanism) -> str:

@@ -6,7 +6,6 @@ from the last frame) and `# lenient: true` are settings, which arguments overrid
 
 from __future__ import annotations
 
-import csv
 import difflib
 import math
 import re
@@ -17,6 +16,7 @@ from typing import Any
 from ..errors import ModelError, shown, unknown_name
 from ..model import Mechanism, parse
 from ..model.checks import MAX_NAME
+from .csv_cells import csv_cells
 from .dh import BRANCH, GEOMETRY, ROWS, mechanism_from_dh
 from .numbers import strict_float, strict_floats
 from .report import Report, report_tolerated
@@ -56,7 +56,7 @@ def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> t
         if content.lstrip().startswith("#"):
             said |= _setting(content.lstrip()[1:], report, line)
         elif content.strip():
-            cells = _cells(content, file, line)
+            cells = csv_cells(content, file, line)
             if header:
                 rows.append((line, _row(header, cells, file, line)))
             else:
@@ -88,16 +88,6 @@ def _setting(comment: str, report: Report, line: int) -> dict[str, Any]:
     if key in VECTORS:
         return {key: strict_floats(value, 3, where=key, file=report.file, line=line)}
     return {key: value}
-
-
-def _cells(content: str, file: str, line: int) -> list[str]:
-    try:
-        (cells,) = csv.reader([content], strict=True, skipinitialspace=True)
-    except (csv.Error, ValueError) as error:
-        raise ModelError(
-            f"not a line of CSV ({error})", remedy="separate cells by commas", file=file, line=line
-        ) from None
-    return [cell.strip() for cell in cells]
 
 
 def _header(cells: list[str], file: str, line: int) -> list[str]:

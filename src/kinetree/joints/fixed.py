@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..algebra.mass import MassMatrix
 from ..algebra.rotations import ONE
 from ..algebra.spatial import Motion
-from ..algebra.vectors import IDENTITY, ZERO
+from ..algebra.vectors import ZERO
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .no_axis import check, frame  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 0, 0, ()
 NAMES = ((),) * 3
@@ -16,15 +17,6 @@ AXIAL, PERIODIC = None, True
 FLOATS, ADVANCES = False, False
 SOLID, SYMBOL = None, "fixed"
 PEERS = {}
-
-
-def check(joint, where: str) -> None:
-    """Accept any data: a fixed joint uses none."""
-
-
-def frame(joint):
-    """Return the child's own axes."""
-    return IDENTITY
 
 
 def steps(joint):

@@ -6,9 +6,10 @@ from ..algebra.mass import MassMatrix
 from ..algebra.quaternions import conjugate, exponential, logarithm, normalized, product, sweep, unsweep
 from ..algebra.rotations import Full, Rotation, from_quaternion
 from ..algebra.spatial import Motion
-from ..algebra.vectors import IDENTITY, ZERO, add, sub, times, transpose
+from ..algebra.vectors import ZERO, add, sub, times, transpose
 from . import spherical
 from ._common import SLIDE, TURN
+from .no_axis import check, frame  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 7, 6, ("rad", "rad", "rad", "m", "m", "m")
 NAMES = (
@@ -22,15 +23,6 @@ AXIAL, PERIODIC = None, True
 FLOATS, ADVANCES = True, False
 SOLID, SYMBOL = None, "free"
 PEERS = {"pinocchio": "JointModelFreeFlyer", "mujoco": "free"}
-
-
-def check(joint, where: str) -> None:
-    """Accept any data: a free joint has no axis."""
-
-
-def frame(joint):
-    """Return the child's own axes."""
-    return IDENTITY
 
 
 def steps(joint):

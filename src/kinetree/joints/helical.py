@@ -8,8 +8,9 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import about
 from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import ZERO
-from ._common import Z, axes_with_z, check_axis, random_in_limits
+from ._common import Z, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
+from .single_axis import check, frame  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 1, 1, ("rad",)
 NAMES = (("",),) * 3
@@ -19,16 +20,6 @@ AXIAL, PERIODIC = None, False
 FLOATS, ADVANCES = False, True
 SOLID, SYMBOL = "cylinder", "helical"
 PEERS = {"pinocchio": "JointModelHelicalUnaligned"}
-
-
-def check(joint, where: str) -> None:
-    """Refuse a zero axis."""
-    check_axis(joint.axis, where)
-
-
-def frame(joint):
-    """Return axes with z along the joint axis."""
-    return axes_with_z(joint.axis)
 
 
 def steps(joint):

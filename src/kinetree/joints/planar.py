@@ -9,9 +9,10 @@ from ..algebra.rotations import about
 from ..algebra.scalars import cos, sin
 from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import ZERO, transpose
-from ._common import TURN, axes_with_z, check_axis, random_in_limits
+from ._common import TURN, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import ROTATION, TRANSLATION
+from .single_axis import check, frame  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 3, 3, ("m", "m", "rad")
 NAMES = (("x", "y", "angle"),) * 3
@@ -21,16 +22,6 @@ AXIAL, PERIODIC = None, True
 FLOATS, ADVANCES = True, False
 SOLID, SYMBOL = None, "planar"
 PEERS = {}
-
-
-def check(joint, where: str) -> None:
-    """Refuse a zero axis."""
-    check_axis(joint.axis, where)
-
-
-def frame(joint):
-    """Return axes with z along the joint axis; x and y are the directions of the coordinates."""
-    return axes_with_z(joint.axis)
 
 
 def steps(joint):

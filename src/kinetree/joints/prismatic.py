@@ -6,9 +6,10 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import ONE
 from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO, transpose
-from ._common import SLIDE, axes_with_z, check_axis, random_in_limits
+from ._common import SLIDE, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import TRANSLATION
+from .single_axis import check, frame  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 1, 1, ("m",)
 NAMES = (("",),) * 3
@@ -18,16 +19,6 @@ AXIAL, PERIODIC = TRANSLATION, True
 FLOATS, ADVANCES = False, True
 SOLID, SYMBOL = "box", "P"
 PEERS = {}
-
-
-def check(joint, where: str) -> None:
-    """Refuse a zero axis."""
-    check_axis(joint.axis, where)
-
-
-def frame(joint):
-    """Return axes with z along the joint axis."""
-    return axes_with_z(joint.axis)
 
 
 def steps(joint):

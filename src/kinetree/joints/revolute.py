@@ -8,9 +8,10 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import about
 from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO, transpose
-from ._common import TURN, axes_with_z, check_axis, random_in_limits
+from ._common import TURN, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import ROTATION
+from .single_axis import check, frame  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 1, 1, ("rad",)
 NAMES = (("",),) * 3
@@ -20,16 +21,6 @@ AXIAL, PERIODIC = ROTATION, True
 FLOATS, ADVANCES = False, False
 SOLID, SYMBOL = "cylinder", "R"
 PEERS = {}
-
-
-def check(joint, where: str) -> None:
-    """Refuse a zero axis."""
-    check_axis(joint.axis, where)
-
-
-def frame(joint):
-    """Return axes with z along the joint axis."""
-    return axes_with_z(joint.axis)
 
 
 def steps(joint):

@@ -10,8 +10,9 @@ from ..algebra.mass import MassMatrix
 from ..algebra.quaternions import conjugate, exponential, logarithm, normalized, product
 from ..algebra.rotations import Full, Rotation, from_quaternion
 from ..algebra.spatial import Motion
-from ..algebra.vectors import IDENTITY, ZERO
+from ..algebra.vectors import ZERO
 from ._common import TURN
+from .no_axis import check, frame  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 4, 3, ("rad", "rad", "rad")
 NAMES = (("qx", "qy", "qz", "qw"), ("wx", "wy", "wz"), ("nx", "ny", "nz"))
@@ -21,15 +22,6 @@ AXIAL, PERIODIC = None, True
 FLOATS, ADVANCES = False, False
 SOLID, SYMBOL = "ball", "S"
 PEERS = {"pinocchio": "JointModelSpherical", "mujoco": "ball"}
-
-
-def check(joint, where: str) -> None:
-    """Accept any data: a spherical joint has no axis."""
-
-
-def frame(joint):
-    """Return the child's own axes."""
-    return IDENTITY
 
 
 def steps(joint):

@@ -128,11 +128,7 @@ def rope_mechanism(
         name: of the mechanism.
     """
     count = counted(n, "n", "links")
-    link = Link(
-        positive(length, "the length") / count,
-        positive(mass_per_metre, "the mass_per_metre") * length / count,
-        positive(radius, "the radius"),
-    )
+    link = rope_link(positive(length, "the length"), count, mass_per_metre, radius)
     load = _load(ends)
     bridge = ends[1] == "pinned"
     start = Placement() if bridge else Placement(rotation=UPRIGHT)
@@ -153,6 +149,12 @@ def rope_mechanism(
         name, bodies, joints, (Frame("tip", bodies[-1].name, end),), loops, forces=springs,
         gravity=vector(gravity, "the gravity"), guess=guess,
     )  # fmt: skip
+
+
+def rope_link(length: float, n: int, mass_per_metre: float, radius: float) -> Link:
+    """Return a link of a rope of n links: lengths in m, mass per metre in kg/m."""
+    mass = positive(mass_per_metre, "the mass_per_metre") * length / n
+    return Link(length / n, mass, positive(radius, "the radius"))
 
 
 def rope_parts(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..algebra.vectors import Matrix
 from ..model import GROUND, Body, ForceElement, Frame, Joint, Loop, Mechanism, Placement
 from ..numbers import positive, vector
-from .chains import UPRIGHT, Link, rope_parts
+from .chains import UPRIGHT, Link, rope_link, rope_parts
 from .counts import counted
 
 SIDEWAYS: Matrix = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
@@ -80,11 +80,7 @@ def rope_tree_mechanism(
     """
     count, wide = counted(n, "n", "links"), counted(branches, "branches", "ropes")
     depth = counted(levels, "levels", "levels", least=0)
-    link = Link(
-        positive(length, "the length") / count,
-        positive(mass_per_metre, "the mass_per_metre") * length / count,
-        positive(radius, "the radius"),
-    )
+    link = rope_link(positive(length, "the length"), count, mass_per_metre, radius)
     ropes = _Ropes(link, joint, bending, damping)
     ropes.add(count, "rope1_", GROUND, Placement(rotation=UPRIGHT))
     above, made = [1], 1
@@ -136,9 +132,7 @@ def net_mechanism(
     high, wide = counted(rows, "rows", "rows"), counted(columns, "columns", "columns")
     count = counted(n, "n", "links")
     side = positive(mesh, "the mesh")
-    link = Link(
-        side / count, positive(mass_per_metre, "the mass_per_metre") * side / count, positive(radius, "the radius")
-    )
+    link = rope_link(side, count, mass_per_metre, radius)
     ropes = _Ropes(link, joint, bending, damping)
     for c in range(1, wide + 1):
         ropes.add(high * count, f"down{c}_", GROUND, Placement(((c - 1) * side, 0.0, 0.0), UPRIGHT))

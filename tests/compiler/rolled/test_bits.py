@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import kinetree as kt
 from interpreted import relative
 from kinetree import InputError, System
+from layouts import LAYOUTS
 from strategies import State, examples, random_mechanism
 from tolerance import assert_close
 
@@ -53,33 +54,12 @@ def test_bits_do_not_depend_on_strides(name, dtype):
     f = rolled(name, dtype)
     given_ = arguments(f, State(SMALL.mechanism, 4, 19), dtype)
     expected = f(*given_)
-    for layout in (np.asfortranarray, sliced, backwards, unaligned):
+    for layout in LAYOUTS:
         assert np.array_equal(f(*map(layout, given_)), expected)
         out = layout(np.zeros_like(expected))
         assert f(*given_, out=out) is out
         assert np.array_equal(out, expected)
         assert np.array_equal(f(*(layout(x)[7] for x in given_)), expected[7])
-
-
-def sliced(a):
-    """Return the same numbers as a slice with gaps between entries and samples."""
-    room = np.full((*(2 * n + 1 for n in a.shape[:-1]), 3 * a.shape[-1]), 7.0, dtype=a.dtype)
-    view = room[tuple(slice(1, None, 2) for _ in a.shape[:-1])][..., ::3]
-    view[...] = a
-    return view
-
-
-def backwards(a):
-    """Return the same numbers stored in reverse, read with negative strides."""
-    return np.ascontiguousarray(a[::-1, ..., ::-1])[::-1, ..., ::-1]
-
-
-def unaligned(a):
-    """Return the same numbers at an unaligned address."""
-    raw = np.zeros(a.nbytes + 1, dtype=np.uint8)[1:]
-    view = np.frombuffer(raw.data, dtype=a.dtype).reshape(a.shape)
-    view[...] = a
-    return view
 
 
 def test_single_precision():

@@ -17,6 +17,7 @@ from interpreted import relative
 from kinetree import Body, InputError, Joint, System, assemble
 from kinetree.compiler.runtime.function import SPLIT, Function
 from kinetree.dynamics import ALGORITHMS
+from layouts import LAYOUTS
 from strategies import State, examples, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
 
@@ -89,34 +90,8 @@ def test_bits_do_not_depend_on_the_split(data):
     assert np.array_equal(f(*(x[k : k + 1, None] for x in given_))[0, 0], whole[k])
 
 
-def fortran(a):
-    """Return the same numbers with the first axis running fastest."""
-    return np.asfortranarray(a)
-
-
-def sliced(a):
-    """Return the same numbers as a slice of a larger array, with gaps between entries and samples."""
-    room = np.full((*(2 * n + 1 for n in a.shape[:-1]), 3 * a.shape[-1]), 7.0, dtype=a.dtype)
-    view = room[tuple(slice(1, None, 2) for _ in a.shape[:-1])][..., ::3]
-    view[...] = a
-    return view
-
-
-def backwards(a):
-    """Return the same numbers stored in reverse, read with negative strides."""
-    return np.ascontiguousarray(a[::-1, ..., ::-1])[::-1, ..., ::-1]
-
-
-def unaligned(a):
-    """Return the same numbers at an unaligned address."""
-    raw = np.zeros(a.nbytes + 1, dtype=np.uint8)[1:]
-    view = np.frombuffer(raw.data, dtype=a.dtype).reshape(a.shape)
-    view[...] = a
-    return view
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("layout", [fortran, sliced, backwards, unaligned])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", ["inverse_dynamics", "inertia_matrix", "reactions"])
 def test_bits_do_not_depend_on_strides(name, layout, dtype):
     """Store the samples in any layout, read and write them, and find the same bits."""

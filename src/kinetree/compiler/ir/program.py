@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-
-from .operations import BOOLEANS, OPERATIONS, Op, Type, check, count
+from .forms import Apply, Array, Constant, arrays_data, arrays_of, digest, interpret, plain
+from .operations import BOOLEANS, Op, Type, check, count
 from .trace import Trace
 
 VERSION = 2
 """The version of the text form of a Program; version 2 introduced booleans."""
-
-
-@dataclass(frozen=True)
-class Array:
-    """A named input or output with its shape, () for a scalar."""
-
-    name: str
-    shape: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """The number of entries."""
-        return prod(self.shape)
 
 
 @dataclass(frozen=True)
@@ -89,10 +73,7 @@ class Program:
         )
         return replace(self, inputs=tuple(inputs), ops=tuple(ops))
 
-    @cached_property
-    def hash(self) -> str:
-        """A digest of the arithmetic, the names and the shapes."""
-        return hashlib.sha256(self.dumps().encode()).hexdigest()
+    hash = cached_property(digest)
 
     def cost(self) -> dict[str, int]:
         """Return the numbers of multiplications, additions, divisions, square roots and sines for one sample."""
@@ -101,9 +82,8 @@ class Program:
     def dumps(self) -> str:
         """Return the program as text; numbers keep every bit."""
         ops = [[int(op[0]), float(op[1]).hex()] if op[0] is Op.CONST else list(map(int, op)) for op in self.ops]
-        arrays = [[[a.name, list(a.shape)] for a in group] for group in (self.inputs, self.outputs)]
         return json.dumps(
-            {"kinetree": VERSION, "name": self.name, "arrays": arrays, "ops": ops, "results": self.results},
+            {"kinetree": VERSION, "name": self.name, "arrays": arrays_data(self), "ops": ops, "results": self.results},
             separators=(",", ":"),
         )
 
@@ -113,22 +93,15 @@ class Program:
         data = json.loads(text)
         if data.get("kinetree") != VERSION:
             raise ValueError(f"the text is a Program of version {data.get('kinetree')}; expected version {VERSION}")
-        inputs, outputs = (tuple(Array(n, tuple(s)) for n, s in group) for group in data["arrays"])
+        inputs, outputs = arrays_of(data["arrays"])
         ops = tuple(
             (Op.CONST, float.fromhex(op[1])) if op[0] == Op.CONST else (Op(op[0]), *op[1:]) for op in data["ops"]
         )
         return cls(data["name"], inputs, outputs, ops, tuple(tuple(r) for r in data["results"]))
 
-    def interpret(self, *arguments: Any) -> list[np.ndarray]:
-        """Run the program operation by operation in NumPy, independently of every target: simple and slow."""
-        return interpreted(self, arguments)
+    interpret = interpret
 
-    def replay(
-        self,
-        inputs: Sequence[Any],
-        apply: Callable[..., Any],
-        constant: Callable[[float], Any] = lambda x: x,
-    ) -> list[list[Any]]:
+    def replay(self, inputs: Sequence[Any], apply: Apply, constant: Constant = plain) -> list[list[Any]]:
         """Run the program on scalars of any type, given as one sequence per input.
 
         `apply(op, *operands)` carries out an operation, `constant` converts a number.
@@ -142,37 +115,3 @@ class Program:
             else:
                 values.append(apply(op, *(values[k] for k in x)))
         return [[values[k] for k in entries] for entries in self.results]
-
-
-class Replayed(Protocol):
-    """A program that runs on scalars of any type: a Program, or a rolled program with its numbers."""
-
-    @property
-    def inputs(self) -> tuple[Array, ...]:
-        """The named inputs."""
-        ...
-
-    @property
-    def outputs(self) -> tuple[Array, ...]:
-        """The named outputs."""
-        ...
-
-    def replay(self, inputs: Sequence[Any], apply: Callable[..., Any]) -> list[list[Any]]:
-        """Return the entries of each output."""
-        ...
-
-
-def interpreted(form: Replayed, arguments: Sequence[Any]) -> list[np.ndarray]:
-    """Run a program in NumPy, all samples of a batch at once."""
-    arrays = [np.asarray(a, dtype=float) for a in arguments]
-    lead = np.broadcast_shapes(*(a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, form.inputs, strict=True)))
-    flat = [np.broadcast_to(a, lead + i.shape).reshape(*lead, i.size) for a, i in zip(arrays, form.inputs, strict=True)]
-    entries = [np.moveaxis(a, -1, 0) for a in flat]
-    with np.errstate(all="ignore"):
-        results = form.replay(entries, lambda op, *x: OPERATIONS[op].array(*x))
-    return [
-        np.stack([np.broadcast_to(x, lead) for x in values], axis=-1).reshape(lead + out.shape)
-        if values
-        else np.zeros(lead + out.shape)
-        for out, values in zip(form.outputs, results, strict=True)
-    ]

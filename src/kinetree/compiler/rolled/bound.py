@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..ir.forms import Apply, Array, Constant, arrays_data, arrays_of, digest, interpret, plain
 from ..ir.operations import COSTS, Op, count
-from ..ir.program import Array, interpreted
 from .program import CLASS, COUNT, BodyClass, Loop, RolledProgram, Step, is_angle
 from .replay import Replay, run_step
 
@@ -47,10 +46,7 @@ class BoundProgram:
         """The name of the function."""
         return self.program.name
 
-    @cached_property
-    def hash(self) -> str:
-        """A digest of the loops, the bodies and their numbers."""
-        return hashlib.sha256(self.dumps().encode()).hexdigest()
+    hash = cached_property(digest)
 
     def cost(self) -> dict[str, int]:
         """Return the numbers of multiplications, additions, divisions, square roots and sines for one sample."""
@@ -81,7 +77,7 @@ class BoundProgram:
         """Return the program as text; numbers keep every bit."""
         data = {
             "kinetree rolled": VERSION,
-            "arrays": [[[a.name, a.shape] for a in group] for group in (self.inputs, self.outputs)],
+            "arrays": arrays_data(self),
             "program": _program_data(self.program),
             "segments": self.segments.tolist(),
             "table": _bits(self.table),
@@ -98,7 +94,7 @@ class BoundProgram:
         version = data.get("kinetree rolled")
         if version != VERSION:
             raise ValueError(f"the text is a rolled program of version {version}; expected version {VERSION}")
-        inputs, outputs = (tuple(Array(n, tuple(s)) for n, s in group) for group in data["arrays"])
+        inputs, outputs = arrays_of(data["arrays"])
         segments = np.array(data["segments"], dtype=np.int64).reshape(-1, 8)
         codes, make = np.array(data["codes"], dtype=np.int64), data["make"]
         return cls(
@@ -106,16 +102,9 @@ class BoundProgram:
             codes, None if make is None else _step_of(make),
         )  # fmt: skip
 
-    def interpret(self, *arguments: Any) -> list[np.ndarray]:
-        """Run the loops operation by operation in NumPy, independently of every target: simple and slow."""
-        return interpreted(self, arguments)
+    interpret = interpret
 
-    def replay(
-        self,
-        inputs: Sequence[Any],
-        apply: Callable[..., Any],
-        constant: Callable[[float], Any] = lambda x: x,
-    ) -> list[list[Any]]:
+    def replay(self, inputs: Sequence[Any], apply: Apply, constant: Constant = plain) -> list[list[Any]]:
         """Run the program on scalars of any type, given as one sequence per input.
 
         `apply(op, *operands)` carries out an operation, `constant` converts a number.

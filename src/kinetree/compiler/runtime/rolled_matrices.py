@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...dynamics import Algorithm, products
-from ..ir.program import Array, interpreted
+from ..ir.forms import Apply, Array, Constant, arrays_data, arrays_of, digest, interpret, plain
 from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
 from .batches import spread
@@ -48,10 +47,7 @@ class MatrixProgram:
         """The name of the function."""
         return self.product.name
 
-    @cached_property
-    def hash(self) -> str:
-        """A digest of the product and of the layout of the matrix."""
-        return hashlib.sha256(self.dumps().encode()).hexdigest()
+    hash = cached_property(digest)
 
     def cost(self) -> dict[str, int]:
         """Return the numbers of operations for one sample: those of the product for every column."""
@@ -60,27 +56,24 @@ class MatrixProgram:
 
     def dumps(self) -> str:
         """Return the program as text; numbers keep every bit."""
-        arrays = [[[a.name, a.shape] for a in group] for group in (self.inputs, self.outputs)]
-        data = {"product": self.product.dumps(), "arrays": arrays, "at": self.at, "symmetric": self.symmetric}
+        data = {
+            "product": self.product.dumps(),
+            "arrays": arrays_data(self),
+            "at": self.at,
+            "symmetric": self.symmetric,
+        }
         return json.dumps(data, separators=(",", ":"))
 
     @classmethod
     def loads(cls, text: str) -> MatrixProgram:
         """Return the program of a text that `dumps` returned."""
         data = json.loads(text)
-        inputs, outputs = (tuple(Array(n, tuple(s)) for n, s in group) for group in data["arrays"])
+        inputs, outputs = arrays_of(data["arrays"])
         return cls(BoundProgram.loads(data["product"]), inputs, outputs, data["at"], data["symmetric"])
 
-    def interpret(self, *arguments: Any) -> list[np.ndarray]:
-        """Run the product for every column in NumPy, independently of every target: simple and slow."""
-        return interpreted(self, arguments)
+    interpret = interpret
 
-    def replay(
-        self,
-        inputs: Sequence[Any],
-        apply: Callable[..., Any],
-        constant: Callable[[float], Any] = lambda x: x,
-    ) -> list[list[Any]]:
+    def replay(self, inputs: Sequence[Any], apply: Apply, constant: Constant = plain) -> list[list[Any]]:
         """Run the program on scalars of any type, given as one sequence per input, like BoundProgram.replay."""
         (n, _) = self.outputs[0].shape
         given = {a.name: x for a, x in zip(self.inputs, inputs, strict=True)}

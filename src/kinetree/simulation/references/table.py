@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, ModelError, unknown_name
+from ...formats.csv_cells import csv_cells
 from ...formats.numbers import strict_float
 from ...formats.toml import file_text
 from ...model.checks import MAX_NAME
@@ -148,13 +148,7 @@ def _read(text: str, file: str) -> tuple[list[str], list[list[float]]]:
         content = content.partition("#")[0].strip()
         if not content:
             continue
-        try:
-            (cells,) = csv.reader([content], strict=True, skipinitialspace=True)
-        except (csv.Error, ValueError) as error:
-            raise ModelError(
-                f"not a line of CSV ({error})", remedy="separate cells by commas", file=file, line=line
-            ) from None
-        cells = [cell.strip() for cell in cells]
+        cells = csv_cells(content, file, line)
         if not names:
             names = _header(cells, file, line)
         elif len(cells) != len(names):
