@@ -83,7 +83,7 @@ def test_cost_says_what_is_not_possible(capsys, tmp_path):
     )
     assert run("cost", str(file)) == 0
     out = capsys.readouterr().out
-    assert "forward_dynamics: mechanism 'limp': forward_dynamics needs an invertible inertia matrix" in words(out)
+    assert "forward_dynamics: mechanism 'limp': forward_dynamics requires an invertible inertia matrix" in words(out)
     assert any(line.startswith("inverse_dynamics ") for line in out.splitlines())
 
 

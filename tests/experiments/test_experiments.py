@@ -149,7 +149,7 @@ def test_a_closed_mechanism_starts_from_its_guess(tmp_path):
         ('"projection"', "7", ":8: run, loops: "),
         ('"four_bar"', '"planar_2r"', ":8: run, loops: 'planar_2r' has no loops; leave it out"),
         ("crank = 0.7", "crnk = 0.7", ":4: start, q: no part of q 'crnk'; did you mean 'crank'"),
-        ("qd.crank = 4.0", "qd = { crank = 1, output = 9 }", ":5: start, qd: the loops do not allow these speeds"),
+        ("qd.crank = 4.0", "qd = { crank = 1, output = 9 }", ":5: start, qd: the loops do not allow these velocities"),
         (
             '"four_bar"\n[start]\nq = { crank = 0.7 }',
             '"crank_rocker"\n[start]\nq = { rocker = 0.3 }',
