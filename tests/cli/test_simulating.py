@@ -62,7 +62,7 @@ def test_simulate_sets_joints_of_a_tree(capsys):
         (("--loops", "firm"), "no loops of kind 'firm'; available: projection, baumgarte, minimal"),
         (
             ("--loops", "minimal=crank,output"),
-            "not determined by these places in qd; give as many as the mobility of 1",
+            "not determined by these entries of qd; give as many as the mobility of 1",
         ),
         (("--set", "crank"), "--set 'crank': write joint=value, such as --set crank=pi/4"),
         (("--speed", "crank=x"), "--speed crank: x depends on a parameter"),

@@ -210,7 +210,7 @@ FAULTS = [
     ('"joint_damper"', '"damper"', "8: force 1, kind: no force of kind 'damper'; did you mean 'joint_damper'?"),
     ('"pd"', '"pid"', "15: control 2, kind: no control of kind 'pid'; did you mean 'pd'?"),
     ("k = 10", "k = [1, 2]", "16: control 2, k: k of PD has 2 numbers; give one, or 3"),
-    ("[1.0, 1.0, 1.0]", "[1.0, 1.0]", "18: control 2, reference: the reference gives 2 coordinates; expected 3"),
+    ("[1.0, 1.0, 1.0]", "[1.0, 1.0]", "18: control 2, reference: the reference returns 2 coordinates; expected 3"),
     ("duration = 0.4", "", "18: control 2, reference: 'duration' is missing; add duration = ..."),
     ("duration = 0.4", "duration = 0", "22: control 2, reference, duration: the duration of Cycloid is 0; give more"),
     ('"cycloid"', '"circle"', "19: control 2, reference, kind: no reference of kind 'circle'; available: hold,"),

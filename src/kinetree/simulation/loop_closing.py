@@ -123,7 +123,7 @@ class Closer:
         count = program.inputs[3].size if len(program.inputs) > 3 else 0
 
         def steps(qd: Numbers, parameters: Numbers | None) -> Steps:
-            # held torques may stand after the parameters
+            # held torques may come after the parameters
             more = (parameters[..., :count],) if parameters is not None and count else ()
             return _ProgramSteps(lambda q: compiled([0.0], q, qd, *more))
 

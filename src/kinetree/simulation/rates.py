@@ -202,7 +202,7 @@ def _acted_on(mechanism, trace: Trace, inputs: list[Array], forces, control, loo
     if control is not None:
         torque = list(control.torque(now))
         if len(torque) != mechanism.nv:
-            raise InputError(f"the controller gave {len(torque)} torques; expected {mechanism.nv}")
+            raise InputError(f"the controller returned {len(torque)} torques; expected {mechanism.nv}")
         now.control = torque
         now.tau = [a + b for a, b in zip(now.tau, torque, strict=True)]
     for force in forces:

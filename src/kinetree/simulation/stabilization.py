@@ -80,7 +80,7 @@ def settled(system: System, loops: Loops | None, q: np.ndarray, parameters: np.n
     ):
         raise InputError(
             f"Minimal: independent is {loops.independent}, and the motion at the start is not determined by these "
-            f"places in qd; give as many as the mobility of {lead.mobility}, such as {lead.at} "
+            f"entries of qd; give as many as the mobility of {lead.mobility}, such as {lead.at} "
             f"({', '.join(lead.names)}), or none"
         )
     return Minimal(places)

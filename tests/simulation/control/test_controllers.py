@@ -155,8 +155,8 @@ def jump(t, q, qd):
             lambda: PD(1.0, 1.0, [0.0] * NV),
             "the reference of PD is not a function of time; give one, or Hold(q) for a set",
         ),
-        (lambda: PD(1.0, 1.0, Hold(0.0)), f"the reference gives 1 coordinates; expected {NV}"),
-        (lambda: FeedForward(lambda t: ([0.0] * NV, [0.0], [0.0])), f"the reference gives 1 velocities; expected {NV}"),
+        (lambda: PD(1.0, 1.0, Hold(0.0)), f"the reference returns 1 coordinates; expected {NV}"),
+        (lambda: FeedForward(lambda t: ([0.0] * NV, [0.0], [0.0])), "the reference returns 1 velocities; expected"),
         (lambda: FeedForward(lambda t: None), "the reference does not return lists (q, qd, qdd) at a traced time"),
         (
             lambda: FeedForward(lambda t: ([math.sin(t)],) * 3),
@@ -172,7 +172,7 @@ def jump(t, q, qd):
             lambda: Saturated(PD(1.0, 1.0, REFERENCE)),
             "no joint of 'random' has an effort limit; give Saturated a limit",
         ),
-        (lambda: Function(lambda t, q, qd: q[:2]), f"the controller '<lambda>' gave 2 torques; expected {NV}"),
+        (lambda: Function(lambda t, q, qd: q[:2]), f"the controller '<lambda>' returned 2 torques; expected {NV}"),
         (
             lambda: Function(by_math),
             "the controller 'by_math' cannot be compiled (must be real number, not Value); write",

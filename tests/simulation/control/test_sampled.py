@@ -131,7 +131,7 @@ def later(good, bad, t0: float = 0.5):
 
 BAD = {
     "not finite at t = 0.5": lambda t, q, qd: np.full_like(qd, np.nan),
-    "gave torques of shape \\(5,\\) at t = 0.5.* s; expected \\(2,\\)": lambda t, q, qd: np.zeros(5),
+    "returned torques of shape \\(5,\\) at t = 0.5.* s; expected \\(2,\\)": lambda t, q, qd: np.zeros(5),
     "failed at t = 0.5.* s \\(ZeroDivisionError: division by zero\\)": lambda t, q, qd: 1 / 0,
     "failed at t = 0.5.* s \\(TypeError": lambda t, q, qd: None + 1,
 }

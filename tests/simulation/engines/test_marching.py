@@ -235,7 +235,7 @@ def test_a_controller_that_fails_keeps_the_run():
     run = kt.simulate(rope, times=times, method="implicit_euler", dt=1e-3, control=kt.PythonControl(late))
     assert "the controller 'late' failed at t = 0.026 s (ZeroDivisionError: no more)" in run.status
     assert_close(run.t, times[:3], 0.0, "times")
-    with pytest.raises(InputError, match=r"gave torques of shape \(3,\) at t = 0.001 s; expected \(70,\)"):
+    with pytest.raises(InputError, match=r"returned torques of shape \(3,\) at t = 0.001 s; expected \(70,\)"):
         short = kt.PythonControl(lambda t, q, qd: np.zeros(3))
         kt.simulate(rope, times=times, method="implicit_euler", dt=1e-3, control=short)
 

@@ -172,7 +172,7 @@ class Function:
         except (TypeError, AttributeError) as error:
             raise InputError(f"the controller {name!r} cannot be compiled ({error}); {HINT}") from error
         if len(tau) != now.mechanism.nv:
-            raise InputError(f"the controller {name!r} gave {len(tau)} torques; expected {now.mechanism.nv}")
+            raise InputError(f"the controller {name!r} returned {len(tau)} torques; expected {now.mechanism.nv}")
         return tau
 
 
@@ -207,7 +207,7 @@ def desired(reference: Reference, now: Instant, count: int) -> tuple[list[Any], 
         raise InputError(f"the reference does not return lists (q, qd, qdd) at a traced time ({error})") from error
     for label, entries in (("coordinates", q), ("velocities", qd), ("accelerations", qdd)):
         if len(entries) != count:
-            raise InputError(f"the reference gives {len(entries)} {label}; expected {count}")
+            raise InputError(f"the reference returns {len(entries)} {label}; expected {count}")
     return q, qd, qdd
 
 

@@ -88,28 +88,28 @@ class Law:
         self._function = lambda t, q, qd: gufunc(np.array([t]), q, qd, *more)
         self._name = type(control.controller).__name__
 
-    def ask(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    def torques(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return the torques [..., nv], which may contain NaN; raise an InputError with the time if the call fails."""
         try:
             with np.errstate(all="ignore"):
                 tau = np.asarray(self._function(t, q.copy(), qd.copy()), dtype=float)
         except Exception as error:  # for any error of a user's function, the run so far is kept
-            raise InputError(f"the controller {self._name!r} failed at t = {t:.9g} s ({_said(error)})") from error
+            raise InputError(f"the controller {self._name!r} failed at t = {t:.9g} s ({_described(error)})") from error
         if tau.shape != qd.shape:
             shapes = f"torques of shape {tau.shape} at t = {t:.9g} s; expected {qd.shape}"
-            raise InputError(f"the controller {self._name!r} gave {shapes}")
+            raise InputError(f"the controller {self._name!r} returned {shapes}")
         return tau
 
     def not_finite(self, t: float) -> str:
         """Return the message for torques that contain NaN."""
-        return f"the controller {self._name!r} gave torques that are not finite at t = {t:.9g} s"
+        return f"the controller {self._name!r} returned torques that are not finite at t = {t:.9g} s"
 
     def __call__(self, result: Run, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray | None:
         """Return the torques of all runs; record failures in the result, and return None if no run can continue."""
         first = result.reached == 1
         alive = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
         try:
-            tau = self.ask(t, q, qd)
+            tau = self.torques(t, q, qd)
         except InputError as error:
             if first:
                 raise
@@ -127,9 +127,9 @@ class Law:
 def _torques(controller: Controller, now: Instant) -> list[Any]:
     torque = list(controller.torque(now))
     if len(torque) != now.mechanism.nv:
-        raise InputError(f"the controller gave {len(torque)} torques; expected {now.mechanism.nv}")
+        raise InputError(f"the controller returned {len(torque)} torques; expected {now.mechanism.nv}")
     return torque
 
 
-def _said(error: Exception) -> str:
+def _described(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -55,7 +55,7 @@ class March:
         self.mechanism, self._forces = mechanism, forces
         self._step = getattr(self, f"_{method}")
         self._law, others = joint_law(mechanism, forces)
-        self._asked = control if isinstance(control, Law) else None
+        self._outside = control if isinstance(control, Law) else None
         traced = None if isinstance(control, Law) else control
         if (others or traced is not None) and is_long(mechanism):
             who = type(others[0] if others else traced).__name__
@@ -127,10 +127,10 @@ class March:
         with np.errstate(all="ignore"):  # runs that failed have NaN from then on
             tau = joint_law(self.mechanism, self._forces, *more)[0].torque(q, qd)
         control = zeros(qd.shape)
-        if self._asked is not None:
+        if self._outside is not None:
             control = np.full(qd.shape, np.nan)
             for k in np.flatnonzero(np.isfinite(q).all(axis=-1).reshape(-1, len(t)).any(axis=0)):
-                control[..., k, :] = self._asked.ask(float(t[k]), q[..., k, :], qd[..., k, :])
+                control[..., k, :] = self._outside.torques(float(t[k]), q[..., k, :], qd[..., k, :])
             tau = tau + control
         if self._others is None:
             wrenches = zeros((*q.shape[:-1], len(self.mechanism.bodies), 6))
@@ -157,8 +157,8 @@ class March:
         if self._others is not None:
             extra, _, w = self._others(np.array([t]), q, qd, *more)
             tau, wrenches = tau + extra, (w,)
-        if self._asked is not None:
-            tau = tau + self._asked.ask(t, q, qd)
+        if self._outside is not None:
+            tau = tau + self._outside.torques(t, q, qd)
         name, inertia = ("forward_dynamics", ()) if added is None else ("implicit_dynamics", (added,))
         return self._call(name, q, qd, tau, *inertia, *wrenches, *more, wrenches=bool(wrenches))
 

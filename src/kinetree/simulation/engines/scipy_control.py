@@ -99,7 +99,7 @@ class _Stages:
             yield q, qd, self._torque(float(t), q, qd)
 
     def _torque(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        tau = self._law.ask(t, q, qd)
+        tau = self._law.torques(t, q, qd)
         if not np.isfinite(tau).all():
             raise InputError(self._law.not_finite(t))
         return tau
