@@ -11,7 +11,7 @@ import pytest
 import kinetree as kt
 from closed_form_runs import swinging
 from kinetree.results.recorded import is_zeros
-from kinetree.simulation import acting
+from kinetree.simulation import loads_at_samples
 
 
 def driven(**options) -> kt.Trajectory:
@@ -56,8 +56,8 @@ def test_a_run_keeps_states_alone_until_more_is_read():
 def test_blocks_do_not_change_the_bits(block, monkeypatch):
     """Compute columns in blocks of any size, of parts, and of single runs, to the same bits."""
     whole = driven()
-    expected = {name: getattr(whole, name) for name in acting.FIELDS}
-    monkeypatch.setattr(acting, "BLOCK", block)
+    expected = {name: getattr(whole, name) for name in loads_at_samples.FIELDS}
+    monkeypatch.setattr(loads_at_samples, "BLOCK", block)
     again = driven()
     for name, values in expected.items():
         assert np.array_equal(getattr(again, name), values)
