@@ -18,7 +18,7 @@ from .compiler.runtime.methods import AxesOptions, Options, WrenchOptions, compi
 from .errors import InputError
 from .formats.report import Report
 from .joints.random_states import drawn_coordinates, generator, leading_shape
-from .model.mechanism import Closure, Mechanism, resolved
+from .model.mechanism import Closure, Mechanism
 from .model.parameter_values import Named, in_order
 from .model.parts import Body, Joint
 
@@ -284,7 +284,7 @@ class CompiledMechanism:
 
     def neutral(self) -> Numbers:
         """Return the coordinates of zero displacement, shape [nq]."""
-        joints = self._resolved_joints
+        joints = self.mechanism.resolved_joints
         return np.array([x for j in joints for x in joint_kinds.kind(j.kind).neutral(j)], dtype=float)
 
     def random_state(
@@ -292,12 +292,8 @@ class CompiledMechanism:
     ) -> tuple[Numbers, Numbers]:
         """Return random (q, qd) with a leading shape: q within limits where joints have them, qd normal."""
         rng, lead = generator(rng), leading_shape(shape)
-        joints = ((joint, joint_kinds.kind(joint.kind)) for joint in self._resolved_joints)
+        joints = ((joint, joint_kinds.kind(joint.kind)) for joint in self.mechanism.resolved_joints)
         return drawn_coordinates(joints, rng, lead), rng.normal(size=(*lead, self.nv))
-
-    @cached_property
-    def _resolved_joints(self) -> tuple[Joint, ...]:
-        return resolved(self.joints, self.mechanism.values())
 
     @cached_property
     def _nominal(self) -> Numbers | None:

@@ -33,8 +33,10 @@ from .simulation.near_redundancy import explained
 from .simulation.option_arguments import (
     control_of,
     events_of,
+    flag,
     listed,
     method_name,
+    path_of,
     settings_of,
     system_of,
     threads_of,
@@ -94,13 +96,13 @@ def simulate(
     refuse_singular(mechanism, Request("forward_dynamics"))
     closer = lambda: closer_of(system)  # noqa: E731
     start = closed_start(mechanism, q, qd, values, function=system.function, closer=closer)
-    acting = (*(forces_of(mechanism) if passive else ()), *listed(forces, "forces", "apply"))
+    acting = (*(forces_of(mechanism) if flag(passive, "passive") else ()), *listed(forces, "forces", "apply"))
     springy = is_long(mechanism) and any(isinstance(force, JointSpring) for force in acting)
     chosen = choose(method_name(method), dt, positive(rtol, "rtol"), springy=springy)
     problem = Problem(
         system, start, times, chosen, settings_of(chosen, times, dt, rtol, atol, max_steps),
         parameters=values, forces=acting, control=control_of(control), loops=settled(system, loops, start[0], values),
-        threads=threads_of(threads), checkpoint=checkpoint, auto=method == "auto",
+        threads=threads_of(threads), checkpoint=path_of(checkpoint, "checkpoint"), auto=method == "auto",
     )  # fmt: skip
     watch = Watch(mechanism, events_of(events), values, problem.kept.native)
     with _shown(progress) as show:

@@ -120,7 +120,7 @@ def test_list_names_every_mechanism(capsys, monkeypatch):
     for name in library.names():
         assert re.search(rf"^{name} ", out, re.MULTILINE)
         assert sum(line.startswith(f"{name} ") for line in out.splitlines()) == 1
-    for group in ("Chains, trees on the ground", "Trees on a free base", "Closed mechanisms"):
+    for group in ("Chains and trees on the ground", "Trees on a free base", "Closed mechanisms"):
         assert f"\n{group}\n" in out
     assert re.search(r"^stanford +6 +6  The Stanford arm of", out, re.MULTILINE)
     assert out.endswith("kinetree show NAME: joints, bodies, description and source.\n")

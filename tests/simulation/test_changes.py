@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interpreted import compute, relative
-from kinetree import Body, InputError, Joint, ModelError, Placement, assemble
+from kinetree import Body, InputError, Joint, ModelError, Placement, System, assemble, forces_of
 from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
 from kinetree.simulation.changes import with_gear, with_payload
@@ -84,3 +84,13 @@ def test_faults_are_named(change, message):
     with pytest.raises((InputError, ModelError)) as caught:
         change()
     assert message in str(caught.value)
+
+
+def test_systems_are_taken_for_their_mechanisms():
+    """Give a System where a Mechanism is expected, and find the same result; a name is refused."""
+    system = System(ARM)
+    assert with_payload(system, "b2", 0.7, (0.1, 0.2, 0.3)) == with_payload(ARM, "b2", 0.7, (0.1, 0.2, 0.3))
+    assert with_gear(system, "j1", -50.0, 2e-4) == with_gear(ARM, "j1", -50.0, 2e-4)
+    assert forces_of(system) == forces_of(ARM)
+    with pytest.raises(InputError, match="mechanism is 'stanford'; give a System or a Mechanism, such as kt.load"):
+        with_payload("stanford", "b2", 0.7)  # type: ignore[arg-type]

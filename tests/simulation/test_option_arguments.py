@@ -12,7 +12,7 @@ from kinetree.formats.toml import read_toml_text
 
 WRONG = {
     "a name": ({"system": "stanford"}, "simulate takes a System, not ['\"]*stanford['\"]*; load one with kt.load"),
-    "a function as control": ({"control": lambda t, q, qd: [0.1, 0.2]}, "a function goes into kt.Function"),
+    "a function as control": ({"control": lambda t, q, qd: [0.1, 0.2]}, "a function goes into kt.TorqueFunction"),
     "a number as force": ({"forces": 3.1}, "forces is ['\"]*3.1['\"]*; give a list of objects with apply"),
     "a function as event": ({"events": lambda now: now.t}, "give a list of kt.Event"),
     "a text as dt": ({"dt": "a"}, "dt is ['\"]*a['\"]*; give a number"),
@@ -22,6 +22,8 @@ WRONG = {
     "negative threads": ({"threads": -1}, "threads is -1; give 0 or more"),
     "max_steps that is none": ({"max_steps": float("nan")}, "max_steps is nan; give a finite number"),
     "half a step": ({"max_steps": 2.5}, "max_steps is 2.5; give a whole number"),
+    "a text as passive": ({"passive": "no"}, "passive is 'no'; give True or False"),
+    "a number as checkpoint": ({"checkpoint": 3}, "checkpoint is 3; give the path of a file, or None"),
     "complex": ({"q0": [1.0 + 2.0j, 0.3]}, "q0 is not an array of real numbers"),
     "texts": ({"q0": ["0.1", "0.3"]}, "q0 is not an array of real numbers"),
     "dates": ({"qd0": np.array(["2020-01-01", "2020-01-02"], "M8[D]")}, "qd0 is not an array of real numbers"),

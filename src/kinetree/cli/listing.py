@@ -18,7 +18,7 @@ WIDTH = 80
 GROUPS = {
     "closed": "Closed mechanisms",
     "floating": "Trees on a free base",
-    "fixed": "Chains, trees on the ground",
+    "fixed": "Chains and trees on the ground",
 }
 
 

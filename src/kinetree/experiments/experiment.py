@@ -83,7 +83,9 @@ def write_run(run: Trajectory, folder: Path, outputs: Outputs, figure: str, head
             path = _ready(folder / outputs.replay)
             files.append(run.replay(path))
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror or error}); choose another path or free disk space"
+        ) from None
     return files
 
 

@@ -116,6 +116,11 @@ class Mechanism:
         return tuple(x for x in sizes if x > 0)
 
     @cached_property
+    def resolved_joints(self) -> tuple[Joint, ...]:
+        """The joints with every expression replaced by its number, for the stored values of the parameters."""
+        return resolved(self.joints, self.values())
+
+    @cached_property
     def free_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that remain inputs of the compiled functions, in order."""
         return tuple(p for p in self.parameters if p.free)

@@ -1,4 +1,4 @@
-"""Numbers of forces and references: one, or one per degree of freedom; also expressions of parameters."""
+"""Arguments of forces and references: mechanisms, and one number or one per degree of freedom."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, brief
+from ..model.mechanism import Mechanism
 from ..model.parameters import Expression
 from ..numbers import items, number
 
@@ -41,3 +42,11 @@ def together(named: dict[str, tuple[float, ...]], owner: str) -> dict[str, tuple
     """Return tuples of one common length; a single number is repeated."""
     count = max(map(len, named.values()))
     return {name: spread(values, count, f"{name} of {owner}") for name, values in named.items()}
+
+
+def mechanism_of(x: Any) -> Mechanism:
+    """Return a Mechanism, or that of a System; refuse other objects."""
+    found = getattr(x, "mechanism", x)
+    if not isinstance(found, Mechanism):
+        raise InputError(f"mechanism is {brief(x)}; give a System or a Mechanism, such as kt.load(name or file)")
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import joints as joint_kinds
 from ..algebra.vectors import ZERO, Vector, add, dot, scale, sub
@@ -14,17 +14,21 @@ from ..model.mechanism import Mechanism
 from ..model.parameters import Number
 from ..model.parts import Body
 from ..numbers import number
-from .arguments import coefficients, vector
+from .arguments import coefficients, mechanism_of, vector
+
+if TYPE_CHECKING:
+    from ..system import System
 
 
 def with_payload(
-    mechanism: Mechanism, body: str, mass: float, com: Any = ZERO, inertia: Sequence[float] = (0.0,) * 6
+    mechanism: Mechanism | System, body: str, mass: float, com: Any = ZERO, inertia: Sequence[float] = (0.0,) * 6
 ) -> Mechanism:
     """Return the mechanism with a load fixed to a body.
 
     Mass [kg], center of mass [m] and inertia about it (xx, yy, zz, xy, yz, zx) [kg m^2] are those of the load, in the
     frame of the body.
     """
+    mechanism = mechanism_of(mechanism)
     carrier = mechanism.body(body)
     where = f"the payload of {body!r}"
     moments = coefficients(inertia, f"the inertia of {where}")
@@ -34,13 +38,14 @@ def with_payload(
     return replace(mechanism, bodies=bodies)
 
 
-def with_gear(mechanism: Mechanism, joint: str, ratio: float, rotor_inertia: Number) -> Mechanism:
+def with_gear(mechanism: Mechanism | System, joint: str, ratio: float, rotor_inertia: Number) -> Mechanism:
     """Return the mechanism with a geared drive in a joint: its armature is ratio^2 rotor_inertia.
 
     The ratio is the rotation of the rotor per rotation of the joint (rad/m for a prismatic joint). The inertia is that
     of the rotor about its own axis [kg m^2]. The new armature replaces an earlier one. The mass of the rotor belongs to
     the body that carries it. The gyroscopic torque of the rotor is neglected.
     """
+    mechanism = mechanism_of(mechanism)
     old = mechanism.joint(joint)
     count = joint_kinds.kind(old.kind).NV
     if count != 1:

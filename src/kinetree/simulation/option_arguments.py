@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def listed(x: Any, what: str, method: str) -> tuple[Any, ...]:
 def control_of(x: Any) -> Any:
     """Return a controller, or None; refuse other objects."""
     if x is not None and (not hasattr(x, "torque") or isinstance(x, type)):
-        how = "a function goes into kt.Function(f) to be compiled, or kt.PythonControl(f)"
+        how = "a function goes into kt.TorqueFunction(f) to be compiled, or kt.PythonControl(f)"
         raise InputError(f"control is {brief(x)}; give an object with torque(now): {how}")
     return x
 
@@ -60,6 +61,20 @@ def events_of(x: Any) -> tuple[Event, ...]:
     if items is None or not all(isinstance(item, Event) for item in items):
         raise InputError(f"events is {brief(x)}; give a list of kt.Event(function of now)")
     return items
+
+
+def flag(x: Any, what: str) -> bool:
+    """Return True or False; refuse anything else, such as the text "no"."""
+    if not isinstance(x, bool | np.bool_):
+        raise InputError(f"{what} is {brief(x)}; give True or False")
+    return bool(x)
+
+
+def path_of(x: Any, what: str) -> Path | None:
+    """Return the path of a file, or None; refuse other objects."""
+    if x is not None and not isinstance(x, str | os.PathLike):
+        raise InputError(f"{what} is {brief(x)}; give the path of a file, or None")
+    return None if x is None else Path(x)
 
 
 def method_name(x: Any) -> str:

@@ -120,7 +120,8 @@ def _draw_limits(axes: Any, entry: Entry, factor: float, values: Numbers) -> Num
     if far:
         beyond = f"$\\pm${far[1]:.3g}" if len(far) == 2 and far[0] == -far[1] else ", ".join(f"{b:.3g}" for b in far)
         style = {"color": STYLES["limit"]["color"], "fontsize": 7.5}
-        axes.text(0.99, 1.02, f"limit {beyond}", transform=axes.transAxes, ha="right", va="bottom", **style)
+        box = {"facecolor": "white", "alpha": 0.7, "linewidth": 0.0, "pad": 0.6}  # above, it would cover long names
+        axes.text(0.99, 0.98, f"limit {beyond}", transform=axes.transAxes, ha="right", va="top", bbox=box, **style)
     return np.array(near)
 
 

@@ -268,3 +268,14 @@ def test_nearly_redundant_loops_are_named_where_they_allow_no_less():
     ):
         system.assemble()
     assert np.isfinite(system.assemble(tolerance=1e-10)).all()
+
+
+def test_random_starts_are_drawn_only_if_needed(monkeypatch):
+    """Assemble from a guess that closes, without drawing any of the random starts."""
+
+    def refused(*_):
+        raise AssertionError("a random start was drawn")
+
+    monkeypatch.setattr("kinetree.analysis.loops.starts.random_coordinates", refused)
+    bars = kt.load("four_bar")
+    assert_close(bars.closure_residual(bars.assemble()), np.zeros(5), 1e-12)

@@ -244,8 +244,9 @@ def test_files_and_folders_of_others_are_not_used(folder, monkeypatch):
     """Run as another user: neither the folder nor a link to it is used."""
     file, real = planted(folder), os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: real + 1)
-    with pytest.warns(RuntimeWarning, match=f"it belongs to user {real}, not to user {real + 1}"):
+    with pytest.warns(RuntimeWarning, match=f"it belongs to user {real}, not to user {real + 1}") as caught:
         assert cache.fetch("name", lambda: b"own") == b"own"
+    assert str(caught[0].message).endswith("another user; choose a folder of your own with KINETREE_CACHE_DIR")
     with pytest.raises(PermissionError, match=f"belongs to user {real}"):
         trust.private_reader(file)
     link = folder.parent / "link"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ def assemble(
     if not tolerance > 0:
         raise InputError(f"tolerance is {tolerance}; expected more than 0, such as 1e-12")
     tried = []
-    for start in (*_followed(loops, loops.start(q_guess), q, at, degrees), *starts(loops, q, at, degrees)):
+    followed = _followed(loops, loops.start(q_guess), q, at, degrees)
+    for start in chain(followed, starts(loops, q, at, degrees)):  # random starts are drawn only if needed
         found, gap = close(loops, start, q, at, degrees)
         if gap <= tolerance:
             return found

@@ -155,7 +155,7 @@ def still(loops: LoopKinematics, around: Surroundings) -> list[Finding]:
     if (here & ~always).any():
         names = some(loops.labels[k] for k in np.flatnonzero(here & ~always))
         count = int((here & ~always).sum())
-        text = f"{names} {_verb(count, 'stand')} still at this instant while the others move: a turning point."
+        text = "At this instant the other joints move: a turning point."
         advice = "For a drive there it is a dead center: its torque moves nothing. Let another joint drive."
         out.append(Finding("note", f"{names} {_verb(count, 'stand')} still", text, advice))
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def _open(loops: LoopKinematics, q: Numbers) -> str:
 def _closed_somehow(loops: LoopKinematics, tried: list[Numbers]) -> Numbers | None:
     """Return a closed position with nothing held, from the first start that leads to one."""
     nothing = np.zeros(loops.mechanism.nv, dtype=bool), np.zeros(loops.mechanism.nq, dtype=bool)
-    for q in (*tried, *starts(loops, tried[0], nothing[1], nothing[0])):
+    for q in chain(tried, starts(loops, tried[0], nothing[1], nothing[0])):
         found, gap = loops.close(q, nothing[0])
         if gap <= CLOSED:
             return found

@@ -14,7 +14,7 @@ import numpy as np
 from ...dynamics import closed, closure, states
 from ...errors import ModelError
 from ...joints import kind
-from ...model.mechanism import Mechanism, resolved
+from ...model.mechanism import Mechanism
 from ...model.scales import loop_units
 from .newton import newton
 from .sweeps import Tree
@@ -220,12 +220,11 @@ def _refuse_light(mechanism: Mechanism, lost: list[int]) -> None:
 def guess(mechanism: Mechanism) -> list[float]:
     """Return the mechanism's guess of a closed position; joints without one are not displaced."""
     given, out = dict(mechanism.guess), []
-    for joint in resolved(mechanism.joints, mechanism.values()):
+    for joint in mechanism.resolved_joints:
         out += given.get(joint.name) or kind(joint.kind).neutral(joint)
     return [float(x) for x in out]
 
 
 def random_coordinates(mechanism: Mechanism, rng: np.random.Generator) -> list[float]:
     """Return random coordinates of the tree."""
-    joints = resolved(mechanism.joints, mechanism.values())
-    return [float(x) for j in joints for x in kind(j.kind).random(j, rng)]
+    return [float(x) for j in mechanism.resolved_joints for x in kind(j.kind).random(j, rng)]

@@ -22,9 +22,11 @@ def private_folder(path: Path) -> bool:
         return True
     fault = _link_fault(path.lstat()) or _fault(path.stat())
     if fault:
+        own = path.stat().st_uid == os.geteuid()
+        remedy = f"run: chmod go-w {path}, or " if own else ""  # only the owner may change the permissions
         warnings.warn(
             f"the cache folder {path} is not used, because {fault}: compiled code there may come from another user; "
-            f"run: chmod go-w {path}, or choose a folder of your own with KINETREE_CACHE_DIR",
+            f"{remedy}choose a folder of your own with KINETREE_CACHE_DIR",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...algebra.vectors import ZERO, dot, neg, scale, sub
 from ...errors import InputError, ModelError, unknown_name
 from ...model.force_checks import JOINT_SPRING, coefficient_names, spring_joint
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND, ForceElement, Joint
-from ..arguments import coefficient, vector
+from ..arguments import coefficient, mechanism_of, vector
 from ..rates import Force, Instant
 from ..smooth import sqrt
 from .joint_forces import SLIP_SPEED, JointSpring, number_in, passive
+
+if TYPE_CHECKING:
+    from ...system import System
 
 TINY = 1e-9
 """The length that is computed for two coinciding points [m]."""
@@ -149,8 +152,9 @@ def push_apart(now: Instant, pair: SpringDamper | LinearActuator, force: Any, di
     now.push(pair.body_a, number_in(now, pair.point_a), neg(f))
 
 
-def forces_of(mechanism: Mechanism, *, slip_speed: float = SLIP_SPEED) -> list[Force]:
+def forces_of(mechanism: Mechanism | System, *, slip_speed: float = SLIP_SPEED) -> list[Force]:
     """Return the passive forces of a mechanism: damping and friction of its joints, and its force elements."""
+    mechanism = mechanism_of(mechanism)
     carried = {j.child: j for j in mechanism.joints}
     return [*passive(mechanism, slip_speed=slip_speed), *(from_element(x, carried) for x in mechanism.forces)]
 
