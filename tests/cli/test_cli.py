@@ -16,7 +16,7 @@ from rich.console import Console
 
 import kinetree as kt
 from closed_form_runs import swinging
-from command_line import run
+from command_line import run, words
 from kinetree import library
 from kinetree.cli.console import clean, make_console
 from kinetree.cli.listing import print_library
@@ -311,7 +311,7 @@ def test_demo_prints_what_it_found(monkeypatch, capsys, tmp_path):
     assert progress == "... step\n"
     assert re.search(r"^ *0.0 +1 +0$", out, re.MULTILINE)
     assert re.search(r"^two routes +2.0e-15 +1.0e-12  holds$", out, re.MULTILINE)
-    assert "1,000 inverse dynamics of arm in one call, one thread: 0.0 ms, 10.0 ns per sample." in out
+    assert "1,000 inverse dynamics of arm in one call, one thread: 0.0 ms, 10.0 ns per sample." in words(out)
     assert "split into four calls: the same bits." in out
     assert f"{tmp_path / 'a.png'}\n" in out
     assert out.endswith("All agreements hold.\n")
