@@ -53,7 +53,10 @@ def unrolled(function: Function, given_: list[np.ndarray]) -> np.ndarray:
 BUSH, SHRUB = System(bushy(64, 4)), System(bushy(24, 4))
 
 
-@pytest.mark.parametrize("name", TREES)
+EVERYDAY = ("forward_dynamics", "inertia_matrix", "inverse_dynamics", "kinetic_energy", "jacobian")
+
+
+@pytest.mark.parametrize("name", [x if x in EVERYDAY else pytest.param(x, marks=pytest.mark.slow) for x in TREES])
 def test_every_algorithm_is_that_of_unrolled_code(name):
     """Run every algorithm on a tree of 64 bodies of all kinds (matrices: 24), rolled, and unrolled in plain NumPy."""
     system = SHRUB if ALGORITHMS[name].shape == ("nv", "nv") else BUSH
