@@ -26,7 +26,7 @@ def conditions(mechanism, q) -> float:
 
 
 @given(moving_mechanisms())
-@examples(30)
+@examples(60)
 def test_forward_dynamics_solves_the_inertia_matrix(mechanism):
     """Solve I qdd = tau - h and find the accelerations of the recursion."""
     s = State(mechanism)
@@ -39,7 +39,7 @@ def test_forward_dynamics_solves_the_inertia_matrix(mechanism):
 
 
 @given(moving_mechanisms())
-@examples(30)
+@examples(60)
 def test_forward_undoes_inverse(mechanism):
     """Compute torques of accelerations and find these accelerations again, under external wrenches."""
     s = State(mechanism)
@@ -52,7 +52,7 @@ def test_forward_undoes_inverse(mechanism):
 
 
 @given(moving_mechanisms())
-@examples(30)
+@examples(60)
 def test_inverse_undoes_forward(mechanism):
     """Compute accelerations under torques and find these torques again, under external wrenches."""
     s = State(mechanism)

@@ -45,7 +45,7 @@ def check_closed_equations(mechanism, q, seed=0):
 
 
 @given(drawn=closed_mechanisms())
-@examples(40)
+@examples(80)
 def test_random_mechanisms_agree(drawn):
     """Close random trees by loops of any kind, with couplings and floating bases, and find the compiled results."""
     check_closed_equations(*drawn)

@@ -17,7 +17,7 @@ from tolerance import assert_close
 
 
 @given(mechanisms(), st.sampled_from(SYSTEMS))
-@examples(30)
+@examples(60)
 def test_points_move_as_bodies(mechanism, system):
     """Find I, C, g and the torques of random trees, with all joint kinds and external wrenches, by each system."""
     s = State(mechanism, shape=())

@@ -36,7 +36,7 @@ def center_of_mass(tree):
     """Return the center of mass in the ground's frame."""
     total = whole(tree)
     if total.m == 0.0:
-        raise ModelError("nothing has mass, and so there is no mass centre", remedy="give the bodies masses")
+        raise ModelError("nothing has mass, and so there is no center of mass", remedy="give the bodies masses")
     return scale(1.0 / total.m, total.mc)
 
 

@@ -59,7 +59,7 @@ ROUTES: dict[str, Route] = {
     name: Route(name, what, prepare)
     for name, what, prepare in (
         ("denoc", "DeNOC matrices about the joints [Saha2013]", formulation(denoc)),
-        ("centre", "DeNOC matrices about the mass centres [Saha1999]", formulation(denoc, about="centre")),
+        ("centre", "DeNOC matrices about the centers of mass [Saha1999]", formulation(denoc, about="centre")),
         ("modules", "kinematic modules [Saha2013]", formulation(module_recursion)),
         ("operators", "spatial operators [Wolinski2015]", formulation(spatial_operators)),
         ("points", "seven equimomental points [Gupta2013]", formulation(points_dynamics)),
