@@ -16,11 +16,11 @@ from scipy.integrate import solve_ivp
 import kinetree as kt
 from book import Picture, Section
 from kinetree.analysis.verify.peers.mujoco import mjcf
-from kinetree.simulation.integrators import METHODS, stepper
 from measure import Contender, Disagreement, Figure, interleaved
 from pictures import Curve, Panel, draw
 from report import Table
 from robots import ROBOTS
+from whole_runs import adaptive_run, fixed_run
 
 SPAN = 1.0
 STEPS = tuple(2e-2 / 2**k for k in range(6))
@@ -119,7 +119,7 @@ def _ours(arm: kt.System, q0: np.ndarray) -> list[Attempt]:
         for tolerance in TOLERANCES
     ]
     for name, stages in (("rk4", 4), ("gauss", 2)):
-        step = stepper(arm.mechanism, METHODS[name]).gufunc
+        step = fixed_run(arm.mechanism, name)
         for dt in STEPS:
             # The evaluations of an implicit step depend on the convergence of its stages and are not counted.
             count = stages * round(SPAN / dt) if name == "rk4" else 0
@@ -132,10 +132,10 @@ def _ours(arm: kt.System, q0: np.ndarray) -> list[Attempt]:
 
 
 def _adaptive(arm: kt.System, q0: np.ndarray, name: str, tolerance: float) -> Callable[[], tuple[np.ndarray, int]]:
-    step, times = stepper(arm.mechanism, METHODS[name]).gufunc, np.array([0.0, SPAN])
+    integrate, times = adaptive_run(arm.mechanism, name), np.array([0.0, SPAN])
 
     def run() -> tuple[np.ndarray, int]:
-        q, _, report = step(q0, np.zeros(arm.nv), times, tolerance, tolerance / 100, 1e-3 * SPAN, 1_000_000)
+        q, *_, report = integrate(q0, np.zeros(arm.nv), times, tolerance)
         return q[-1], int(report[0])
 
     return run

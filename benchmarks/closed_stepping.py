@@ -10,9 +10,9 @@ import numpy as np
 
 import kinetree as kt
 from book import Section
-from kinetree.simulation.integrators import METHODS, stepper
 from measure import Contender, Disagreement, Figure, interleaved, ratio
 from report import Table
+from whole_runs import fixed_run
 
 BARS, STEP, SPAN = 1024, 1e-3, 0.5
 
@@ -22,7 +22,7 @@ def section(quick: bool) -> Section:
     bars = kt.load("four_bar")
     q0 = bars.assemble()
     qd0 = bars.consistent_speeds(q0, {"crank": 4.0})
-    step = stepper(bars.mechanism, METHODS["rk4"]).gufunc
+    step = fixed_run(bars.mechanism, "rk4")
     times, short = np.array([0.0, SPAN]), np.array([0.0, 20 * STEP])
     truth = kt.simulate(bars, q0, qd0, times=times, method="dop853", rtol=1e-12, atol=1e-14).q[-1]
     many_q, many_qd = np.tile(q0, (BARS, 1)), np.linspace(0.5, 1.5, BARS)[:, None] * qd0

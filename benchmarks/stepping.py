@@ -15,10 +15,10 @@ from scipy.integrate import RK45
 import kinetree as kt
 from book import Section
 from kinetree.analysis.verify.peers.mujoco import mjcf
-from kinetree.simulation.integrators import METHODS, stepper
 from measure import Contender, Figure, agree, all_cores, interleaved, ratio
 from report import Table
 from robots import ROBOTS
+from whole_runs import fixed_run
 
 ARMS, STEP, SHORT, LONG = 4096, 1e-3, 10, 1000
 FEWER = 512
@@ -125,7 +125,7 @@ def section(quick: bool) -> Section:
 def _measure(cores: int, rounds: int) -> tuple[dict[str, list[float]], tuple[float, float, float]]:
     """Return the ns per step of all contenders, and the differences of the results."""
     arms = Arms.make()
-    step = stepper(arms.system.mechanism, METHODS["rk4"]).gufunc
+    step = fixed_run(arms.system.mechanism, "rk4")
     q0, rest = arms.q0, np.zeros((ARMS, arms.system.nv))
     short, long = np.array([0.0, SHORT * STEP]), np.array([0.0, LONG * STEP])
     peer, rollouts = arms.mujoco_steps(), {n: arms.rollout(n if n > 1 else 0) for n in sorted({1, cores})}

@@ -49,6 +49,15 @@ def test_a_case_is_measured_and_the_others_stay(tmp_path):
     assert len(rows) == 3
 
 
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.skipif(not PEERS, reason="needs Pinocchio and MuJoCo")
+def test_every_case_runs(tmp_path):
+    """Run all cases with few rounds; a case whose results differ from a peer's, or that fails, is reported."""
+    done = bench("--quick", "--out", str(tmp_path / "page.md"))
+    assert done.returncode == 0 and "FAILED" not in done.stdout, done.stdout[-2000:] + done.stderr
+
+
 def test_a_case_that_fails_is_told_and_loses_nothing(tmp_path, monkeypatch, capsys):
     """Go on after a case whose results differ and one that fails; keep their sections of the page."""
     pytest.importorskip("pinocchio")
