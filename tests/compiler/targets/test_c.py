@@ -139,7 +139,7 @@ def test_functions_are_saved_by_suffix(tmp_path):
     text = path.read_text()
     assert "inertia_matrix, written by Kinetree: q[2] -> I[2][2]" in text
     assert "void inertia_matrix(const double *restrict q, double *restrict I)" in text
-    with pytest.raises(InputError, match=r"the suffix '.f90' is not one of a source language; expected .c"):
+    with pytest.raises(InputError, match=r"the suffix '.f90' is not one of exported code; expected .c"):
         arm.function("inertia_matrix").save(tmp_path / "inertia.f90")
     with pytest.raises(InputError, match=r"cannot be written \(No such file or directory\); choose another place"):
         arm.function("inertia_matrix").save(tmp_path / "missing" / "inertia.c")

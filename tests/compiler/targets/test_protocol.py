@@ -9,7 +9,7 @@ import pytest
 
 import kinetree
 from kinetree.compiler.lanes.builder import Builder
-from kinetree.compiler.targets import TARGETS, target
+from kinetree.compiler.targets import EMITTERS, TARGETS, emitter, target
 from kinetree.errors import InputError, UnknownNameError
 from native_program import traced
 
@@ -23,19 +23,24 @@ def test_targets_are_found_by_name():
         assert target(name) is target(name)
         assert target(name).fingerprint()
         assert "x" in target(name).emit(program, "float64")
-    with pytest.raises(UnknownNameError, match="no target 'cuda'; available: llvm, c"):
+    with pytest.raises(UnknownNameError, match="no target 'cuda'; available: llvm"):
         target("cuda")
 
 
-def test_targets_refuse_what_they_cannot_do():
-    """Request C source of a kernel, and compiled C code, and read the errors."""
-    c = target("c")
+def test_emitters_are_found_by_suffix():
+    """Get the content of a file of each suffix, and refuse an unknown suffix."""
+    program = traced(lambda x: [x * 3.0])
+    for suffix in EMITTERS:
+        assert emitter(suffix) is emitter(suffix)
+        assert len(emitter(suffix).emit(program, "float64")) > 30
+    with pytest.raises(InputError, match=r"the suffix '.f90' is not one of exported code; expected .c"):
+        emitter(".f90")
+
+
+def test_c_refuses_kernels():
+    """Request C source of a kernel and read the error."""
     with pytest.raises(InputError, match="C source is written for a Program, not for a Kernel"):
-        c.emit(Builder("empty", {}).kernel(), "float64")
-    with pytest.raises(InputError, match="C source is not compiled by Kinetree"):
-        c.build("")
-    with pytest.raises(InputError, match="compiled C is not loaded by Kinetree"):
-        c.load(b"")
+        emitter(".c").emit(Builder("empty", {}).kernel(), "float64")
 
 
 def test_one_line_knows_llvm():

@@ -21,7 +21,7 @@ from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
 from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
-from ..targets import source_text, target
+from ..targets import emitter, target
 from . import cache
 from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
@@ -112,16 +112,16 @@ class Function:
         return memoryview(self._bad).cast("B").cast("q")
 
     def save(self, path: str | Path) -> Path:
-        """Write the function as source text, in the language of the suffix (.c), and return the path."""
+        """Write the function as code in the language of the suffix, such as .c, and return the path."""
         if self.request.lowering == "rolled":
             raise InputError(
                 f"{self.name} of {self.mechanism.name!r} is compiled with loops over its bodies, which cannot be "
                 "written to files; make the function with lowering='unrolled'"
             )
         path = Path(path)
-        text = source_text(self._straight, path.suffix, self.request.dtype)
+        content = emitter(path.suffix).emit(self._straight, self.request.dtype)
         try:
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from None
         return path

@@ -1,4 +1,8 @@
-"""Targets, for which code is generated; a new one is a module that implements `protocol.Target`, and a line here."""
+"""Targets, for which code is generated.
+
+A new one is a module that implements `protocol.Target` (code that runs in this process) or `protocol.Emitter` (code in
+files), and a line here. Their modules, some of which import large libraries, are imported on first use.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 from ...errors import InputError, unknown_name
-from .protocol import Target, Unit
+from .protocol import Emitter, Target
 
 NATIVE = "llvm"
 """The target whose code runs in this process."""
@@ -18,17 +22,17 @@ def _llvm() -> Target:
     return LLVM()
 
 
-def _c() -> Target:
+def _c() -> Emitter:
     from .c import C
 
     return C()
 
 
-TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm, "c": _c}
-"""The targets by name; their modules, some of which import large libraries, are imported on first use."""
+TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm}
+"""The targets whose code runs in this process, by name."""
 
-SUFFIXES = {".c": "c"}
-"""The targets that write source files, by the suffix of the file."""
+EMITTERS: dict[str, Callable[[], Emitter]] = {".c": _c}
+"""The targets whose code is written to files, by the suffix of the file."""
 
 
 @cache
@@ -39,8 +43,9 @@ def target(name: str = NATIVE) -> Target:
     return TARGETS[name]()
 
 
-def source_text(unit: Unit, suffix: str, dtype: str) -> str:
-    """Return the source text of a unit in the language of a file suffix."""
-    if suffix not in SUFFIXES:
-        raise InputError(f"the suffix {suffix!r} is not one of a source language; expected {' or '.join(SUFFIXES)}")
-    return target(SUFFIXES[suffix]).emit(unit, dtype)
+@cache
+def emitter(suffix: str) -> Emitter:
+    """Return the target of files with a suffix."""
+    if suffix not in EMITTERS:
+        raise InputError(f"the suffix {suffix!r} is not one of exported code; expected {' or '.join(EMITTERS)}")
+    return EMITTERS[suffix]()

@@ -37,11 +37,7 @@ KEYWORDS = frozenset(
 
 
 class C:
-    """The target C99, whose code does not run in this process."""
-
-    def fingerprint(self) -> str:
-        """Return the name of the standard."""
-        return "C99"
+    """The target C99."""
 
     def emit(self, unit: Unit, dtype: str) -> str:
         """Return the C source of a Program."""
@@ -50,14 +46,6 @@ class C:
                 f"C source is written for a Program, not for a {type(unit).__name__}; use lowering='unrolled'"
             )
         return source(unit, dtype)
-
-    def build(self, source: str) -> bytes:
-        """Raise InputError: Kinetree calls no C compiler."""
-        raise InputError("C source is not compiled by Kinetree; write it to a file and use a C compiler")
-
-    def load(self, code: bytes):
-        """Raise InputError, like `build`."""
-        raise InputError("compiled C is not loaded by Kinetree; use ctypes or link it")
 
 
 def source(program: Program, dtype: str = "float64") -> str:

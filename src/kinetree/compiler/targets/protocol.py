@@ -1,4 +1,4 @@
-"""The interface of targets: from Programs, kernels and rolled programs to code, and from code to addresses."""
+"""The interfaces of targets: from Programs, kernels and rolled programs to code, to files, and to addresses."""
 
 from __future__ import annotations
 
@@ -25,18 +25,26 @@ class Loaded(Protocol):
         ...
 
 
-class Target(Protocol):
-    """A language or processor for which code is generated.
+class Emitter(Protocol):
+    """A language or processor for which code is written to files."""
 
-    A target whose code does not run in this process only writes source text: its `build` and `load` raise InputError.
-    """
+    def emit(self, unit: Unit, dtype: str) -> str | bytes:
+        """Return the content of the file of a unit in "float64" or "float32"; InputError if it cannot be written.
+
+        The function in the file has the name of the unit.
+        """
+        ...
+
+
+class Target(Protocol):
+    """A processor for which code is generated that runs in this process."""
 
     def fingerprint(self) -> str:
         """Return a text of all that built code depends on besides its source: processor, compiler, options."""
         ...
 
     def emit(self, unit: Unit, dtype: str) -> str:
-        """Return the source text of a unit in "float64" or "float32"; InputError if the target has none."""
+        """Return the source text of a unit in "float64" or "float32"."""
         ...
 
     def build(self, source: str) -> bytes:
