@@ -9,6 +9,7 @@ import tempfile
 import hypothesis
 import pytest
 
+import kinetree as kt
 import tolerance
 from strategies import examples
 
@@ -29,6 +30,25 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the temporary folder."""
     if CACHE in config.stash:
         shutil.rmtree(config.stash[CACHE], ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests of GPUs on machines without one."""
+    if any("gpu" in item.keywords for item in items) and (reason := missing_gpu()):
+        for item in items:
+            if "gpu" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def missing_gpu() -> str:
+    """Return why no GPU can be used, or an empty text."""
+    from kinetree.compiler.targets.ptx.driver import driver
+
+    try:
+        driver().device(0)
+    except kt.KinetreeError as error:
+        return str(error)
+    return ""
 
 
 @pytest.hookimpl(wrapper=True)
