@@ -29,6 +29,13 @@ class Tableau:
         """Whether stages depend on themselves or on later ones."""
         return len(self.a[0]) == len(self.b)
 
+    @property
+    def chain(self) -> Row:
+        """The weights of stages each of which follows from the one before it alone; empty for other methods."""
+        if self.implicit or not all(self.b) or any(any(row[:-1]) for row in self.a):
+            return ()
+        return tuple(row[-1] for row in self.a[1:])
+
 
 @dataclass(frozen=True)
 class Pair:

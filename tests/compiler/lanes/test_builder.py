@@ -32,14 +32,19 @@ def exercise() -> Kernel:
         turns.value = turns.value + 1
         own_turns.value = before.where(own_turns.value, own_turns.value + 1.0)
         turn.again = k.any(~small.value) & (turns.value < 40)
-    k.call("f", state, result, 1)
+    with k.loop(2) as i:
+        state[1] = state[1] * k.choose(i, (0.25, 4.0))
+        with k.when(i.equals(1)):
+            k.call("f", state, result, i)
     result[0] = k.unbits(k.bits(abs(state[1]) + 1.0) * 1.0).sqrt()
     with k.loop(700) as j:
         big[j] = state[0] * k.number(j)
     with k.when(k.extent() > 1), k.each_lane(), k.whilst(lambda: index.value < k.extent()):
         at = index.value
         with k.loop(3) as j:
-            out[at, j] = result[j] * times[at] + k.number(k.whole(times[0] * 3.0)) - big[699]
+            out[at, j] = (
+                result[j] * times[at] * k.choose(j, (0.7, -1.3, 2.1)) + k.number(k.whole(times[0] * 3.0)) - big[699]
+            )
         index.value = at + 1
     last = (k.extent() >= 2).where(k.extent(), 0)
     lane_value = state[1]

@@ -9,8 +9,10 @@ import pytest
 
 import kinetree as kt
 from kinetree.compiler.lanes.interpret import interpret
+from kinetree.compiler.runtime.native import native_kernel
 from kinetree.simulation.integrators import METHODS, stepper
 from kinetree.simulation.kernels import adaptive_steps, fixed_steps
+from kinetree.simulation.tableaus import MIDPOINT, RK4, Tableau
 from tolerance import assert_close
 
 FIXED = [name for name, m in METHODS.items() if m.scheme and not m.adaptive]
@@ -48,6 +50,38 @@ def test_interpreted_kernels_equal_native_ones(name, method):
         fast[4][:, 5] = plain[4][:, 5] = 0.0
     for label, a, b in zip(("q", "qd", "q_end", "qd_end", "report"), fast, plain, strict=True):
         assert_close(a, b, (1e-9 if method in PAIRS else 2e-12) * max(1.0, np.abs(b).max()), f"{label} of {method}")
+
+
+@pytest.mark.parametrize("name", ["spatial_pendulum", "four_bar"])
+def test_steps_in_registers_have_the_same_bits(name):
+    """Keep one stage and a sum instead of all stages, in native code."""
+    arm, q, qd = states(name)
+    made = native(arm, "rk4")
+    lean = fixed_steps.explicit_kernel(made.program, RK4, made.quaternions, made.closing, in_registers=True)
+    sizes = [{m.name: m.size for m in kernel.memory}["k"] for kernel in (made.kernel, lean)]
+    assert sizes == [4 * (arm.nq + arm.nv), arm.nq + arm.nv]
+    arguments = (q, qd, np.array([0.0, 0.011, 0.02]), 1e-3, *FRESH)
+    for a, b in zip(native_kernel(lean, "float64")(*arguments), made.gufunc(*arguments), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_stages_that_need_several_others_are_kept():
+    """Run the rule of three eighths, whose stages are no chain, and compare with half the step and with RK4."""
+    rule = Tableau(
+        "three_eighths", 4, ((), (1 / 3,), (-1 / 3, 1.0), (1.0, -1.0, 1.0)), (0.125, 0.375, 0.375, 0.125),
+        (0.0, 1 / 3, 2 / 3, 1.0),
+    )  # fmt: skip
+    assert (RK4.chain, rule.chain, MIDPOINT.chain) == ((0.5, 0.5, 1.0), (), ())
+    arm, q, qd = states("spatial_pendulum")
+    made = native(arm, "rk4")
+    kernel = fixed_steps.explicit_kernel(made.program, rule, made.quaternions, in_registers=True)
+    ends = []
+    for dt in (0.02, 0.01):
+        ends.append(
+            [g(q, qd, np.array([0.0, 0.2]), dt, *FRESH)[2] for g in (native_kernel(kernel, "float64"), made.gufunc)]
+        )
+    far, near = (np.abs(a - b).max() for a, b in ends)
+    assert 8 < far / near < 32
 
 
 @pytest.mark.parametrize("method", ["gauss", *PAIRS])

@@ -43,9 +43,9 @@ class Builder(Expressions):
         self._memory.append(Memory(name, kind, size))
         return Block(self, self._memory[-1])
 
-    def call(self, program: str, source: Block, target: Block, first: int = 0) -> None:
+    def call(self, program: str, source: Block, target: Block, first: Any = 0) -> None:
         """Append the call of a Program; its outputs are written to `target` from entry `first`."""
-        self.add(Call(program, source.memory.name, target.memory.name, first))
+        self.add(Call(program, source.memory.name, target.memory.name, self.integer(first)))
 
     @contextmanager
     def loop(self, stop: Any) -> Iterator[Value]:

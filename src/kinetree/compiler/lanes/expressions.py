@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .form import WIDE, Argument, Constant, Kind, Let, Memory, Operand, Put, Statement, Store
@@ -199,6 +200,16 @@ class Expressions:
             kind = WIDE[kind]
             values = [self.cast(x, kind) for x in values]
         return self.let(kind, "select", condition.operand, *(x.operand for x in values))
+
+    def choose(self, index: Value, values: Sequence[Any]) -> Value:
+        """Return the value at a uniform index: of a table of constants, or by selects among a few other values."""
+        if not any(isinstance(x, Value) for x in values):
+            table = (self.constant(x, Kind.SCALAR).operand for x in values)
+            return self.let(Kind.SCALAR, "choose", index.operand, *table)
+        chosen = values[-1]
+        for i in reversed(range(len(values) - 1)):
+            chosen = self.select(index.equals(i), values[i], chosen)
+        return chosen
 
     def any(self, mask: Value) -> Value:
         """Return whether a mask holds in any lane."""

@@ -43,17 +43,17 @@ Operand = int | Constant
 
 OPERATIONS = (
     "add", "sub", "mul", "div", "abs", "sqrt",
-    "lt", "le", "gt", "ge", "eq", "and", "or", "not", "select", "any",
+    "lt", "le", "gt", "ge", "eq", "and", "or", "not", "select", "choose", "any",
     "splat", "number", "whole", "bits", "unbits",
     "load", "own", "shared", "extent",
 )  # fmt: skip
 """The operations of `Let`.
 
-Comparisons with NaN are false. `splat` copies a uniform value to every lane. `number` and `whole` convert counts to
-scalars and back, the latter rounded toward zero. `bits` is the bit pattern of a number, read as a signed integer and
-converted to a number, `unbits` the reverse. `load` takes the name of a memory block and an index. `own` and `shared`
-take the name of an argument and indices in the lane's own sample or in the first. `extent` is the length of axis `t`.
-No product is fused with a sum.
+Comparisons with NaN are false. `choose` takes an index and the constants of a table. `splat` copies a uniform value to
+every lane. `number` and `whole` convert counts to scalars and back, the latter rounded toward zero. `bits` is the bit
+pattern of a number, read as a signed integer and converted to a number, `unbits` the reverse. `load` takes the name of
+a memory block and an index. `own` and `shared` take the name of an argument and indices in the lane's own sample or in
+the first. `extent` is the length of axis `t`. No product is fused with a sum.
 """
 
 
@@ -89,13 +89,14 @@ class Put:
 class Call:
     """The call of a Program for all lanes; its inputs are consecutive in one block, its outputs are written to another.
 
+    The outputs begin at the entry `first`, a count.
     A target may replace angles in the input block by equal ones within one revolution.
     """
 
     program: str
     source: str
     target: str
-    first: int
+    first: Operand
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "or": np.logical_or,
     "not": np.logical_not,
     "select": np.where,
+    "choose": lambda index, *table: table[int(index)],
     "any": np.any,
     "splat": lambda x: x,
 }
@@ -123,8 +124,8 @@ class _Machine:
             inputs.append(np.moveaxis(block[at : at + a.size], 0, -1).reshape(self.lanes, *a.shape))
             at += a.size
         outputs = [x.reshape(self.lanes, -1).T for x in program.interpret(*inputs)]
-        total = np.concatenate(outputs)
-        self.memory[s.target][s.first : s.first + len(total)] = total
+        total, first = np.concatenate(outputs), int(self.read(s.first))
+        self.memory[s.target][first : first + len(total)] = total
 
     def loop(self, s: Loop) -> None:
         for k in range(self.read(s.stop)):

@@ -93,15 +93,17 @@ class _Adaptive:
         left = self.end - now
         active = (left > 0.0) & status.equals(0.0)
         tried = active.where((h < left).where(h, left), 0.0)
-        for s, (c, weights) in enumerate(zip(pair.c[1:], pair.a[1:], strict=True), 1):
-            runs.advance(weights, tried, runs.inputs, 1)
-            runs.rates(now + tried * c, s)
-        runs.advance(pair.b, tried, self.z, 0)
-        runs.normalize(self.z)
-        runs.close(self.z)
-        runs.copy(self.z, runs.inputs, shift=1)
         reached = (tried >= left).where(self.end, now + tried)
-        runs.rates(reached, self.regular)
+        with k.loop(self.regular) as i:
+            s = i + 1
+            runs.stage(s, pair.a, tried)
+            at_end = s.equals(self.regular)
+            with k.when(at_end):
+                runs.advance(pair.b, tried, self.z, 0)
+                runs.normalize(self.z)
+                runs.close(self.z)
+                runs.copy(self.z, runs.inputs, shift=1)
+            runs.rates(at_end.where(reached, now + tried * k.choose(s, (*pair.c, 1.0))), s)
         error = self.error(tried)
         if runs.closing:  # a step whose loops do not close is too long
             error = runs.astray().where(1e3, error)
@@ -168,9 +170,9 @@ class _Adaptive:
             with k.each_lane():
                 self.due.value = self.is_due()
             with k.when(k.any(self.due.value)):  # the stages of the dense output, for all lanes
-                for i, (c, weights) in enumerate(zip(pair.c_extra, pair.a_extra, strict=True)):
-                    runs.advance(weights, tried, runs.inputs, 1)
-                    runs.rates(now + tried * c, self.regular + 1 + i)
+                with k.loop(len(pair.a_extra)) as i:
+                    runs.stage(i, pair.a_extra, tried)
+                    runs.rates(now + tried * k.choose(i, pair.c_extra), i + (self.regular + 1))
         with k.each_lane(), k.whilst(self.is_due):
             self.dense()
             self.index.value = self.index.value + 1

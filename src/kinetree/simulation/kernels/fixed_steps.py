@@ -39,23 +39,67 @@ def fixed_runs(
 
 
 def explicit_kernel(
-    program: Program, tableau: Tableau, quaternions: Sequence[int], closing: Program | None = None
+    program: Program,
+    tableau: Tableau,
+    quaternions: Sequence[int],
+    closing: Program | None = None,
+    *,
+    in_registers: bool = False,
 ) -> Kernel:
-    """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report)."""
-    runs = fixed_runs(tableau.name, program, len(tableau.b), quaternions, closing)
+    """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report).
+
+    With `in_registers`, a method whose stages form a chain keeps one stage and the sum of the step instead of all
+    stages: more operations, in memory that fits into the registers of a graphics card. The bits are the same.
+    """
+    chain = in_registers and bool(tableau.chain)
+    runs = fixed_runs(tableau.name, program, 1 if chain else len(tableau.b), quaternions, closing)
     k = runs.k
+    advance = _chain(runs, tableau) if chain else _stages(runs, tableau)
 
     def step(begin: Value, h: Value, m: Value) -> None:
-        wide, number = k.cast(h, Kind.LANE), k.number(m)
-        for s, (c, weights) in enumerate(zip(tableau.c, tableau.a, strict=True)):
-            elapsed = (number + c) * h
-            runs.advance(weights, wide, runs.inputs, 1)
-            runs.rates(begin + elapsed, s)
-        runs.advance(tableau.b, wide, runs.y, 0)
+        number = k.number(m)
+        advance(lambda s: begin + (number + k.choose(s, tableau.c)) * h, k.cast(h, Kind.LANE))
         runs.normalize(runs.y)
         runs.close_or_lose(runs.y)
 
     return steps_between(runs, step)
+
+
+Advance = Callable[[Callable[[Value], Value], Value], None]
+"""The code that advances y by a step; its arguments are the time of a stage and the length of the step."""
+
+
+def _stages(runs: RunsOfLanes, tableau: Tableau) -> Advance:
+    """Return the code of a step that keeps all its stages."""
+
+    def advance(moment: Callable[[Value], Value], h: Value) -> None:
+        with runs.k.loop(len(tableau.b)) as s:
+            now = moment(s)
+            runs.stage(s, tableau.a, h)
+            runs.rates(now, s)
+        runs.advance(tableau.b, h, runs.y, 0)
+
+    return advance
+
+
+def _chain(runs: RunsOfLanes, tableau: Tableau) -> Advance:
+    """Return the code of a step whose stages each follow from the one before alone."""
+    k, total = runs.k, runs.k.block("sum", runs.n)
+
+    def advance(moment: Callable[[Value], Value], h: Value) -> None:
+        runs.copy(runs.y, runs.inputs, shift=1)
+        with k.loop(runs.n) as j:
+            total[j] = -0.0  # the only number whose sum with any other is that other, to the bit
+        with k.loop(len(tableau.b)) as s:
+            runs.rates(moment(s), 0)
+            a, b = k.choose(s, (*tableau.chain, 0.0)), k.choose(s, tableau.b)
+            with k.loop(runs.n) as j:
+                total[j] = total[j] + runs.stages[j] * b
+                runs.inputs[j + 1] = runs.y[j] + runs.stages[j] * a * h
+        with k.loop(runs.n) as j:
+            runs.y[j] = runs.y[j] + total[j] * h
+
+    return advance
 
 
 def map_kernel(program: Program, quaternions: Sequence[int], closing: Program | None = None) -> Kernel:

@@ -65,9 +65,9 @@ class _Implicit:
         runs, k = self.runs, self.k
         found = self.found.value
         self.change.value, self.size.value = 0.0, 0.0
-        for s, weights in enumerate(self.tableau.a):
-            runs.advance(weights, h, runs.inputs, 1)
-            runs.rates(moments[s], self.stages + s)
+        with k.loop(self.stages) as s:
+            runs.stage(s, self.tableau.a, h)
+            runs.rates(k.choose(s, moments), s + self.stages)
         for s in range(self.stages):
             with k.loop(runs.n) as j:
                 self.renew(found, j, s)

@@ -118,7 +118,17 @@ class RunsOfLanes:
         with self.k.loop(self.n) as j:
             target[j + shift] = source[j]
 
-    def rates(self, now: Value, stage: int) -> None:
+    def stage(self, s: Value, rows: Sequence[Sequence[float]], h: Any) -> None:
+        """Write the state of stage `s` into the inputs: y + h sum of weights k, with the weights of its row.
+
+        Stages are counted at run time, so that the Program of the rates appears once in the code of a kernel. A second
+        copy of it would not fit into the instruction cache of a graphics card.
+        """
+        for i, weights in enumerate(rows):
+            with self.k.when(s.equals(i)):
+                self.advance(weights, h, self.inputs, 1)
+
+    def rates(self, now: Value, stage: Any) -> None:
         """Write k_stage = rates of the state in the inputs, at the time `now`."""
         self.inputs[0] = now
         self.k.call("rates", self.inputs, self.stages, stage * self.n)

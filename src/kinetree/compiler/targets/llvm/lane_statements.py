@@ -32,6 +32,9 @@ COMPARISONS = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq"}
 
 REAL = (Kind.LANE, Kind.SCALAR)
 
+NESTED = (Loop, Repeat, While, When, EachLane)
+"""The statements with statements inside."""
+
 
 class Statements:
     """The writer of a kernel's statements; `lane` is the name of the lane inside `EachLane`."""
@@ -104,6 +107,8 @@ class Statements:
 
     def _arithmetic(self, s: Let, args: tuple[Operand, ...]) -> str:
         t, T, x = self.t, self.type(s.kind), [self.text(a) for a in args]
+        if (known := folded(s, x)) is not None:
+            return known
         of = self.kind(args[0])
         if s.op in FLOATS:
             return t.new(f"{FLOATS[s.op] if s.kind in REAL else s.op} {T} {x[0]}, {x[1]}")
@@ -116,6 +121,8 @@ class Statements:
             return t.new(f"xor {T} {x[0]}, {'splat (i1 true)' if self.wide(s.kind) else 'true'}")
         if s.op == "select":
             return t.new(f"select {self.type(of)} {x[0]}, {T} {x[1]}, {T} {x[2]}")
+        if s.op == "choose":
+            return self._choice(x[0], x[1:])
         if s.op in ("abs", "sqrt"):
             return self._intrinsic({"abs": "fabs"}.get(s.op, s.op), x[0], s.kind)
         if s.op == "number":
@@ -134,6 +141,14 @@ class Statements:
         full, T = f"llvm.{name}.{many}f{self.lanes.bits}", self.type(kind)
         self.t.used.add(f"declare {T} @{full}({T})")
         return self.t.new(f"call {T} @{full}({T} {x})")
+
+    def _choice(self, index: str, table: list[str]) -> str:
+        """Write the load of an entry of a table of constants; equal tables are one."""
+        S = self.lanes.scalar
+        name = "@table_" + "_".join(x.removeprefix("0x") for x in table)
+        entries = ", ".join(f"{S} {x}" for x in table)
+        self.t.used.add(f"{name} = internal constant [{len(table)} x {S}] [{entries}]")
+        return self.t.new(f"load {S}, ptr {self.t.new(f'getelementptr {S}, ptr {name}, i64 {index}')}")
 
     def _pattern(self, op: str, x: str, T: str, kind: Kind) -> str:
         integers = self.lanes.integers if self.wide(kind) else f"i{self.lanes.bits}"
@@ -191,7 +206,7 @@ class Statements:
 
     def call(self, s: Call) -> None:
         """Write the call of a Program."""
-        target = self.t.new(f"getelementptr {self.lanes.vector}, ptr %m_{s.target}, i64 {s.first}")
+        target = self.t.new(f"getelementptr {self.lanes.vector}, ptr %m_{s.target}, i64 {self.text(s.first)}")
         self.t.put(f"  call void @{s.program}(ptr %m_{s.source}, ptr {target}, ptr %bad)")
 
     def loop(self, s: Loop) -> None:
@@ -203,7 +218,10 @@ class Statements:
 
         stop = self.text(s.stop)
         if isinstance(s.stop, Constant):
-            if s.stop.value > 0:
+            if calls_programs(s.body):  # the stages of a step, written one by one
+                for counter in range(int(s.stop.value)):
+                    body(str(counter))
+            elif s.stop.value > 0:
                 self.t.loop(stop, 1, body)
         else:  # loops in the assembly run at least once
             self.t.if_(self.t.new(f"icmp sgt i64 {stop}, 0"), lambda: self.t.loop(stop, 1, body))
@@ -228,7 +246,11 @@ class Statements:
 
     def when(self, s: When) -> None:
         """Write statements under a condition."""
-        self.t.if_(self.text(s.condition), lambda: self.write(s.body))
+        condition = self.text(s.condition)
+        if condition == "true":
+            self.write(s.body)
+        elif condition != "false":
+            self.t.if_(condition, lambda: self.write(s.body))
 
     def each_lane(self, s: EachLane) -> None:
         """Write a loop over the lanes."""
@@ -247,6 +269,31 @@ class Statements:
         index = t.new(f"add i64 %i, {lane}")
         inside = t.new(f"select i1 {t.new(f'icmp slt i64 {index}, %n')}, i64 {index}, i64 %last")
         return t.new(f"getelementptr i8, ptr %p_{name}, i64 {t.new(f'mul i64 {inside}, %s_{name}')}")
+
+
+def folded(s: Let, x: list[str]) -> str | None:
+    """Return the text of an operation on known counts and flags, as in loops whose iterations are written one by one.
+
+    None if it depends on values that are not known.
+    """
+    if s.op == "select" and x[0] in ("true", "false"):
+        return x[1] if x[0] == "true" else x[2]
+    if not x or not x[0].isdigit():
+        return None
+    if s.op == "choose":
+        return x[1 + int(x[0])]
+    if len(x) == 2 and x[1].isdigit():
+        a, b = map(int, x)
+        if s.op in ("add", "mul"):
+            return str(a + b if s.op == "add" else a * b)
+        if s.op == "eq":
+            return str(a == b).lower()
+    return None
+
+
+def calls_programs(body: Iterable[Statement]) -> bool:
+    """Return whether statements call a Program."""
+    return any(isinstance(s, Call) or (isinstance(s, NESTED) and calls_programs(s.body)) for s in body)
 
 
 def arguments_of(body: Iterable[Statement]) -> set[str]:
