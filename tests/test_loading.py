@@ -24,7 +24,7 @@ def test_save_refuses_what_it_cannot_write(tmp_path):
         kt.save(arm, tmp_path / "arm.urdf")
     with pytest.raises(kt.InputError, match="mechanism is 5; expected a Mechanism or a System"):
         kt.save(5, tmp_path / "arm.toml")  # type: ignore[arg-type]
-    with pytest.raises(kt.InputError, match="cannot be written .No such file or directory.; give another path"):
+    with pytest.raises(kt.InputError, match="cannot be written .No such file or directory.; choose another path"):
         kt.save(arm, tmp_path / "none" / "arm.toml")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 KeyPath = tuple[str | int, ...]
@@ -100,6 +101,24 @@ class AssemblyError(ModelError):
 
 class InputError(KinetreeError, ValueError):
     """An argument of the wrong shape, type or range: the message gives the value and what was expected."""
+
+
+class WriteError(InputError):
+    """A file or output that cannot be written: the message gives the path, the reason and a remedy."""
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Turn errors of the operating system, such as a full disk, into a WriteError with the path."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def unwritable(what: str | Path, error: OSError) -> WriteError:
+    """Return the error for a path, or an output, that the operating system refuses."""
+    return WriteError(f"{what}: cannot be written ({error.strerror or error}); choose another path or free disk space")
 
 
 class UnknownNameError(ModelError, KeyError):

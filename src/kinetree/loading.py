@@ -6,12 +6,13 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import ParamSpec
 
 from . import library
 from .compiler.runtime.singular_inertia import weightless_joints
-from .errors import InputError, ModelError, unknown_name
+from .errors import InputError, ModelError, WriteError, unknown_name, writing
 from .formats import KNOWN, read
 from .formats.dh import mechanism_from_dh
 from .formats.report import Report, report_tolerated
@@ -61,11 +62,13 @@ def save(mechanism: Mechanism | System, path: str | Path) -> Path:
         raise InputError(f"{path}: mechanisms are written as .toml, not as {path.suffix or 'a name without suffix'!r}")
     text, written = write_toml(found), path.with_name(f".{path.stem[:100]}.{os.getpid()}.tmp")
     try:
-        written.write_text(text, encoding="utf-8")
-        os.replace(written, path)  # an interrupted write leaves no partial file
-    except OSError as error:
-        written.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
+        with writing(path):
+            written.write_text(text, encoding="utf-8")
+            os.replace(written, path)  # an interrupted write leaves no partial file
+    except WriteError:
+        with suppress(OSError):  # the first error counts
+            written.unlink()
+        raise
     return path
 
 

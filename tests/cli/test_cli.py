@@ -325,10 +325,3 @@ def test_demo_fails_when_an_agreement_fails(monkeypatch, capsys, tmp_path):
     out = capsys.readouterr().out
     assert re.search(r"^two routes +nan +1.0e-12  FAILS$", out, re.MULTILINE)
     assert out.endswith("A CHECK FAILS: see above.\n")
-
-
-def test_demo_names_a_file_in_the_way(capsys, tmp_path):
-    """Give a file as the folder for figures and read one line."""
-    (tmp_path / "file").write_text("")
-    assert run("demo", "--out", str(tmp_path / "file")) == 2
-    assert "no folder for the figures" in capsys.readouterr().err

@@ -12,15 +12,17 @@ import pytest
 
 import kinetree as kt
 from kinetree import cli
+from kinetree.errors import WriteError
 
 FALL = ("simulate", "planar_2r", "--duration", "0.1", "--save", "p.npz")
 
 
-def ended(*arguments: str, stdout, folder: Path) -> tuple[int, str]:
-    """Run the command line in a process of its own and return its exit status and its stderr."""
+def ended(*arguments: str, stdout, folder: Path, first=None) -> tuple[int, str]:
+    """Run the command line in a process of its own, after the function `first`; return its exit status and stderr."""
     done = subprocess.run(
-        [sys.executable, "-m", "kinetree", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=folder
-    )
+        [sys.executable, "-m", "kinetree", *arguments],
+        stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=folder, preexec_fn=first,
+    )  # fmt: skip
     return done.returncode, done.stderr
 
 
@@ -46,10 +48,69 @@ def test_a_full_disk_is_one_line(arguments, tmp_path):
     """Print to a full disk: one line, status 74, and the files elsewhere exist."""
     with open("/dev/full", "w") as full:
         status, complaint = ended(*arguments, stdout=full, folder=tmp_path)
-    assert complaint == "kinetree: the output: No space left on device; free some disk space, or choose another path\n"
+    reason = "cannot be written (No space left on device); choose another path or free disk space"
+    assert complaint == f"kinetree: the output: {reason}\n"
     assert status == 74
     if arguments == FALL:
         assert len(kt.read_trajectory(tmp_path / "out" / "p.npz")) == 1001
+
+
+@pytest.mark.skipif(os.name == "nt", reason="descriptors are closed otherwise on Windows")
+@pytest.mark.parametrize("arguments", [FALL, ("list",)])
+def test_a_closed_output_is_one_line(arguments, tmp_path):
+    """Close stdout before the start: one line, status 74, and the files exist."""
+    status, complaint = ended(*arguments, stdout=None, folder=tmp_path, first=lambda: os.close(1))
+    reason = "cannot be written (Bad file descriptor); choose another path or free disk space"
+    assert (status, complaint) == (74, f"kinetree: the output: {reason}\n")
+    if arguments == FALL:
+        assert len(kt.read_trajectory(tmp_path / "out" / "p.npz")) == 1001
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file"),
+    [
+        (FALL, "out/p.npz"),
+        ((*FALL[:-2], "--plot"), "out/planar_2r.png"),
+        ((*FALL[:-2], "--replay", "p.html"), "out/p.html"),
+        (("inverse", "planar_2r", "--cycloid", "--q1", "1,2"), "out/planar_2r_inverse.csv"),
+        (("run", "fall.toml"), "out/fall.csv"),
+        (("plot", "saved.csv"), "saved.png"),
+        (("replay", "saved.csv"), "saved.html"),
+        (("reproduce", "saha1999-figure-5"), "out/reproduce/saha1999_figure_5.png"),
+    ],
+)
+def test_files_that_cannot_be_written_are_one_line(arguments, file, monkeypatch, capsys, tmp_path):
+    """Put a folder where each file belongs: one line that names the file, status 74, and no partial file."""
+    monkeypatch.chdir(tmp_path)
+    kt.simulate(kt.load("planar_2r"), duration=0.1).save("saved.csv")
+    Path("fall.toml").write_text(
+        '[experiment]\nmechanism = "planar_2r"\n[run]\nduration = 0.1\n[output]\nsave = "fall.csv"\n'
+    )
+    Path(file).mkdir(parents=True)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    reason = "cannot be written (Is a directory); choose another path or free disk space"
+    assert (stop.value.code, capsys.readouterr().err) == (74, f"kinetree: {file}: {reason}\n")
+    assert {path.name for path in Path(file).parent.iterdir()} <= {Path(file).name, "saved.csv", "fall.toml"}
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(capsys, tmp_path):
+    """Give a file as the folder for results: every command that writes there ends with one line and status 74."""
+    (tmp_path / "file").write_text("")
+    for arguments in (FALL, ("inverse", "planar_2r", "--cycloid", "--q1", "1,2"), ("reproduce", "all"), ("demo",)):
+        with pytest.raises(SystemExit) as stop:
+            cli.main([*arguments, "--out", str(tmp_path / "file")])
+        reason = "cannot be used as the folder for results (File exists); give another with --out"
+        assert (stop.value.code, capsys.readouterr()) == (74, ("", f"kinetree: {tmp_path / 'file'}: {reason}\n"))
+
+
+def test_an_unknown_format_of_pictures_is_refused(capsys, tmp_path):
+    """Give a figure a name that no picture has: one line with the known endings, and status 2."""
+    run = kt.simulate(kt.load("planar_2r"), duration=0.1).save(tmp_path / "saved.csv")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["plot", str(run), "-o", str(tmp_path / "figure.doc")])
+    start = f"kinetree: {tmp_path / 'figure.doc'}: is not the name of a picture; use one that ends with ."
+    assert (stop.value.code, capsys.readouterr().err[: len(start)]) == (2, start)
 
 
 def test_an_interruption_is_one_line(monkeypatch, capsys):
@@ -84,12 +145,12 @@ def test_what_cannot_be_written_is_still_printed(monkeypatch, capsys, tmp_path):
     """Fail to write a run: its summary is still printed, and one line gives the reason."""
 
     def full(self, path, **options):
-        raise kt.InputError(f"{path}: cannot be written (No space left on device); make room")
+        raise WriteError(f"{path}: cannot be written (No space left on device); make room")
 
     monkeypatch.setattr("kinetree.results.trajectory.Trajectory.save", full)
     with pytest.raises(SystemExit) as stop:
         cli.main([*FALL, "--out", str(tmp_path)])
     out, complaint = capsys.readouterr()
-    assert stop.value.code == 2
+    assert stop.value.code == 74
     assert "status: finished" in out
     assert complaint == f"kinetree: {tmp_path / 'p.npz'}: cannot be written (No space left on device); make room\n"

@@ -179,16 +179,6 @@ def test_errors_are_one_line(arguments, message, capsys):
     assert err.count("\n") == 1
 
 
-def test_a_folder_that_cannot_be(tmp_path, capsys):
-    """Give a file as the folder for results, and read the error before anything runs."""
-    (tmp_path / "file").write_text("")
-    assert run("simulate", "planar_3r", "--plot", "--out", str(tmp_path / "file")) == 2
-    assert (
-        "file: cannot be used as the folder for results (File exists); give another with --out"
-        in capsys.readouterr().err
-    )
-
-
 @pytest.mark.parametrize("verb", ["simulate", "run"])
 def test_help_tells_the_exit_status(verb, capsys):
     """Read the exit statuses of a command in its help."""

@@ -1,15 +1,13 @@
-"""The figures of the demonstration: their files and folder."""
+"""The figures of the demonstration: their files."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-import kinetree as kt
 from closed_form_runs import swinging
 from kinetree.demo import Check, Demo, History, Timing
 from kinetree.demo.loops_and_ropes import Links, turning
-from kinetree.view.demo_figures import draw_demo, figure_folder
+from kinetree.view.demo_figures import draw_demo
 
 
 def result() -> Demo:
@@ -44,16 +42,3 @@ def test_figures_are_written(tmp_path):
         width, height = (int.from_bytes(data[k : k + 4], "big") for k in (16, 20))
         assert width >= 1000
         assert height >= 600
-
-
-def test_the_folder_is_made(tmp_path):
-    """Create a folder inside one that does not exist yet."""
-    assert figure_folder(tmp_path / "new" / "figures").is_dir()
-    assert figure_folder(tmp_path / "new" / "figures").is_dir()
-
-
-def test_a_file_in_the_way_is_named(tmp_path):
-    """Give the path of a file as the folder and read the path."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(kt.InputError, match=r"file: no folder for the figures \(.*exists\); give another with --out"):
-        figure_folder(tmp_path / "file")

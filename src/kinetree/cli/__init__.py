@@ -86,11 +86,12 @@ def demo(
 ) -> None:
     """Compute, compare, simulate, time and draw arms."""
     from ..demo import run
-    from ..view.demo_figures import draw_demo, figure_folder
+    from ..experiments.paths import made_folder
+    from ..view.demo_figures import draw_demo
     from .console import make_console
     from .demonstration import print_demo
 
-    console, folder = make_console(), figure_folder(out)
+    console, folder = make_console(), made_folder(out)
     result = run(say=lambda text: typer.echo(f"... {text}", err=True))  # stderr: a closed pipe stops nothing
     print_demo(console, result, draw_demo(result, folder))
     if not result.holds:

@@ -118,6 +118,7 @@ def reproduce(
     Exit status 1 if a statement of a paper does not hold.
     """
     from .. import reproduce as papers
+    from ..experiments.paths import made_folder
     from .console import make_console
     from .reproducing import print_entries, print_outcome, print_verdicts
 
@@ -125,11 +126,10 @@ def reproduce(
     if not name:
         print_entries(console, papers.entries().values())
         return
-    chosen = papers.selected(name)
-    out.mkdir(parents=True, exist_ok=True)
+    chosen, folder = papers.selected(name), made_folder(out)
     outcomes = []
     for entry in chosen:
-        outcome = entry.run(out)
+        outcome = entry.run(folder)
         print_outcome(console, entry, outcome)
         outcomes.append((entry, outcome))
     print_verdicts(console, outcomes)

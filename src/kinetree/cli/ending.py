@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from ..errors import KinetreeError
+from ..errors import KinetreeError, WriteError, unwritable
 from .console import clean
 
 WRONG = 2
 """Exit status if an option, a file or a model is wrong, so that nothing ran."""
 UNWRITABLE = 74
-"""Exit status if a file could not be written or read, such as on a full disk: EX_IOERR of sysexits.h."""
+"""Exit status if a file or the output could not be written, such as on a full disk: EX_IOERR of sysexits.h."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 + SIGINT, as shells report it."""
 CLOSED = 141
@@ -21,33 +21,42 @@ CLOSED = 141
 
 
 def status_of(command: Callable[[], object]) -> int:
-    """Run a command, flush its output, and return the exit status."""
-    status = _attempt(command)
-    return _attempt(_flush) or status
+    """Run a command, flush its output, print its first error as one line on stderr, and return the exit status."""
+    _occupy_output()
+    status, text = _attempt(command)
+    flushed, reason = _attempt(_flush)
+    if flushed and not text:
+        status, text = flushed, reason
+    if text:
+        with suppress(OSError, AttributeError):  # stderr may be closed as well
+            print(f"kinetree: {clean(text)}", file=sys.stderr, flush=True)
+    return status
 
 
-def _attempt(step: Callable[[], object]) -> int:
-    """Run a step and return its exit status; an error becomes one line on stderr."""
+def _attempt(step: Callable[[], object]) -> tuple[int, str]:
+    """Run a step and return its exit status, with the text of its error."""
     try:
         try:
             step()
         except SystemExit as stop:
             hidden = _cause(stop)
             if hidden is None:
-                return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+                return (stop.code if isinstance(stop.code, int) else int(stop.code is not None)), ""
             raise hidden from None
-    except KinetreeError as error:
-        return _line(str(error), WRONG)
-    except KeyboardInterrupt:
-        return _line("interrupted", INTERRUPTED)
     except BrokenPipeError:
         _discard_output()
-        return _line("the reader of the output closed the pipe; the rest is not printed", CLOSED)
+        return CLOSED, "the reader of the output closed the pipe; the rest is not printed"
+    except WriteError as error:
+        return UNWRITABLE, str(error)
     except OSError as error:
         _discard_output()
-        place = f"{error.filename}: " if error.filename else "the output: "
-        return _line(f"{place}{error.strerror or error}; free some disk space, or choose another path", UNWRITABLE)
-    return 0
+        named = f"{error.filename}: {error.strerror}" if error.filename else ""
+        return UNWRITABLE, named or str(unwritable("the output", error))
+    except KinetreeError as error:
+        return WRONG, str(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED, "interrupted"
+    return 0, ""
 
 
 def _cause(stop: BaseException) -> BaseException | None:
@@ -71,7 +80,7 @@ def _discard_output() -> None:
         os.close(nowhere)
 
 
-def _line(text: str, status: int) -> int:
-    with suppress(OSError):  # stderr may be closed as well
-        print(f"kinetree: {clean(text)}", file=sys.stderr, flush=True)
-    return status
+def _occupy_output() -> None:
+    """Give a closed stdout a descriptor that refuses what is written, since Python would drop it silently."""
+    if sys.stdout is None:
+        sys.stdout = sys.__stdout__ = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")

@@ -1,8 +1,8 @@
 """The commands of motion: simulate, inverse and run.
 
 Exit status: 0 if all went well, 1 if a run stopped before its end (what was computed is still written), 2 if nothing
-ran because an option, a file or a model is wrong; those of interruptions and full disks are in `ending`. Files are
-written before anything is printed, so that a closed pipe loses no result.
+ran because an option, a file or a model is wrong; those of interruptions and of results that cannot be written are in
+`ending`. Files are written before anything is printed, so that a closed pipe loses no result.
 """
 
 from __future__ import annotations
@@ -178,12 +178,15 @@ def inverse(
         raise InputError("--q0 and --q1 belong to --cycloid; leave them out with --table")
     check_names(save, None)
     system = loaded(model, base, root, lenient)
+    folder = made_folder(out)
     reference = table_of(system, table) if table else cycloid_of(system, q0, q1, duration)
     run = along(system, reference, samples, parameter_values(system, param), actuated)
-    console, stem = make_console(), f"{file_stem(system)}_inverse"
+    console, stem, files = make_console(), f"{file_stem(system)}_inverse", []
     outputs = Outputs((save or f"{stem}.csv",), (), ("q", "tau") if plot else ())
-    files = write_run(run, made_folder(out), outputs, f"{stem}.png", f"{system.mechanism.name}: inverse dynamics")
-    print_torques(console, run, actuated)
+    try:
+        files = write_run(run, folder, outputs, f"{stem}.png", f"{system.mechanism.name}: inverse dynamics")
+    finally:  # what was computed is printed even if it cannot be written
+        print_torques(console, run, actuated)
     print_files(console, files)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..algebra.arrays import Numbers
-from ..errors import InputError
+from ..errors import writing
 from ..results.trajectory import Trajectory
 from ..simulation.control.following import followed
 from ..simulator import simulate
@@ -70,25 +70,17 @@ class Experiment:
 def write_run(run: Trajectory, folder: Path, outputs: Outputs, figure: str, heading: str) -> list[Path]:
     """Write the outputs of a run, and return the paths of the files in the order of writing."""
     files: list[Path] = []
-    path = folder
-    try:
-        for name in outputs.save:
-            path = _ready(folder / name)
-            files.append(run.save(path, columns=outputs.columns))
-        if outputs.plot:
-            path = _ready(folder / figure)
-            run.plot(list(outputs.plot), path, heading=heading)
-            files.append(path)
-        if outputs.replay:
-            path = _ready(folder / outputs.replay)
-            files.append(run.replay(path))
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error}); choose another path or free disk space"
-        ) from None
+    for name in outputs.save:
+        files.append(run.save(_ready(folder / name), columns=outputs.columns))
+    if outputs.plot:
+        run.plot(list(outputs.plot), _ready(folder / figure), heading=heading)
+        files.append(folder / figure)
+    if outputs.replay:
+        files.append(run.replay(_ready(folder / outputs.replay)))
     return files
 
 
 def _ready(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     return path

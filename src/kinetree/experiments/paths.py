@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from ..errors import InputError, ModelError, shown
+from ..errors import ModelError, WriteError, shown
 
 REMEDY = "give a name without .. and without a leading /, relative to"
 
@@ -37,13 +37,13 @@ def plain(name: str, where: str, folder: str) -> str:
 
 
 def made_folder(folder: str | Path) -> Path:
-    """Return a folder for results, created if it does not exist, or raise InputError."""
+    """Return a folder for results, created if it does not exist, or raise WriteError."""
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(
+        raise WriteError(
             f"{folder}: cannot be used as the folder for results ({reason}); give another with --out"
         ) from None
     return folder

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import writing
+
 
 @dataclass(frozen=True)
 class Check:
@@ -44,7 +46,7 @@ class Entry:
 
 def write_csv(path: Path, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Path:
     """Write a table and return its file; floats keep every digit."""
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with writing(path), path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(headings)
         writer.writerows([repr(float(x)) if isinstance(x, float) else x for x in row] for row in rows)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..analysis.cost.counting import Cost, cost, generic_robot
 from ..demo import planar_motion, planar_torques
+from ..errors import writing
 from ..loading import load
 from .entry import Check, Entry, Outcome, write_csv
 
@@ -139,7 +140,8 @@ def closed_forms(folder: Path) -> Outcome:
     explicit = planar_torques(arm, q, qd, qdd)
     difference = float(np.abs(symbolic - explicit).max() / np.abs(explicit).max())
     file = folder / "saha1999_planar_torques.tex"
-    file.write_text(made.latex() + "\n", encoding="ascii")
+    with writing(file):
+        file.write_text(made.latex() + "\n", encoding="ascii")
     rows = tuple((f"tau_{k}", str(entry)) for k, entry in enumerate(made.entries, 1))
     check = Check(
         "the expressions match those of Angeles (1997)",

@@ -14,7 +14,7 @@ from .camera import Camera, fit
 from .links import Rod
 from .meshes import Mesh, cylinder
 from .motion_frames import even_frames
-from .plots import _figure, _style, metadata
+from .plots import _figure, _style, save_picture
 from .skeleton import Scene, scene
 
 if TYPE_CHECKING:
@@ -55,10 +55,9 @@ def animate(
 def snapshot(run: Trajectory, path: str | Path, *, time: float, size: tuple[int, int] = (640, 480)) -> Path:
     """Write a single picture of a run at a time [s]; return the file."""
     stage = _Stage(scene(run), even_frames(run, 10.0)[1], size)
-    with _style(), replacing(Path(path)) as written:
+    with _style():
         stage.show(np.asarray(run.at(time)["poses"])[0], f"{run.system.mechanism.name}   t = {time:.2f} s")
-        stage.figure.savefig(written, dpi=100, facecolor=PAPER, metadata=metadata(written))
-    return Path(path)
+        return save_picture(stage.figure, path, dpi=100, facecolor=PAPER)
 
 
 def _writer(path: Path, fps: float) -> Any:

@@ -8,19 +8,8 @@ import numpy as np
 
 from ..demo import Demo, kuka_motion
 from ..demo.moving import tracking_errors
-from ..errors import InputError
 from . import plots
 from .replay import replay
-
-
-def figure_folder(out: str | Path) -> Path:
-    """Return the folder for the figures, created if it does not exist."""
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: no folder for the figures ({error.strerror}); give another with --out") from None
-    return folder
 
 
 def draw_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:

@@ -10,7 +10,7 @@ from .. import joints as joint_kinds
 from ..formulations.chains import first_number
 from ..model import topology
 from ..model.mechanism import Mechanism
-from .plots import COLORS, STYLE, metadata
+from .plots import COLORS, STYLE, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def modules_picture(mechanism: Mechanism, path: str | Path | None = None) -> Fig
         _loops(axes, mechanism, boxes)
         axes.text(0.2, height - 0.3, title, fontsize=11, fontweight="bold", parse_math=False)
         if path is not None:
-            figure.savefig(Path(path), metadata=metadata(Path(path)))
+            save_picture(figure, path)
     return figure
 
 

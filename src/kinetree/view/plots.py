@@ -11,6 +11,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import InputError
+from ..results.files.atomic import replacing
+
 INK = "#1f3a5f"
 COLORS = ("#1f3a5f", "#c8553d", "#3a7d44", "#8d6a9f", "#b8860b", "#4a8fb0", "#6b6b6b", "#a03060")
 """Colors of curves in one panel, distinct also in gray and for color-blind readers; each has its own dash pattern."""
@@ -151,8 +154,17 @@ def _frame(axes, times: np.ndarray, data: np.ndarray, ticks: int = 5) -> None:
 def _save(figure, path: str | Path, heading: str) -> Path:
     if heading:
         figure.suptitle(heading, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
+    return save_picture(figure, path)
+
+
+def save_picture(figure: Any, path: str | Path, **options: Any) -> Path:
+    """Write a figure, in the format of the suffix, and return the path."""
     path = Path(path)
-    figure.savefig(path, metadata=metadata(path))
+    known = figure.canvas.get_supported_filetypes()
+    if path.suffix.lower()[1:] not in known:
+        raise InputError(f"{path}: is not the name of a picture; use one that ends with .{', .'.join(sorted(known))}")
+    with replacing(path) as written:
+        figure.savefig(written, metadata=metadata(path), **options)
     return path
 
 

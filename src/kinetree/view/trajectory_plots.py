@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, unknown_name
 from ..results.columns import Column
-from ..results.files.atomic import replacing
-from .plots import COLORS, INK, _figure, _style
+from .plots import COLORS, INK, _figure, _style, save_picture
 from .trajectory_panels import MOST_RUNS, SYMBOLS, Entry, alpha, draw_curves, draw_entry, marks, plain, some_runs, split
 
 if TYPE_CHECKING:
@@ -188,6 +187,5 @@ def _finished(figure: Any, run: Trajectory, path: str | Path | None, heading: st
     if handles:
         figure.legend(handles=handles, loc="outside upper right", ncols=len(handles), fontsize=9.0, handlelength=2.2)
     if path is not None:
-        with replacing(Path(path)) as written:
-            figure.savefig(written)
+        save_picture(figure, path)
     return figure

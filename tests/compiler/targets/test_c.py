@@ -141,7 +141,7 @@ def test_functions_are_saved_by_suffix(tmp_path):
     assert "void inertia_matrix(const double *restrict q, double *restrict I)" in text
     with pytest.raises(InputError, match=r"the suffix '.f90' is not one of exported code; expected .c"):
         arm.function("inertia_matrix").save(tmp_path / "inertia.f90")
-    with pytest.raises(InputError, match=r"cannot be written \(No such file or directory\); choose another place"):
+    with pytest.raises(InputError, match=r"cannot be written \(No such file or directory\); choose another path"):
         arm.function("inertia_matrix").save(tmp_path / "missing" / "inertia.c")
     long = kt.System(one_of_each()).function("inverse_dynamics", lowering="rolled")
     with pytest.raises(InputError, match="compiled with loops over its bodies.*lowering='unrolled'"):

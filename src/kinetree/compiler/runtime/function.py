@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...dynamics import ALGORITHMS
-from ...errors import InputError
+from ...errors import InputError, writing
 from ...joints import kind, shipped
 from ...loops import shipped as shipped_loop
 from ...model.mechanism import Mechanism
@@ -120,10 +120,8 @@ class Function:
             )
         path = Path(path)
         content = emitter(path.suffix).emit(self._straight, self.request.dtype)
-        try:
+        with writing(path):
             path.write_bytes(content.encode() if isinstance(content, str) else content)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from None
         return path
 
     def __reduce__(self):

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, KinetreeError
+from ...errors import InputError, KinetreeError, writing
 from ...system import System
 from . import csv, npz, parquet, zarr
 from .content import pack, unpack
@@ -24,12 +24,8 @@ def save(run: Trajectory, path: str | Path, *, columns: Sequence[str] = ()) -> P
     path = Path(path)
     write = _format(path).write
     content = pack(run, columns)
-    try:
+    with writing(path):
         write(content, path)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error}); choose another path or free disk space"
-        ) from None
     return path
 
 

@@ -6,11 +6,11 @@ import importlib
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
+from ...errors import InputError, writing
 
 
 def temporary(path: Path) -> Path:
@@ -20,16 +20,21 @@ def temporary(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary name for a file that replaces `path` at the end, or is removed after an error."""
+    """Yield a temporary name for a file that replaces `path` at the end, or is removed after an error.
+
+    Errors of the operating system become a WriteError with `path`.
+    """
     written = temporary(path)
-    try:
-        yield written
-        with open(written, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(written, path)
-    except BaseException:
-        written.unlink(missing_ok=True)
-        raise
+    with writing(path):
+        try:
+            yield written
+            with open(written, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(written, path)
+        except BaseException:
+            with suppress(OSError):  # the first error counts
+                written.unlink()
+            raise
 
 
 def optional(package: str, purpose: str, extra: str = "results") -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, writing
 
 EVERY = 2.0
 """The least time between two checkpoints [s]."""
@@ -28,15 +28,16 @@ def save_checkpoint(path: str | Path, key: str, run: Any) -> None:
         return
     run.saved = now
     arrays = {name: getattr(run, name) for name in ARRAYS}
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            failures = json.dumps(run.failures)
-            np.savez(file, key=key, t=run.t, reached=run.reached, failures=failures, **arrays)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with writing(path):
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                failures = json.dumps(run.failures)
+                np.savez(file, key=key, t=run.t, reached=run.reached, failures=failures, **arrays)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
 
 
 def load_checkpoint(path: str | Path, key: str, run: Any) -> None:
