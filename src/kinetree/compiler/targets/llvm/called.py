@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...ir.program import Program
 from .arithmetic import Writer, arithmetic, bare_angles, slots_of
-from .blocks import check_inputs, output_vector, reduce_angles, scan
+from .block_checks import check_inputs, reduce_angles, scan
+from .dense_rows import output_vector
 from .writer import Text
 
 

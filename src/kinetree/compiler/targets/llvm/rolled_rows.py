@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from .arithmetic import Lanes
-from .blocks import _transposed
+from .dense_rows import transposed
 from .rolled_context import Module, vector_at
 from .writer import Text
 
@@ -63,7 +63,7 @@ def _dense(t: Text, lanes: Lanes, wide: Lanes, rows: list[str], total: str, stor
         sources, targets = (places, ends) if store else (ends, places)
         align = (64, size) if store else (size, 64)
         pieces = [t.new(f"load {W}, ptr {p}, align {align[0]}") for p in sources]
-        for p, x in zip(targets, _transposed(t, lanes, pieces), strict=True):
+        for p, x in zip(targets, transposed(t, lanes, pieces), strict=True):
             t.put(f"  store {W} {x}, ptr {p}, align {align[1]}")
 
     def one(k: str) -> None:

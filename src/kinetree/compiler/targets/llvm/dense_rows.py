@@ -1,0 +1,177 @@
+"""Dense rows of samples and blocks of vectors: whole rows are loaded and transposed in registers."""
+
+from __future__ import annotations
+
+from .block_checks import pieces, raise_top
+
+AHEAD = 2
+"""The number of blocks between the one that is loaded and the one whose rows are prefetched."""
+
+WIDE = 128
+"""The least size of prefetched rows [bytes]: processors foresee the addresses of shorter ones themselves."""
+
+LINE = 64
+"""The size of a cache line [bytes]; where lines are longer, some are requested twice."""
+
+
+def prefetch(t, lanes, arrays) -> None:
+    """Request long rows of a later block, so that they are in the second-level cache when they are loaded.
+
+    `arrays` are the number and the size of each array.
+    """
+    size = lanes.bits // 8
+    wide = [(k, n) for k, n in arrays if n * size >= WIDE]
+    if not wide:
+        return
+    t.used.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    later = t.new(f"add i64 %i, {AHEAD * lanes.count}")
+
+    def request() -> None:
+        for k, n in wide:
+            (start,) = _rows(t, [later], k)
+            for offset in range(0, lanes.count * n * size, LINE):
+                p = t.new(f"getelementptr i8, ptr {start}, i64 {offset}")
+                t.put(f"  call void @llvm.prefetch.p0(ptr {p}, i32 0, i32 2, i32 1)")
+
+    t.if_(t.new(f"icmp slt i64 {later}, %n"), request)
+
+
+def load_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
+    """Load the rows of 8 (16) samples piece by piece, and transpose each piece into vectors."""
+    V, L, size = lanes.vector, lanes.count, lanes.bits // 8
+    rows = _rows(t, samples, k)
+
+    def piece(start: str, used: int) -> None:
+        offset = t.new(f"mul i64 {start}, {size}")
+        pieces = [_load_piece(t, lanes, t.new(f"getelementptr i8, ptr {row}, i64 {offset}"), used) for row in rows]
+        first = t.new(f"add i64 {start}, {at}")
+        columns = transposed(t, lanes, pieces)[:used]
+        raise_top(t, lanes, "%top", columns)
+        for j, column in enumerate(columns):
+            p = t.new(f"getelementptr {V}, ptr %in, i64 {t.new(f'add i64 {first}, {j}')}")
+            t.put(f"  store {V} {column}, ptr {p}, align 64")
+
+    pieces(t, n, L, piece)
+
+
+def store_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
+    """Transpose pieces of the output back into rows and store them."""
+    V, L, size = lanes.vector, lanes.count, lanes.bits // 8
+    rows = _rows(t, samples, k)
+
+    def piece(start: str, used: int) -> None:
+        first = t.new(f"add i64 {start}, {at}")
+        columns = []
+        for j in range(used):
+            p = output_vector(t, lanes, t.new(f"add i64 {first}, {j}"))
+            columns.append(t.new(f"load {V}, ptr {p}, align 64"))
+        raise_top(t, lanes, "%top_out", columns)
+        columns += ["zeroinitializer"] * (L - used)
+        offset = t.new(f"mul i64 {start}, {size}")
+        for row, values in zip(rows, transposed(t, lanes, columns), strict=True):
+            _store_piece(t, lanes, t.new(f"getelementptr i8, ptr {row}, i64 {offset}"), values, used)
+
+    pieces(t, n, L, piece)
+
+
+def sample_indices(t, lanes) -> list[str]:
+    """Write the sample in each lane of a block: idle lanes of the last block repeat the last sample."""
+    t.used.add("declare i64 @llvm.smin.i64(i64, i64)")
+    indices = [t.new(f"add i64 %i, {lane}") for lane in range(lanes.count)]
+    return [t.new(f"call i64 @llvm.smin.i64(i64 {index}, i64 %last)") for index in indices]
+
+
+def _rows(t, samples: list[str], k: int) -> list[str]:
+    """Return pointers to the samples of array k in the lanes."""
+    return [t.new(f"getelementptr i8, ptr %p{k}, i64 {t.new(f'mul i64 {index}, %s{k}')}") for index in samples]
+
+
+def load_one(t, lanes, k: int, n: int, at: int) -> None:
+    """Load the entries of one sample, each into all lanes of its vector."""
+    V, S, L, size = lanes.vector, lanes.scalar, lanes.count, lanes.bits // 8
+    (row,) = _rows(t, ["%i"], k)
+
+    def piece(start: str, used: int) -> None:
+        place = t.new(f"getelementptr {S}, ptr {row}, i64 {start}")
+        raise_top(t, lanes, "%top", [_load_piece(t, lanes, place, used)])
+        first = t.new(f"add i64 {start}, {at}")
+        for j in range(used):
+            x = t.new(f"load {S}, ptr {t.new(f'getelementptr {S}, ptr {place}, i64 {j}')}, align {size}")
+            lane = t.new(f"insertelement {V} poison, {S} {x}, i32 0")
+            every = t.new(f"shufflevector {V} {lane}, {V} poison, <{L} x i32> zeroinitializer")
+            p = t.new(f"getelementptr {V}, ptr %in, i64 {t.new(f'add i64 {first}, {j}')}")
+            t.put(f"  store {V} {every}, ptr {p}, align 64")
+
+    pieces(t, n, L, piece)
+
+
+def store_one(t, lanes, k: int, n: int, at: int) -> None:
+    """Store the entries of one sample from the first lane."""
+    S, L, size = lanes.scalar, lanes.count, lanes.bits // 8
+    (row,) = _rows(t, ["%i"], k)
+
+    def piece(start: str, used: int) -> None:
+        place = t.new(f"getelementptr {S}, ptr {row}, i64 {start}")
+        first = t.new(f"add i64 {start}, {at}")
+        for j in range(used):
+            x = t.new(f"load {S}, ptr {output_vector(t, lanes, t.new(f'add i64 {first}, {j}'))}, align 64")
+            t.put(f"  store {S} {x}, ptr {t.new(f'getelementptr {S}, ptr {place}, i64 {j}')}, align {size}")
+
+    pieces(t, n, L, piece)
+
+
+def output_vector(t, lanes, entry: str, slots: str = "slots") -> str:
+    """Return a pointer to the vector of an entry of the outputs."""
+    slot = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr @{slots}, i64 {entry}')}")
+    return t.new(f"getelementptr {lanes.vector}, ptr %out, i64 {slot}")
+
+
+def _load_piece(t, lanes, p: str, used: int) -> str:
+    """Return a vector with the first `used` entries from memory; no entry after them is accessed."""
+    V, L, S, size = lanes.vector, lanes.count, lanes.scalar, lanes.bits // 8
+    if used == 1:
+        return t.new(f"insertelement {V} poison, {S} {t.new(f'load {S}, ptr {p}, align {size}')}, i32 0")
+    if used == L:
+        return t.new(f"load {V}, ptr {p}, align {size}")
+    name = f"llvm.masked.load.v{L}f{lanes.bits}.p0"
+    t.used.add(f"declare {V} @{name}(ptr, {lanes.mask}, {V})")
+    return t.new(f"call {V} @{name}(ptr align {size} {p}, {lanes.mask} {_mask(L, used)}, {V} zeroinitializer)")
+
+
+def _store_piece(t, lanes, p: str, values: str, used: int) -> None:
+    """Store the first `used` entries of a vector; no entry after them is accessed."""
+    V, L, S, size = lanes.vector, lanes.count, lanes.scalar, lanes.bits // 8
+    if used == 1:
+        t.put(f"  store {S} {t.new(f'extractelement {V} {values}, i32 0')}, ptr {p}, align {size}")
+    elif used == L:
+        t.put(f"  store {V} {values}, ptr {p}, align {size}")
+    else:
+        name = f"llvm.masked.store.v{L}f{lanes.bits}.p0"
+        t.used.add(f"declare void @{name}({V}, ptr, {lanes.mask})")
+        t.put(f"  call void @{name}({V} {values}, ptr align {size} {p}, {lanes.mask} {_mask(L, used)})")
+
+
+def _mask(count: int, used: int) -> str:
+    return "<" + ", ".join(f"i1 {'true' if j < used else 'false'}" for j in range(count)) + ">"
+
+
+def transposed(t, lanes, rows: list[str]) -> list[str]:
+    """Transpose a square of vectors by log2(L) rounds of two-way shuffles (a butterfly)."""
+    V, L = lanes.vector, lanes.count
+    rows = list(rows)
+    step = 1
+    while step < L:
+        low = [(j if not j & step else L + j - step) for j in range(L)]
+        high = [(j + step if not j & step else L + j) for j in range(L)]
+        new = list(rows)
+        for i in range(L):
+            if not i & step:
+                a, b = rows[i], rows[i + step]
+                new[i] = t.new(f"shufflevector {V} {a}, {V} {b}, <{L} x i32> <{_ints(low)}>")
+                new[i + step] = t.new(f"shufflevector {V} {a}, {V} {b}, <{L} x i32> <{_ints(high)}>")
+        rows, step = new, step * 2
+    return rows
+
+
+def _ints(indices: list[int]) -> str:
+    return ", ".join(f"i32 {j}" for j in indices)
