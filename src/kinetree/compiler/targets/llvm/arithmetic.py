@@ -8,13 +8,13 @@ lanes, so that the bits of a sample do not depend on its neighbors.
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass
+from typing import Protocol
 
 from ...ir.program import Program
 from ...ir.trace import Op
 from . import vector_math
 from .blocks import kernel
+from .number_types import LANES, Lanes, Scalars
 
 FLAGS = "nsz contract"
 """The flags of floating-point instructions: a product and a sum may be fused.
@@ -26,51 +26,10 @@ BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 BOOLEAN = {Op.AND: "and", Op.OR: "or", Op.NOT: "xor"}
 
 
-@dataclass(frozen=True)
-class Lanes:
-    """A vector type with as many samples as 64 bytes hold."""
-
-    scalar: str
-    bits: int
-    count: int
-
-    @property
-    def vector(self) -> str:
-        """The LLVM type of a vector."""
-        return f"<{self.count} x {self.scalar}>"
-
-    @property
-    def integers(self) -> str:
-        """The LLVM type of integers as wide as the scalars."""
-        return f"<{self.count} x i{self.bits}>"
-
-    @property
-    def mask(self) -> str:
-        """The LLVM type of a comparison's result."""
-        return f"<{self.count} x i1>"
-
-    def constant(self, x: float) -> str:
-        """Return a vector with the same number in every lane."""
-        return f"splat ({self.scalar} {self.number(x)})"
-
-    def number(self, x: float) -> str:
-        """Return a number with every bit kept; a float32 is written as the double it equals."""
-        if self.bits == 32:
-            x = struct.unpack("f", struct.pack("f", x))[0]
-        return "0x" + struct.pack(">d", x).hex().upper()
-
-    def pattern(self, x: float) -> int:
-        """Return the bit pattern of a number as an integer."""
-        return int.from_bytes(struct.pack(">d" if self.bits == 64 else ">f", x))
-
-
-LANES = {"float64": Lanes("double", 64, 8), "float32": Lanes("float", 32, 16)}
-
-
 class Writer:
     """Lines of assembly with unique names."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: Lanes | Scalars) -> None:
         """Start an empty function body."""
         self.lanes, self.lines, self._next = lanes, [], 0
         self.label = "entry"
@@ -98,8 +57,8 @@ class Writer:
         self.label = label
 
     def intrinsic(self, name: str, *arguments: str) -> str:
-        """Call an LLVM intrinsic on vectors."""
-        full = f"{name}.v{self.lanes.count}f{self.lanes.bits}"
+        """Call an LLVM intrinsic on numbers of all samples."""
+        full = f"{name}.{self.lanes.suffix}"
         V = self.lanes.vector
         self.used.add(f"declare {V} @{full}({', '.join([V] * len(arguments))})")
         return self.new(f"call {V} @{full}({', '.join(f'{V} {a}' for a in arguments)})")
@@ -140,6 +99,12 @@ def distinct_results(program: Program) -> list[int]:
     return list(dict.fromkeys(k for entries in program.results for k in entries))
 
 
+def offsets(program: Program) -> list[int]:
+    """Return the index of the first entry of each input in a block of all inputs."""
+    sizes = [a.size for a in program.inputs]
+    return [sum(sizes[:k]) for k in range(len(sizes))]
+
+
 def bare_angles(program: Program) -> tuple[set[int], list[int]]:
     """Return the sines and cosines of bare angles, and the indices of these inputs in the block.
 
@@ -160,10 +125,7 @@ def bare_angles(program: Program) -> tuple[set[int], list[int]]:
     def is_shift(j: int) -> bool:
         return ops[j][0] in (Op.ADD, Op.SUB) and any(ops[k][0] is Op.CONST for k in ops[j][1:]) and serves_sines(j)
 
-    starts, total = [], 0
-    for a in program.inputs:
-        starts.append(total)
-        total += a.size
+    starts = offsets(program)
     bare, places = set(), []
     for k, op in enumerate(ops):
         if op[0] is not Op.INPUT or k in kept or not users[k]:
@@ -177,28 +139,37 @@ def bare_angles(program: Program) -> tuple[set[int], list[int]]:
 
 def boolean(w: Writer, op: Op, names: list[str]) -> str:
     """Write a combination of comparisons; "not" is "xor" with true."""
-    return w.new(f"{BOOLEAN[op]} {w.lanes.mask} {names[0]}, {names[1] if op is not Op.NOT else 'splat (i1 true)'}")
+    return w.new(f"{BOOLEAN[op]} {w.lanes.mask} {names[0]}, {names[1] if op is not Op.NOT else w.lanes.true}")
 
 
-def arithmetic(program: Program, w: Writer) -> None:
-    """Write the operations of a program, from the block %in to the block %out."""
+class Surroundings(Protocol):
+    """The code around the arithmetic of a Program: its loads, its stores, and its elementary functions."""
+
+    def load(self, group: int, index: int) -> str:
+        """Write the load of an entry of an input, and return its name."""
+        ...
+
+    def store(self, k: int, name: str) -> None:
+        """Write the stores of the value of operation k, if it is a result."""
+        ...
+
+    def sines(self, k: int, x: str) -> tuple[str, str]:
+        """Write the sine and cosine of the value x of operation k."""
+        ...
+
+    def function(self, name: str, arguments: list[str]) -> str:
+        """Write another function, by its name in the C library."""
+        ...
+
+
+def operations(program: Program, w: Writer, around: Surroundings) -> None:
+    """Write the operations of a program, on vectors or on scalars."""
     V, lanes = w.lanes.vector, w.lanes
-    offsets, total = [], 0
-    for a in program.inputs:
-        offsets.append(total)
-        total += a.size
     names: list[str] = []
     trig: dict[int, tuple[str, str]] = {}
-    bare, _ = bare_angles(program)  # the kernel keeps these within LIMIT
-    slots = {k: slot for slot, k in enumerate(distinct_results(program))}
-
-    def load(group: int, index: int) -> str:
-        p = w.new(f"getelementptr {V}, ptr %in, i64 {offsets[group] + index}")
-        return w.new(f"load {V}, ptr {p}, align 64")
-
-    for op, *x in program.ops:
+    for k, (op, *x) in enumerate(program.ops):
         if op is Op.INPUT:
-            name = load(*x)
+            name = around.load(*x)
         elif op is Op.CONST:
             name = lanes.constant(x[0])
         elif op in BINARY:
@@ -209,19 +180,45 @@ def arithmetic(program: Program, w: Writer) -> None:
             name = w.intrinsic("llvm.sqrt", names[x[0]])
         elif op in (Op.SIN, Op.COS):
             if x[0] not in trig:
-                write = vector_math.sines if x[0] in bare else vector_math.guarded_sines
-                trig[x[0]] = write(w, names[x[0]])
+                trig[x[0]] = around.sines(x[0], names[x[0]])
             name = trig[x[0]][op is Op.COS]
         elif op is Op.LESS:
             name = w.new(f"fcmp olt {V} {names[x[0]]}, {names[x[1]]}")
         elif op is Op.SELECT:
             name = w.new(f"select {lanes.mask} {names[x[0]]}, {V} {names[x[1]]}, {V} {names[x[2]]}")
         elif op in BOOLEAN:
-            name = boolean(w, op, [names[k] for k in x])
+            name = boolean(w, op, [names[j] for j in x])
         else:
-            name = vector_math.by_library(w, op.name.lower(), [names[k] for k in x])
+            name = around.function(op.name.lower(), [names[j] for j in x])
         names.append(name)
-        if (
-            slot := slots.get(len(names) - 1)
-        ) is not None:  # stored immediately, because values in use longer are spilled to the stack
-            w.do(f"store {V} {name}, ptr {w.new(f'getelementptr {V}, ptr %out, i64 {slot}')}, align 64")
+        around.store(k, name)  # immediately, because values in use longer are spilled to the stack
+
+
+class _Blocks:
+    """Inputs in the block %in, distinct results in the block %out, angles that the kernel keeps within LIMIT."""
+
+    def __init__(self, program: Program, w: Writer) -> None:
+        self.w, self.offsets = w, offsets(program)
+        self.bare, _ = bare_angles(program)
+        self.slots = {k: slot for slot, k in enumerate(distinct_results(program))}
+
+    def load(self, group: int, index: int) -> str:
+        V = self.w.lanes.vector
+        p = self.w.new(f"getelementptr {V}, ptr %in, i64 {self.offsets[group] + index}")
+        return self.w.new(f"load {V}, ptr {p}, align 64")
+
+    def store(self, k: int, name: str) -> None:
+        if (slot := self.slots.get(k)) is not None:
+            V = self.w.lanes.vector
+            self.w.do(f"store {V} {name}, ptr {self.w.new(f'getelementptr {V}, ptr %out, i64 {slot}')}, align 64")
+
+    def sines(self, k: int, x: str) -> tuple[str, str]:
+        return (vector_math.sines if k in self.bare else vector_math.guarded_sines)(self.w, x)
+
+    def function(self, name: str, arguments: list[str]) -> str:
+        return vector_math.by_library(self.w, name, arguments)
+
+
+def arithmetic(program: Program, w: Writer) -> None:
+    """Write the operations of a program, from the block %in to the block %out."""
+    operations(program, w, _Blocks(program, w))

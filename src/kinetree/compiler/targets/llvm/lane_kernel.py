@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from ...lanes.form import Kernel
 from . import vector_math
-from .arithmetic import LANES, Writer, attributes
+from .arithmetic import Writer, attributes
 from .called import called
 from .lane_statements import Statements
 from .memory import release, reserve
+from .number_types import LANES
 from .writer import Text
 
 

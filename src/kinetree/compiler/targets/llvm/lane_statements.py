@@ -21,7 +21,7 @@ from ...lanes.form import (
     When,
     While,
 )
-from .arithmetic import Lanes
+from .number_types import Lanes
 from .writer import Text
 
 FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}

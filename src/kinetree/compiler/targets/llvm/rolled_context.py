@@ -6,7 +6,8 @@ from typing import Any
 
 from ...rolled.context import Layout
 from . import vector_math
-from .arithmetic import Lanes, Writer
+from .arithmetic import Writer
+from .number_types import Lanes
 
 
 class Context(Layout):

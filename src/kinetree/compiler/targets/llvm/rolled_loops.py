@@ -18,7 +18,8 @@ from ...rolled.program import (
     RolledProgram,
     Step,
 )
-from .arithmetic import Lanes, Writer
+from .arithmetic import Writer
+from .number_types import Lanes
 from .rolled_context import Context, Module, vector_at
 from .rolled_steps import Reader, arithmetic
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .arithmetic import Lanes
 from .dense_rows import transposed
+from .number_types import Lanes
 from .rolled_context import Module, vector_at
 from .writer import Text
 

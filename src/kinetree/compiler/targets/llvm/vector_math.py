@@ -1,4 +1,4 @@
-"""Sine and cosine as vector polynomials, and the C library's functions lane by lane for the rest.
+"""Sine and cosine as polynomials, on vectors or scalars, and the C library's functions lane by lane for the rest.
 
 An angle x is reduced to r = x - k pi/2, |r| <= pi/4, with pi/2 in two parts (Cody and Waite). With fused
 multiply-add the first step is exact. Adding 1.5 * 2^52 leaves k in the last bits of the sum. Angles beyond LIMIT are
@@ -25,6 +25,9 @@ COSINE = {
          -1.38888888888730564e-3, 4.16666666666665929e-2),
     32: (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2),
 }  # fmt: skip
+
+RARE = '!0 = !{!"branch_weights", i32 1, i32 100000}'
+"""The metadata !0 of branches that are rarely taken."""
 
 LIBRARY = ("sin", "cos", "atan2", "asin", "acos", "atan", "tan", "exp", "log")
 """The functions of the C library that code may call, as kt_<name> on doubles."""
@@ -81,8 +84,8 @@ def sines(w, x: str) -> tuple[str, str]:
     cosine = fma(fma(horner(COSINE[bits], z), z, c(-0.5)), z, c(1.0))
     # Odd k swaps sine and cosine; bit 1 of k is the sign of the sine, bit 1 of k + 1 that of the cosine.
     quarter = w.new(f"bitcast {V} {shifted} to {ints}")
-    one, shift, top = (f"splat (i{bits} {n})" for n in (1, bits - 2, -(2 ** (bits - 1))))
-    odd = w.new(f"icmp ne {ints} {w.new(f'and {ints} {quarter}, {one}')}, zeroinitializer")
+    one, shift, top = (lanes.whole(n) for n in (1, bits - 2, -(2 ** (bits - 1))))
+    odd = w.new(f"icmp ne {ints} {w.new(f'and {ints} {quarter}, {one}')}, {lanes.whole(0)}")
     out = []
     for yes, no, turn in ((cosine, s, quarter), (s, cosine, w.new(f"add {ints} {quarter}, {one}"))):
         value = w.new(f"select {lanes.mask} {odd}, {V} {yes}, {V} {no}")
@@ -101,7 +104,7 @@ def by_library(w, name: str, arguments: list[str]) -> str:
 
 def exact_functions(lanes, w) -> str:
     """Return the functions that `by_library` calls, with the declarations of the C library."""
-    out = ['!0 = !{!"branch_weights", i32 1, i32 100000}']
+    out = [RARE]
     for note in sorted(n for n in w.used if n.startswith("; exact")):
         _, _, name, count = note.split()
         out.append(_exact(lanes, name, int(count)))

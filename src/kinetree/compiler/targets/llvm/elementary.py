@@ -1,0 +1,221 @@
+"""Elementary functions in LLVM's own arithmetic, for processors without a C library: one number at a time, in double.
+
+Each function is a reduction to a small interval and a polynomial there, which was fitted by interpolation at Chebyshev
+nodes. float32 is computed in double and rounded. Measured errors are below 2 units in the last place of the double.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from . import vector_math
+from .arithmetic import Writer
+from .number_types import SCALARS
+from .revolution import revolution
+
+# atan t = t + t^3 P(t^2) for |t| <= tan(pi/8), highest power first, as in all tables here.
+ATAN = (0.01627194475162406, -0.034558092551413795, 0.04551108126325172, -0.052303478730160745, 0.058789145444006215,
+        -0.06666423628069258, 0.0769229630497447, -0.09090908751076636, 0.11111111105106705, -0.14285714285659326,
+        0.199999999999998, -0.3333333333333333)  # fmt: skip
+# log(1 + f) = f - s (f - s^2 P(s^2)), s = f / (2 + f), for 1 + f between the roots of 1/2 and 2.
+LOG = (0.14617807153417325, 0.15331611722055008, 0.1818289243253687, 0.22222211089379496, 0.28571428626253836,
+       0.3999999999989889, 0.666666666666667)  # fmt: skip
+# exp r = 1 + r + r^2 P(r) for |r| <= log(2) / 2.
+EXP = (2.09147553258932e-09, 2.5105312729622103e-08, 2.755727347871858e-07, 2.755725517000089e-06,
+       2.480158732567746e-05, 0.0001984126987500228, 0.0013888888888883711, 0.008333333333326084, 0.04166666666666667,
+       0.1666666666666667, 0.5)  # fmt: skip
+QUARTER_PI = (0.7853981633974483, 3.061616997868383e-17)
+LOG_2 = (0.6931471805599453, 2.3190468138462996e-17)
+LOG_2_SHORT = (0.693147180559663, 2.8235290563031577e-13)
+"""log 2 in two parts, the first of which ends in twelve zero bits, so that its products with exponents are exact."""
+
+DOUBLE = SCALARS["float64"]
+
+
+class Formula:
+    """Instructions on doubles, written as calls."""
+
+    def __init__(self, w: Writer) -> None:
+        """Write to a function on scalars."""
+        self.w = w
+
+    def number(self, x: str | float) -> str:
+        """Return the text of an operand."""
+        return x if isinstance(x, str) else DOUBLE.number(x)
+
+    def two(self, how: str, a: str | float, b: str | float) -> str:
+        """Write fadd, fsub, fmul, fdiv or a comparison of doubles."""
+        return self.w.new(f"{how} double {self.number(a)}, {self.number(b)}")
+
+    def fma(self, a: str | float, b: str | float, c: str | float) -> str:
+        """Write a b + c with one rounding."""
+        return self.w.intrinsic("llvm.fma", *map(self.number, (a, b, c)))
+
+    def sqrt(self, a: str) -> str:
+        """Write a square root."""
+        return self.w.intrinsic("llvm.sqrt", a)
+
+    def choose(self, condition: str, yes: str | float, no: str | float) -> str:
+        """Write a selection."""
+        return self.w.new(f"select i1 {condition}, double {self.number(yes)}, double {self.number(no)}")
+
+    def horner(self, coefficients: tuple[float, ...], z: str) -> str:
+        """Write a polynomial."""
+        y: str | float = coefficients[0]
+        for k in coefficients[1:]:
+            y = self.fma(y, z, k)
+        return self.number(y)
+
+    def bits(self, a: str) -> str:
+        """Write the bit pattern of a double."""
+        return self.w.new(f"bitcast double {a} to i64")
+
+    def unbits(self, a: str) -> str:
+        """Write the double of a bit pattern."""
+        return self.w.new(f"bitcast i64 {a} to double")
+
+    def integer(self, how: str, a: str, b: str | int) -> str:
+        """Write an operation on integers."""
+        return self.w.new(f"{how} i64 {a}, {b}")
+
+
+def _exp(w: Writer, x: str) -> str:
+    """Write exp x = 2^k exp r, r = x - k log 2."""
+    f = Formula(w)
+    x = f.choose(f.two("fcmp olt", x, -750.0), -750.0, x)
+    x = f.choose(f.two("fcmp ogt", x, 720.0), 720.0, x)  # comparisons with NaN are false
+    shifted = f.fma(x, 1 / math.log(2.0), vector_math.MAGIC[64])
+    k = f.two("fsub", shifted, vector_math.MAGIC[64])
+    r = f.fma(k, -LOG_2[1], f.fma(k, -LOG_2[0], x))
+    y = f.two("fadd", f.fma(f.two("fmul", r, r), f.horner(EXP, r), r), 1.0)
+    # Two factors 2^(k/2), because 2^k alone may be no double where the result is one.
+    whole = f.integer("sub", f.bits(shifted), DOUBLE.pattern(vector_math.MAGIC[64]))
+    half = f.integer("ashr", whole, 1)
+    for part in (half, f.integer("sub", whole, half)):
+        y = f.two("fmul", y, f.unbits(f.integer("shl", f.integer("add", part, 1023), 52)))
+    return y
+
+
+def _log(w: Writer, x: str) -> str:
+    """Write log x = k log 2 + log(1 + f)."""
+    f = Formula(w)
+    tiny = f.two("fcmp olt", x, 2.0**-1022)
+    scaled = f.choose(tiny, f.two("fmul", x, 2.0**54), x)
+    pattern = f.bits(scaled)
+    k = f.integer("ashr", f.integer("sub", pattern, DOUBLE.pattern(math.sqrt(0.5))), 52)
+    m = f.unbits(f.integer("sub", pattern, f.integer("shl", k, 52)))
+    power = f.two("fadd", w.new(f"sitofp i64 {k} to double"), f.choose(tiny, -54.0, 0.0))
+    d = f.two("fsub", m, 1.0)
+    s = f.two("fdiv", d, f.two("fadd", d, 2.0))
+    z = f.two("fmul", s, s)
+    square = f.two("fmul", f.two("fmul", d, 0.5), d)
+    rest = f.fma(s, f.fma(z, f.horner(LOG, z), square), f.two("fmul", power, LOG_2_SHORT[1]))
+    y = f.fma(power, LOG_2_SHORT[0], f.two("fsub", d, f.two("fsub", square, rest)))
+    y = f.choose(f.two("fcmp oeq", x, math.inf), math.inf, y)
+    y = f.choose(f.two("fcmp oeq", x, 0.0), -math.inf, y)
+    return f.choose(f.two("fcmp uge", x, 0.0), f.choose(f.two("fcmp uno", x, x), x, y), math.nan)
+
+
+def _atan2(w: Writer, y: str, x: str) -> str:
+    """Write the angle c pi/4 +- atan t of the point (x, y), |t| <= tan(pi/8)."""
+    f = Formula(w)
+    a, b = w.intrinsic("llvm.fabs", y), w.intrinsic("llvm.fabs", x)
+    steep = f.two("fcmp ogt", a, b)
+    low, high = f.choose(steep, b, a), f.choose(steep, a, b)
+    endless = w.new(f"and i1 {f.two('fcmp oeq', low, math.inf)}, {f.two('fcmp oeq', high, math.inf)}")
+    low, high = f.choose(endless, 1.0, low), f.choose(endless, 1.0, high)
+    factor = f.choose(f.two("fcmp ogt", high, 1e300), 2.0**-4, 1.0)  # the sum of both must not overflow
+    low, high = f.two("fmul", low, factor), f.two("fmul", high, factor)
+    high = f.choose(f.two("fcmp oeq", high, 0.0), 1.0, high)
+    middle = f.two("fcmp ogt", low, f.two("fmul", high, math.tan(math.pi / 8)))
+    above = f.choose(middle, f.two("fsub", low, high), low)
+    t = f.two("fdiv", above, f.choose(middle, f.two("fadd", low, high), high))
+    z = f.two("fmul", t, t)
+    angle = f.fma(f.two("fmul", f.horner(ATAN, z), z), t, t)
+    count = f.choose(middle, 1.0, 0.0)
+    behind = f.integer("icmp slt", f.bits(x), 0)  # also for -0
+    for mirrored, center in ((steep, 2.0), (behind, 4.0)):
+        count = f.choose(mirrored, f.two("fsub", center, count), count)
+        angle = f.choose(mirrored, w.new(f"fneg double {angle}"), angle)
+    total = f.fma(count, QUARTER_PI[0], f.fma(count, QUARTER_PI[1], angle))
+    return w.intrinsic("llvm.copysign", total, y)
+
+
+def _leg(f: Formula, x: str) -> str:
+    """Write the square root of 1 - x^2."""
+    return f.sqrt(f.two("fmul", f.two("fsub", 1.0, x), f.two("fadd", 1.0, x)))
+
+
+def _asin(w: Writer, x: str) -> str:
+    return _atan2(w, x, _leg(Formula(w), x))
+
+
+def _acos(w: Writer, x: str) -> str:
+    return _atan2(w, _leg(Formula(w), x), x)
+
+
+def _atan(w: Writer, x: str) -> str:
+    return _atan2(w, x, DOUBLE.number(1.0))
+
+
+def _tan(w: Writer, x: str) -> str:
+    sine, cosine = guarded_sines(w, x)
+    return Formula(w).two("fdiv", sine, cosine)
+
+
+WRITERS: dict[str, Callable[..., str]] = {
+    "exp": _exp, "log": _log, "atan2": _atan2, "asin": _asin, "acos": _acos, "atan": _atan, "tan": _tan,
+    "revolution": revolution,
+}  # fmt: skip
+
+
+def call(w: Writer, name: str, arguments: list[str]) -> str:
+    """Write the call of a function on doubles, with conversions for float32."""
+    lanes = w.lanes
+    if lanes.bits == 32:
+        arguments = [w.new(f"fpext float {a} to double") for a in arguments]
+    w.used.add(f"; own {name} {len(arguments)}")
+    y = w.new(f"call double @own_{name}({', '.join(f'double {a}' for a in arguments)})")
+    return w.new(f"fptrunc double {y} to float") if lanes.bits == 32 else y
+
+
+def guarded_sines(w: Writer, x: str) -> tuple[str, str]:
+    """Write sine and cosine of an angle of any size; large ones are reduced to one revolution on a rare branch."""
+    return vector_math.sines(w, within_a_revolution(w, [x])[0])
+
+
+def within_a_revolution(w: Writer, angles: list[str]) -> list[str]:
+    """Write angles, all of which are reduced to one revolution if one of them is beyond the limit of `sines`."""
+    lanes = w.lanes
+    V = lanes.vector
+    largest = w.intrinsic("llvm.fabs", angles[0])
+    for x in angles[1:]:
+        largest = w.intrinsic("llvm.maxnum", largest, w.intrinsic("llvm.fabs", x))
+    over = w.new(f"fcmp ogt {V} {largest}, {lanes.constant(vector_math.LIMIT[lanes.bits])}")
+    here, cold, merge = w.label, w.block("large"), w.block("merge")
+    w.do(f"br i1 {over}, label %{cold}, label %{merge}, !prof !0")
+    w.begin(cold)
+    small = [call(w, "revolution", [x]) for x in angles]
+    w.do(f"br label %{merge}")
+    w.begin(merge)
+    return [w.new(f"phi {V} [ {x}, %{here} ], [ {y}, %{cold} ]") for x, y in zip(angles, small, strict=True)]
+
+
+def definitions(used: set[str]) -> tuple[list[str], set[str]]:
+    """Return the definitions of the functions that `call` has noted, and the declarations that they need."""
+    out, declared, done = [], set(), set()
+    notes = {n for n in used if n.startswith("; own")}
+    while notes - done:
+        note = min(notes - done)
+        done.add(note)
+        _, _, name, count = note.split()
+        w = Writer(DOUBLE)
+        arguments = [f"%a{k}" for k in range(int(count))]
+        result = WRITERS[name](w, *arguments)
+        w.do(f"ret double {result}")
+        passed = ", ".join(f"double {a}" for a in arguments)
+        out += [f"define internal double @own_{name}({passed}) noinline #0 {{", "entry:", *w.lines, "}"]
+        notes |= {n for n in w.used if n.startswith("; own")}
+        declared |= {n for n in w.used if not n.startswith("; own")}
+    return out, declared

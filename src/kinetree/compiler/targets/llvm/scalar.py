@@ -1,0 +1,117 @@
+"""LLVM assembly of a Program as one function of plain arrays, for any processor: one sample per call, on scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from ...ir.program import Program
+from . import elementary, vector_math
+from .arithmetic import Writer, operations
+from .number_types import SCALARS
+
+
+class Functions(Protocol):
+    """A source of elementary functions."""
+
+    def sines(self, w: Writer, x: str) -> tuple[str, str]:
+        """Write the sine and cosine of an angle of any size."""
+        ...
+
+    def function(self, w: Writer, name: str, arguments: list[str]) -> str:
+        """Write another function, by its name in the C library."""
+        ...
+
+    def definitions(self, w: Writer) -> list[str]:
+        """Return the definitions and declarations of all functions that were written."""
+        ...
+
+
+class OwnFunctions:
+    """Functions in LLVM's own arithmetic, without any library."""
+
+    def sines(self, w: Writer, x: str) -> tuple[str, str]:
+        """Write the sine and cosine of an angle of any size."""
+        return elementary.guarded_sines(w, x)
+
+    def function(self, w: Writer, name: str, arguments: list[str]) -> str:
+        """Write the call of an own function."""
+        return elementary.call(w, name, arguments)
+
+    def definitions(self, w: Writer) -> list[str]:
+        """Return the definitions of own functions, and the declarations of intrinsic ones."""
+        own, declared = elementary.definitions(w.used)
+        return [*own, *sorted({n for n in w.used if not n.startswith(";")} | declared), vector_math.RARE]
+
+
+class LibraryFunctions:
+    """Functions of the C library of the processor, by their names in math.h."""
+
+    def sines(self, w: Writer, x: str) -> tuple[str, str]:
+        """Write calls of sin and cos."""
+        return self.function(w, "sin", [x]), self.function(w, "cos", [x])
+
+    def function(self, w: Writer, name: str, arguments: list[str]) -> str:
+        """Write the call of a function of math.h."""
+        V = w.lanes.vector
+        full = name + ("f" if w.lanes.bits == 32 else "")
+        w.used.add(f"declare {V} @{full}({', '.join([V] * len(arguments))})")
+        return w.new(f"call {V} @{full}({', '.join(f'{V} {a}' for a in arguments)})")
+
+    def definitions(self, w: Writer) -> list[str]:
+        """Return the declarations."""
+        return sorted(w.used)
+
+
+class Entries:
+    """The surroundings of a Program's arithmetic: places of entries, and a source of functions.
+
+    `load(group, index)` writes the load of an entry of an input, `store(output, index, name)` that of a result.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        w: Writer,
+        functions: Functions,
+        load: Callable[[int, int], str],
+        store: Callable[[int, int, str], None],
+    ) -> None:
+        """Note at which entries of the outputs each operation is stored."""
+        self.w, self.functions, self.load, self._store = w, functions, load, store
+        self.places: dict[int, list[tuple[int, int]]] = {}
+        for group, entries in enumerate(program.results):
+            for index, k in enumerate(entries):
+                self.places.setdefault(k, []).append((group, index))
+
+    def store(self, k: int, name: str) -> None:
+        """Write the stores of the value of operation k, if it is a result."""
+        for group, index in self.places.get(k, ()):
+            self._store(group, index, name)
+
+    def sines(self, k: int, x: str) -> tuple[str, str]:
+        """Write the sine and cosine of the value of operation k."""
+        return self.functions.sines(self.w, x)
+
+    def function(self, name: str, arguments: list[str]) -> str:
+        """Write another function."""
+        return self.functions.function(self.w, name, arguments)
+
+
+def scalar_function(program: Program, dtype: str, name: str, functions: Functions) -> str:
+    """Return the assembly of `void name(in, ..., out, ...)` with a pointer to a dense array per input and output."""
+    lanes = SCALARS[dtype]
+    w, S, size = Writer(lanes), lanes.scalar, lanes.bits // 8
+
+    def load(group: int, index: int) -> str:
+        return w.new(f"load {S}, ptr {w.new(f'getelementptr {S}, ptr %in{group}, i64 {index}')}, align {size}")
+
+    def store(group: int, index: int, x: str) -> None:
+        w.do(f"store {S} {x}, ptr {w.new(f'getelementptr {S}, ptr %out{group}, i64 {index}')}, align {size}")
+
+    operations(program, w, Entries(program, w, functions, load, store))
+    arguments = [f"ptr noalias readonly %in{k}" for k in range(len(program.inputs))]
+    arguments += [f"ptr noalias %out{k}" for k in range(len(program.outputs))]
+    head = f"define void @{name}({', '.join(arguments)}) #0 {{"
+    rest = functions.definitions(w)
+    return "\n".join([head, "entry:", *w.lines, "  ret void", "}", *rest, "attributes #0 = { nounwind }"])

@@ -1,0 +1,45 @@
+"""LLVM's back end for PTX."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import llvmlite.binding as llvm
+
+TRIPLE = "nvptx64-nvidia-cuda"
+ARCHITECTURE = "sm_75"
+"""The oldest GPU that runs the code (Turing, 2018), the oldest that current toolkits support.
+
+Nothing that the code uses came later. The driver compiles PTX for the GPU that is present."""
+VERSION = "ptx63"
+"""The version of PTX, 6.3, that drivers since 2018 (CUDA 10.0) read."""
+LEVEL = 3
+"""The optimization level of code generation."""
+
+
+@cache
+def _ready() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def machine() -> llvm.TargetMachine:
+    """Return the target machine."""
+    _ready()
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=ARCHITECTURE, features=f"+{VERSION}", opt=LEVEL)
+
+
+@cache
+def fingerprint() -> str:
+    """Return a text of all that PTX depends on besides its source."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{TRIPLE} {ARCHITECTURE} {VERSION} llvm-{version} O{LEVEL}"
+
+
+def assemble(assembly: str) -> bytes:
+    """Return the PTX of a module, as text with a terminating zero, which the driver expects."""
+    chosen = machine()
+    module = llvm.parse_assembly(assembly)
+    module.triple, module.data_layout = TRIPLE, str(chosen.target_data)
+    module.verify()
+    return chosen.emit_assembly(module).encode() + b"\0"

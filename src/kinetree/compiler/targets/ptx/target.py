@@ -1,0 +1,31 @@
+"""The target PTX: Programs as GPU kernels with one sample per thread."""
+
+from __future__ import annotations
+
+from ....errors import InputError
+from ...ir.program import Program
+from ..protocol import Loaded, Unit
+from .entries import emit
+from .machine import assemble, fingerprint
+
+
+class PTX:
+    """The target of NVIDIA GPUs, whose code the driver compiles for the GPU that is present."""
+
+    def fingerprint(self) -> str:
+        """Return the oldest GPU that runs the code, the version of PTX and the version of LLVM."""
+        return fingerprint()
+
+    def emit(self, unit: Unit, dtype: str) -> str:
+        """Return the LLVM assembly of a Program with its entries `kernel` and `rows`."""
+        if not isinstance(unit, Program):
+            raise InputError(f"PTX is written for a Program, not for a {type(unit).__name__}; use lowering='unrolled'")
+        return emit(unit, dtype)
+
+    def build(self, source: str) -> bytes:
+        """Return the PTX of LLVM assembly."""
+        return assemble(source)
+
+    def load(self, code: bytes) -> Loaded:
+        """Raise InputError: loading requires the driver of a GPU."""
+        raise InputError("PTX is not loaded yet; write it to a file and load it by cuModuleLoadData")
