@@ -28,7 +28,13 @@ def _c() -> Emitter:
     return C()
 
 
-TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm}
+def _ptx() -> Target:
+    from .ptx.target import PTX
+
+    return PTX()
+
+
+TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm, "ptx": _ptx}
 """The targets whose code runs in this process, by name."""
 
 EMITTERS: dict[str, Callable[[], Emitter]] = {".c": _c}

@@ -187,19 +187,27 @@ def guarded_sines(w: Writer, x: str) -> tuple[str, str]:
 
 def within_a_revolution(w: Writer, angles: list[str]) -> list[str]:
     """Write angles, all of which are reduced to one revolution if one of them is beyond the limit of `sines`."""
+    V, here = w.lanes.vector, w.label
+    small: list[str] = []
+    cold = if_any_large(w, angles, lambda: small.extend(call(w, "revolution", [x]) for x in angles))
+    return [w.new(f"phi {V} [ {x}, %{here} ], [ {y}, %{cold} ]") for x, y in zip(angles, small, strict=True)]
+
+
+def if_any_large(w: Writer, angles: list[str], rare: Callable[[], None]) -> str:
+    """Write a branch for angles beyond the limit of `sines`, and return the label of its last block."""
     lanes = w.lanes
-    V = lanes.vector
     largest = w.intrinsic("llvm.fabs", angles[0])
     for x in angles[1:]:
         largest = w.intrinsic("llvm.maxnum", largest, w.intrinsic("llvm.fabs", x))
-    over = w.new(f"fcmp ogt {V} {largest}, {lanes.constant(vector_math.LIMIT[lanes.bits])}")
-    here, cold, merge = w.label, w.block("large"), w.block("merge")
+    over = w.new(f"fcmp ogt {lanes.vector} {largest}, {lanes.constant(vector_math.LIMIT[lanes.bits])}")
+    cold, merge = w.block("large"), w.block("merge")
     w.do(f"br i1 {over}, label %{cold}, label %{merge}, !prof !0")
     w.begin(cold)
-    small = [call(w, "revolution", [x]) for x in angles]
+    rare()
+    last = w.label
     w.do(f"br label %{merge}")
     w.begin(merge)
-    return [w.new(f"phi {V} [ {x}, %{here} ], [ {y}, %{cold} ]") for x, y in zip(angles, small, strict=True)]
+    return last
 
 
 def definitions(used: set[str]) -> tuple[list[str], set[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Protocol
 
 from ...ir.program import Program
@@ -66,7 +66,8 @@ class LibraryFunctions:
 class Entries:
     """The surroundings of a Program's arithmetic: places of entries, and a source of functions.
 
-    `load(group, index)` writes the load of an entry of an input, `store(output, index, name)` that of a result.
+    `load(group, index)` writes the load of an entry of an input, `store(output, index, name)` that of a result. `bare`
+    are operations whose values are angles within the limit of `vector_math.sines`.
     """
 
     def __init__(
@@ -76,9 +77,10 @@ class Entries:
         functions: Functions,
         load: Callable[[int, int], str],
         store: Callable[[int, int, str], None],
+        bare: Set[int] = frozenset(),
     ) -> None:
         """Note at which entries of the outputs each operation is stored."""
-        self.w, self.functions, self.load, self._store = w, functions, load, store
+        self.w, self.functions, self.load, self._store, self.bare = w, functions, load, store, bare
         self.places: dict[int, list[tuple[int, int]]] = {}
         for group, entries in enumerate(program.results):
             for index, k in enumerate(entries):
@@ -91,7 +93,7 @@ class Entries:
 
     def sines(self, k: int, x: str) -> tuple[str, str]:
         """Write the sine and cosine of the value of operation k."""
-        return self.functions.sines(self.w, x)
+        return vector_math.sines(self.w, x) if k in self.bare else self.functions.sines(self.w, x)
 
     def function(self, name: str, arguments: list[str]) -> str:
         """Write another function."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....errors import InputError
 from ...ir.program import Program
 from ..protocol import Loaded, Unit
+from .driver import driver
 from .entries import emit
 from .machine import assemble, fingerprint
 
@@ -27,5 +28,5 @@ class PTX:
         return assemble(source)
 
     def load(self, code: bytes) -> Loaded:
-        """Raise InputError: loading requires the driver of a GPU."""
-        raise InputError("PTX is not loaded yet; write it to a file and load it by cuModuleLoadData")
+        """Load PTX into the memory of the first GPU, whose driver compiles it."""
+        return driver().device().load(code)

@@ -1,0 +1,89 @@
+"""GPU kernels on this processor: the same LLVM assembly with the registers and barriers of a GPU played by Python."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+from functools import cache
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from kinetree.compiler.ir.program import Program
+from kinetree.compiler.targets import target
+from kinetree.compiler.targets.llvm.machine import Loaded, compile_assembly
+from kinetree.compiler.targets.ptx.entries import launch
+
+SHARED_NUMBERS = 1 << 16
+"""The numbers that the shared memory of a block holds here, more than any block takes."""
+
+_thread = threading.local()
+
+
+def _wait(_mask: int) -> None:
+    _thread.barrier.wait()
+
+
+@cache
+def _callbacks() -> list:
+    """Register the functions that stand for special registers and for the barrier; return them, to keep them alive."""
+    made = [ctypes.CFUNCTYPE(None, ctypes.c_int32)(_wait)]
+    llvm.add_symbol("gpu_wait", ctypes.cast(made[0], ctypes.c_void_p).value)
+    for name in ("tid", "ctaid", "ntid"):
+        read = ctypes.CFUNCTYPE(ctypes.c_int32)(lambda name=name: getattr(_thread, name))
+        llvm.add_symbol(f"gpu_{name}", ctypes.cast(read, ctypes.c_void_p).value)
+        made.append(read)
+    return made
+
+
+def hosted(source: str) -> Loaded:
+    """Compile the assembly of GPU kernels for this processor."""
+    _callbacks()
+    text = re.sub(r" addrspace\([134]\)", "", source).replace("ptx_kernel ", "")
+    text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@gpu_\1", text)
+    text = text.replace("@llvm.nvvm.bar.warp.sync", "@gpu_wait")
+    text = re.sub(
+        r"@stage = external global \[0 x (\w+)\]", rf"@stage = global [{SHARED_NUMBERS} x \1] zeroinitializer", text
+    )
+    return Loaded(compile_assembly(text))
+
+
+def run(program: Program, entry: str, inputs, *, dtype: str = "float64", order: str = "C") -> list[np.ndarray]:
+    """Run an entry of a Program's GPU code on arrays [samples, entries]; return the outputs, made in the order "C" or "F".
+
+    An input with a single row among several samples is shared by all.
+    """
+    count = max(len(x) for x in inputs)
+    code = hosted(target("ptx").emit(program, dtype))
+    arrays = [np.array(np.reshape(x, (len(x), -1)), dtype, order=order) for x in inputs]
+    outputs = [np.full((count, a.size), np.nan, dtype, order=order) for a in program.outputs]
+    parameters: list = []
+    for x in (*arrays, *outputs):
+        steps = [s // x.itemsize for s in x.strides]
+        parameters += [ctypes.c_void_p(x.ctypes.data), ctypes.c_int64(steps[0] if len(x) == count else 0)]
+        parameters += [ctypes.c_int64(steps[1])]
+    threads = launch(program, dtype, entry)[0] if entry == "rows" else 32
+    kernel = ctypes.CFUNCTYPE(None, *(type(p) for p in parameters), ctypes.c_int64)(code.find(entry))
+    for block in range(-(-count // threads)):
+        _run_block(lambda: kernel(*parameters, count), block, threads, together=entry == "rows")
+    return [x.reshape(count, *a.shape) for x, a in zip(outputs, program.outputs, strict=True)]
+
+
+def _run_block(call, block: int, threads: int, *, together: bool) -> None:
+    """Run the threads of a block: at the same time if they wait for each other, otherwise in turn."""
+
+    def one(k: int, barrier: threading.Barrier | None) -> None:
+        _thread.tid, _thread.ctaid, _thread.ntid, _thread.barrier = k, block, threads, barrier
+        call()
+
+    if not together:
+        for k in range(threads):
+            one(k, None)
+        return
+    barriers = [threading.Barrier(32) for _ in range(threads // 32)]
+    running = [threading.Thread(target=one, args=(k, barriers[k // 32])) for k in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
