@@ -50,7 +50,7 @@ def hosted(source: str) -> Loaded:
 
 
 def run(program: Program, entry: str, inputs, *, dtype: str = "float64", order: str = "C") -> list[np.ndarray]:
-    """Run an entry of a Program's GPU code on arrays [samples, entries]; return the outputs, made in the order "C" or "F".
+    """Run an entry of GPU code on arrays [samples, entries] of a memory order ("C" or "F"); return the outputs.
 
     An input with a single row among several samples is shared by all.
     """

@@ -8,7 +8,7 @@ lanes, so that the bits of a sample do not depend on its neighbors.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from ...ir.program import Program
 from ...ir.trace import Op
@@ -26,10 +26,13 @@ BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
 BOOLEAN = {Op.AND: "and", Op.OR: "or", Op.NOT: "xor"}
 
 
-class Writer:
+Numbers = TypeVar("Numbers", Lanes, Scalars)
+
+
+class Writer(Generic[Numbers]):
     """Lines of assembly with unique names."""
 
-    def __init__(self, lanes: Lanes | Scalars) -> None:
+    def __init__(self, lanes: Numbers) -> None:
         """Start an empty function body."""
         self.lanes, self.lines, self._next = lanes, [], 0
         self.label = "entry"
@@ -145,11 +148,11 @@ def boolean(w: Writer, op: Op, names: list[str]) -> str:
 class Surroundings(Protocol):
     """The code around the arithmetic of a Program: its loads, its stores, and its elementary functions."""
 
-    def load(self, group: int, index: int) -> str:
+    def load(self, group: int, index: int, /) -> str:
         """Write the load of an entry of an input, and return its name."""
         ...
 
-    def store(self, k: int, name: str) -> None:
+    def store(self, k: int, name: str, /) -> None:
         """Write the stores of the value of operation k, if it is a result."""
         ...
 

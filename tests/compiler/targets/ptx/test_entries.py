@@ -1,0 +1,135 @@
+"""GPU kernels of Programs: their arithmetic on this processor against the gufuncs, and their PTX assembled."""
+
+from __future__ import annotations
+
+import hypothesis
+import numpy as np
+import pytest
+
+import gpu_on_cpu
+import kinetree as kt
+from assembler import assembled, needs_ptxas
+from closed_mechanisms import closed_mechanisms, library_state, motion
+from kinetree.algebra import scalars
+from kinetree.compiler.targets import target
+from kinetree.compiler.targets.ptx.entries import launch
+from kinetree.errors import InputError
+from native_program import traced
+from rounding_scales import dynamics_scale
+from strategies import State, examples, moving_mechanisms, one_of_each
+from tolerance import assert_close
+
+EPS = float(np.finfo(float).eps)
+
+
+def check_against_gufuncs(system: kt.System, q, qd, force, entry: str = "kernel") -> None:
+    """Compare both dynamics of a mechanism."""
+    for name in ("forward_dynamics",) if system.closures else ("forward_dynamics", "inverse_dynamics"):
+        function = system.function(name)
+        found = gpu_on_cpu.run(function.program, entry, (q, qd, force))[0]
+        assert_close(found, function(q, qd, force), 20 * EPS * dynamics_scale(system, name, q, qd, force), name)
+
+
+@pytest.mark.parametrize(("entry", "order"), [("kernel", "C"), ("kernel", "F"), ("rows", "C")])
+def test_layouts_and_remainders(entry, order):
+    """Run more samples than a warp has threads, on row-major and column-major arrays, with one shared input."""
+    system = kt.load("stanford")
+    s = State(system.mechanism, 4, 35)
+    program = system.function("inverse_dynamics").program
+    found = gpu_on_cpu.run(program, entry, (s.q, s.qd, s.tau[:1]), order=order)[0]
+    expected = system.inverse_dynamics(s.q, s.qd, s.tau[:1])
+    scale = dynamics_scale(system, "inverse_dynamics", s.q, s.qd, np.tile(s.tau[:1], (35, 1)))
+    assert_close(found, expected, 20 * EPS * scale, entry)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ["kernel", "rows"])
+def test_every_kind_of_joint(entry):
+    """Compare the dynamics of a mechanism with all kinds of joints."""
+    system = kt.System(one_of_each())
+    s = State(system.mechanism, 4)
+    check_against_gufuncs(system, s.q, s.qd, s.tau, entry)
+
+
+@examples(3)
+@hypothesis.given(mechanism=moving_mechanisms(most=4))
+def test_random_trees(mechanism):
+    """Compare the dynamics of random trees."""
+    s = State(mechanism, 4)
+    check_against_gufuncs(kt.System(mechanism), s.q, s.qd, s.tau)
+
+
+@examples(3)
+@hypothesis.given(made=closed_mechanisms(most=4))
+def test_random_closed_mechanisms(made):
+    """Compare the dynamics of random mechanisms with loops."""
+    mechanism, q = made
+    qd, tau = motion(mechanism, q)
+    check_against_gufuncs(kt.System(mechanism), q[None], qd[None], tau[None])
+
+
+@pytest.mark.parametrize("entry", ["kernel", "rows"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_angles_of_any_size(entry, dtype):
+    """Reduce huge bare angles before the arithmetic, and leave the bits of other samples as they are."""
+    program = traced(lambda x, y: [scalars.sin(x), scalars.cos(x + 0.3), scalars.sin(y), y * 2.0], 2)
+    x = np.random.default_rng(3).uniform(-9, 9, (40, 2)).astype(dtype)
+    before = gpu_on_cpu.run(program, entry, (x,), dtype=dtype)[0]
+    x[[3, 17]] = [[1e12, -2e9], [-3e30, 4e20]]
+    found = gpu_on_cpu.run(program, entry, (x,), dtype=dtype)[0]
+    others = [k for k in range(40) if k not in (3, 17)]
+    assert np.array_equal(found[others], before[others])
+    a, b = x.astype(float).T
+    shifted = np.where(np.abs(a) < 10, a, np.arctan2(np.sin(a), np.cos(a))).astype(dtype) + np.dtype(dtype).type(0.3)
+    expected = np.stack([np.sin(a), np.cos(shifted.astype(float)), np.sin(b), 2 * b], axis=1)
+    scale = np.maximum(np.abs(expected), 1)
+    assert_close(found / scale, expected / scale, 2 * np.finfo(dtype).eps, entry)
+
+
+def test_other_units_are_refused():
+    """Refuse programs with loops over bodies."""
+    step = kt.System(one_of_each()).function("inverse_dynamics", lowering="rolled").program
+    with pytest.raises(InputError, match="PTX is written for a Program.*lowering='unrolled'"):
+        target("ptx").emit(step, "float64")  # type: ignore[arg-type]
+
+
+@needs_ptxas
+@pytest.mark.parametrize("name", ["planar_3r", "four_bar"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_ptx_is_assembled(name, dtype, tmp_path):
+    """Assemble the PTX of a tree and of a closed mechanism for the oldest GPU and for a new one, without spills."""
+    program = kt.load(name).function("forward_dynamics").program
+    ptx = target("ptx")
+    code = ptx.build(ptx.emit(program, dtype))
+    assert b".version 6.3" in code and b".target sm_75" in code
+    for architecture in ("sm_75", "sm_90"):
+        found = assembled(code, tmp_path, architecture)
+        assert set(found) == {"kernel", "rows"} and not any(spilled for _, spilled in found.values())
+
+
+@needs_ptxas
+@pytest.mark.slow
+@pytest.mark.parametrize("name", kt.library.names())
+def test_ptx_of_the_library(name, tmp_path):
+    """Assemble the forward dynamics of every mechanism of the library, and compare them on this processor."""
+    system = kt.load(name)
+    ptx = target("ptx")
+    program = system.function("forward_dynamics", lowering="unrolled").program
+    for dtype in ("float64", "float32"):
+        assembled(ptx.build(ptx.emit(program, dtype)), tmp_path)
+    if system.closures:
+        _, q, qd, _ = library_state(name)
+        check_against_gufuncs(system, q[None], qd[None], np.ones((1, system.nv)))
+    else:
+        s = State(system.mechanism, 4)
+        check_against_gufuncs(system, s.q, s.qd, s.tau)
+
+
+def test_launches_fit_shared_memory():
+    """Give a block no more shared memory than every GPU has, and whole warps."""
+    system = kt.load("stanford")
+    for name, dtype in (("inverse_dynamics", "float64"), ("inertia_matrix", "float32")):
+        program = system.function(name).program
+        assert launch(program, dtype, "kernel") == (128, 0)
+        threads, shared = launch(program, dtype, "rows")
+        assert threads % 32 == 0 and 0 < shared <= 48 * 1024
