@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from interpreted import compute
 from kinetree.formulations.spatial_operators import spatial_operators
 from kinetree.model import Mechanism
 
@@ -45,20 +48,21 @@ def per_sample(scale, mechanism: Mechanism, *states) -> np.ndarray:
     return np.where(values > 0, values, 1.0)
 
 
-def dynamics_scale(system, name: str, q, qd, force) -> float:
+def dynamics_scale(mechanism: Mechanism, name: str, q, qd, force) -> float:
     """Return the scale of rounding errors of forward or inverse dynamics of a batch, with its condition."""
     if name == "inverse_dynamics":
-        return max(torque_scale(system.mechanism, *x) for x in zip(q, qd, force, strict=True))
-    size = max(np.abs(f(q, qd, force)).max() for f in (system.forward_dynamics, system.tree.forward_dynamics))
-    return max(loop_condition(system, q), 8.0) * float(size)  # the multipliers of loops may cancel those of the tree
+        return max(torque_scale(mechanism, *x) for x in zip(q, qd, force, strict=True))
+    tree = replace(mechanism, loops=(), couplings=())  # the multipliers of loops may cancel its accelerations
+    size = max(np.abs(compute(m, name, q, qd, force)).max() for m in (mechanism, tree))
+    return max(dynamics_condition(mechanism, q), 8.0) * float(size)
 
 
-def loop_condition(system, q) -> float:
+def dynamics_condition(mechanism: Mechanism, q) -> float:
     """Return the largest condition number of the inertia matrices, multiplied by that of the loops."""
-    inertia = system.inertia_matrix(q)
-    if not system.closures:
+    inertia = compute(mechanism, "inertia_matrix", q)
+    if not mechanism.closures:
         return float(np.linalg.cond(inertia).max())
-    s = np.linalg.svd(system.closure_jacobian(q), compute_uv=False)
+    s = np.linalg.svd(compute(mechanism, "closure_jacobian", q), compute_uv=False)
     least = np.where(s > 1e-9 * s.max(axis=-1, keepdims=True), s, np.inf).min(axis=-1)
     return float((np.linalg.cond(inertia) * s.max(axis=-1) / least).max())
 

@@ -34,10 +34,16 @@ def _ptx() -> Target:
     return PTX()
 
 
+def _wasm() -> Emitter:
+    from .wasm.target import Wasm
+
+    return Wasm()
+
+
 TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm, "ptx": _ptx}
 """The targets whose code runs in this process, by name."""
 
-EMITTERS: dict[str, Callable[[], Emitter]] = {".c": _c}
+EMITTERS: dict[str, Callable[[], Emitter]] = {".c": _c, ".wasm": _wasm}
 """The targets whose code is written to files, by the suffix of the file."""
 
 

@@ -1,0 +1,161 @@
+"""The binary format of WebAssembly: numbers, sections, and instructions by their names in the text format."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+TYPES = {"i32": b"\x7f", "i64": b"\x7e", "f32": b"\x7d", "f64": b"\x7c"}
+"""The value types."""
+
+_PLAIN = {
+    0x00: "unreachable",
+    0x05: "else end@0b return@0f drop@1a select@1b",
+    0x45: "i32.eqz i32.eq i32.ne i32.lt_s i32.lt_u i32.gt_s i32.gt_u i32.le_s i32.le_u i32.ge_s i32.ge_u",
+    0x50: "i64.eqz i64.eq i64.ne i64.lt_s i64.lt_u i64.gt_s i64.gt_u i64.le_s i64.le_u i64.ge_s i64.ge_u",
+    0x5B: "f32.eq f32.ne f32.lt f32.gt f32.le f32.ge f64.eq f64.ne f64.lt f64.gt f64.le f64.ge",
+    0x6A: "i32.add i32.sub i32.mul i32.div_s i32.div_u i32.rem_s i32.rem_u i32.and i32.or i32.xor i32.shl i32.shr_s "
+    "i32.shr_u",
+    0x7C: "i64.add i64.sub i64.mul i64.div_s i64.div_u i64.rem_s i64.rem_u i64.and i64.or i64.xor i64.shl i64.shr_s "
+    "i64.shr_u",
+    0x8B: "f32.abs f32.neg f32.ceil f32.floor f32.trunc f32.nearest f32.sqrt f32.add f32.sub f32.mul f32.div f32.min "
+    "f32.max f32.copysign f64.abs f64.neg f64.ceil f64.floor f64.trunc f64.nearest f64.sqrt f64.add f64.sub f64.mul "
+    "f64.div f64.min f64.max f64.copysign i32.wrap_i64",
+    0xAC: "i64.extend_i32_s i64.extend_i32_u",
+    0xB2: "f32.convert_i32_s f32.convert_i32_u f32.convert_i64_s f32.convert_i64_u f32.demote_f64 f64.convert_i32_s "
+    "f64.convert_i32_u f64.convert_i64_s f64.convert_i64_u f64.promote_f32 i32.reinterpret_f32 i64.reinterpret_f64 "
+    "f32.reinterpret_i32 f64.reinterpret_i64",
+}
+"""The instructions without immediates, in the order of their codes from the first; `name@code` restarts the count."""
+
+
+def _plain() -> dict[str, bytes]:
+    out = {}
+    for first, names in _PLAIN.items():
+        code = first
+        for name in names.split():
+            name, _, own = name.partition("@")
+            code = int(own, 16) if own else code
+            out[name] = bytes([code])
+            code += 1
+    saturating = ("i32.trunc_sat_f32_s", "i32.trunc_sat_f64_s", "i64.trunc_sat_f32_s", "i64.trunc_sat_f64_s")
+    return out | {name: bytes([0xFC, k]) for name, k in zip(saturating, (0, 2, 4, 6), strict=True)}
+
+
+PLAIN = _plain()
+"""The codes of the instructions without immediates."""
+
+INDEXED = {"br": b"\x0c", "br_if": b"\x0d", "call": b"\x10", "local.get": b"\x20", "local.set": b"\x21",
+           "local.tee": b"\x22"}  # fmt: skip
+"""The instructions with an index: of a label, a function or a local variable."""
+
+BLOCKS = {"block": b"\x02\x40", "loop": b"\x03\x40", "if": b"\x04\x40"}
+"""The instructions that open a block without a result."""
+
+MEMORY = {"i32.load": (0x28, 2), "i64.load": (0x29, 3), "f32.load": (0x2A, 2), "f64.load": (0x2B, 3),
+          "i32.store": (0x36, 2), "i64.store": (0x37, 3), "f32.store": (0x38, 2), "f64.store": (0x39, 3)}  # fmt: skip
+"""The code and the alignment, as a power of two, of the instructions that access memory."""
+
+
+def unsigned(n: int) -> bytes:
+    """Return a natural number as LEB128."""
+    out = bytearray()
+    while n > 0x7F:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def signed(n: int) -> bytes:
+    """Return an integer as signed LEB128."""
+    out = bytearray()
+    while not -64 <= n < 64:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n & 0x7F)
+    return bytes(out)
+
+
+def vector(items: Iterable[bytes]) -> bytes:
+    """Return a list of items with its length."""
+    items = list(items)
+    return unsigned(len(items)) + b"".join(items)
+
+
+def text(x: str) -> bytes:
+    """Return a text with its length in bytes."""
+    content = x.encode()
+    return unsigned(len(content)) + content
+
+
+def section(number: int, content: bytes) -> bytes:
+    """Return a section of a module."""
+    return bytes([number]) + unsigned(len(content)) + content
+
+
+def indexed(name: str, index: int) -> bytes:
+    """Return an instruction with an index."""
+    return INDEXED[name] + unsigned(index)
+
+
+def access(name: str, offset: int) -> bytes:
+    """Return a load or store at an offset from the address on the stack."""
+    code, align = MEMORY[name]
+    return bytes([code]) + unsigned(align) + unsigned(offset)
+
+
+def integer(n: int, kind: str = "i32") -> bytes:
+    """Return the instruction for an integer constant."""
+    return (b"\x41" if kind == "i32" else b"\x42") + signed(n)
+
+
+def real(x: float, kind: str) -> bytes:
+    """Return the shortest instructions for a constant: whole numbers and float32 numbers take fewer bytes."""
+    if abs(x) < 1024 and x == int(x) and math.copysign(1.0, x) == (-1.0 if x < 0 else 1.0):
+        return integer(int(x)) + PLAIN[f"{kind}.convert_i32_s"]
+    with np.errstate(over="ignore"):
+        near = np.float32(x)
+    if kind == "f32":
+        return b"\x43" + struct.pack("<f", near)
+    if float(near) == x:
+        return b"\x43" + struct.pack("<f", near) + PLAIN["f64.promote_f32"]
+    return b"\x44" + struct.pack("<d", x)
+
+
+def code(source: str, names: Mapping[str, int] | None = None) -> bytes:
+    """Assemble instructions of the text format; `names` has the indices of variables and functions."""
+    words, out = iter(source.split()), bytearray()
+    for word in words:
+        if word in PLAIN:
+            out += PLAIN[word]
+        elif word in BLOCKS:
+            out += BLOCKS[word]
+        elif word in INDEXED:
+            name = next(words)
+            out += indexed(word, int(name) if name.isdigit() else (names or {})[name])
+        elif word in MEMORY:
+            out += access(word, int(next(words)))
+        elif word in ("i32.const", "i64.const"):
+            out += integer(int(next(words), 0), word[:3])
+        else:
+            assert word in ("f32.const", "f64.const"), word
+            out += real(float(next(words)), word[:3])
+    return bytes(out)
+
+
+def body(locals_: Iterable[tuple[int, str]], instructions: bytes) -> bytes:
+    """Return a function's entry of the code section: its local variables as counts with types, and its code."""
+    content = vector(unsigned(n) + TYPES[kind] for n, kind in locals_ if n) + instructions + PLAIN["end"]
+    return unsigned(len(content)) + content
+
+
+def routine(
+    parameters: Mapping[str, str], variables: Mapping[str, str], source: str, functions: Mapping[str, int] | None = None
+) -> bytes:
+    """Return a function's entry of the code section from its text, with the types of its variables by name."""
+    names = {name: k for k, name in enumerate((*parameters, *variables))}
+    return body([(1, kind) for kind in variables.values()], code(source, names | dict(functions or {})))

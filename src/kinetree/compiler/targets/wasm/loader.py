@@ -1,0 +1,13 @@
+"""The JavaScript module that loads WebAssembly modules of Kinetree: one file, without other packages."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+NAME = "kinetree.mjs"
+"""The name of the file."""
+
+
+def loader() -> str:
+    """Return the source of the loader, an ES module for browsers, Node and other hosts."""
+    return (files(__package__ or "") / NAME).read_text(encoding="utf-8")

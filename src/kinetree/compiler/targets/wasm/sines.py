@@ -1,0 +1,175 @@
+"""Sine and cosine as a function of the module: any finite angle, with an error below one unit in the last place.
+
+An angle x is reduced to r + s = x - k pi/2 with |r| <= pi/4 and a correction s. Up to LIMIT, pi/2 is subtracted in
+three parts, whose first two have 33 bits, so that their products with k are exact (Cody and Waite). Beyond, the angle
+is multiplied by the 192 bits of 2/pi that matter (Payne and Hanek).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from ..llvm.vector_math import COSINE, SINE
+from .binary import routine
+from .module import Module
+
+MAGIC = 1.5 * 2.0**52
+"""A number whose sum with k has k in its last bits."""
+
+LIMIT = 2.0**19
+"""The largest angle [rad] that is reduced by subtraction; k has at most 20 bits below it."""
+
+_PI_DIGITS = (
+    "314159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651328"
+    "230664709384460955058223172535940812848111745028410270193852110555964462294895493038196442881097566593344612847564"
+    "823378678316527120190914564856692346034861045432664821339360726024914127372458700660631558817488152092096282925409"
+    "171536436789259036001133053054882046652138414695194151160943305727036575959195309218611738193261179310511854807446"
+)
+
+
+def _pi() -> Fraction:
+    return Fraction(int(_PI_DIGITS), 10 ** (len(_PI_DIGITS) - 1))
+
+
+def _parts() -> tuple[float, float, float]:
+    """Return pi/2 in three parts: two of 33 bits, and the rest."""
+    rest, parts = _pi() / 2, []
+    for bits in (32, 66):
+        parts.append(Fraction(math.floor(rest * 2**bits), 2**bits))
+        rest -= parts[-1]
+    return float(parts[0]), float(parts[1]), float(rest)
+
+
+WORDS = 20
+"""The number of 64-bit words of the table of 2/pi: one of zeros, and enough bits for the largest finite angle."""
+
+
+def _table() -> bytes:
+    """Return 2/pi in words of 64 bits after one word of zeros, the most significant word first."""
+    whole = math.floor(2 / _pi() * 2 ** (64 * (WORDS - 1)))
+    return b"".join((whole >> 64 * (WORDS - 2 - k) & (2**64 - 1)).to_bytes(8, "little") for k in range(-1, WORDS - 1))
+
+
+def add_sines(module: Module) -> int:
+    """Add the function x -> (sin x, cos x) to a module, and return its index."""
+    high = module.add(("i64", "i64"), ("i64",), _high_product())
+    far = module.add(("f64",), ("f64", "f64", "i32"), _far(module.reserve(8 * WORDS, _table()), high))
+    return module.add(("f64",), ("f64", "f64"), _sines(far))
+
+
+def _high_product() -> bytes:
+    """Return the function (a, b) -> the upper 64 bits of their product, for a below 2^53."""
+    return routine(
+        {"a": "i64", "b": "i64"},
+        {"low": "i64", "mid": "i64"},
+        """
+        local.get a i64.const 0xffffffff i64.and local.tee low
+        local.get b i64.const 32 i64.shr_u i64.mul
+        local.get low local.get b i64.const 0xffffffff i64.and i64.mul i64.const 32 i64.shr_u i64.add local.tee mid
+        i64.const 0xffffffff i64.and
+        local.get a i64.const 32 i64.shr_u local.tee low
+        local.get b i64.const 0xffffffff i64.and i64.mul i64.add i64.const 32 i64.shr_u
+        local.get mid i64.const 32 i64.shr_u i64.add
+        local.get low local.get b i64.const 32 i64.shr_u i64.mul i64.add
+        """,
+    )
+
+
+def _far(table: int, high: int) -> bytes:
+    """Return the function x -> (r, s, k mod 4) for angles beyond LIMIT, NaN for angles that are not finite.
+
+    With x = m 2^e, the bits of 2/pi with a weight of 4 / 2^e or more contribute whole revolutions. The next 192 bits
+    are multiplied by m. The two upper words of the product have 2 bits of the quadrant and 126 bits of its fraction.
+    """
+
+    def word(k: int) -> str:
+        """Return the code for 64 bits of 2/pi at a distance of k words, from two neighbors in the table."""
+        return f"""
+            local.get at i64.load {table + 8 * k} local.get shift i64.shl
+            local.get at i64.load {table + 8 * k + 8} i64.const 1 i64.shr_u
+            i64.const 63 local.get shift i64.sub i64.shr_u i64.or
+            """
+
+    first, second, third = _parts()
+    source = f"""
+        local.get x local.get x f64.sub f64.const 0 f64.ne
+        if f64.const nan f64.const nan i32.const 0 return end
+        local.get x i64.reinterpret_f64 local.tee bits
+        i64.const 0xfffffffffffff i64.and i64.const 0x10000000000000 i64.or local.set m
+        local.get bits i64.const 52 i64.shr_u i64.const 0x7ff i64.and i64.const {1023 + 52 + 2 - 64} i64.sub
+        local.tee shift i64.const 6 i64.shr_u i64.const 3 i64.shl i32.wrap_i64 local.set at
+        local.get shift i64.const 63 i64.and local.set shift
+        local.get m {word(1)} local.tee w i64.mul
+        local.get m {word(2)} call high i64.add local.set next
+        local.get m {word(0)} i64.mul local.get m local.get w call high i64.add
+        local.get next local.get m local.get w i64.mul i64.lt_u i64.extend_i32_u i64.add local.tee top
+        i64.const 62 i64.shr_u i32.wrap_i64
+        local.get top i64.const 2 i64.shl local.get next i64.const 62 i64.shr_u i64.or local.tee top
+        i64.const 63 i64.shr_u i32.wrap_i64 i32.add local.set k
+        local.get top f64.convert_i64_s local.tee f f64.const {2.0**-64!r} f64.mul
+        local.get top local.get f i64.trunc_sat_f64_s i64.sub f64.convert_i64_s
+        local.get next i64.const 2 i64.shl f64.convert_i64_u f64.const {2.0**-64!r} f64.mul f64.add
+        f64.const {2.0**-64!r} f64.mul local.set g local.set f
+        local.get bits i64.const 0 i64.lt_s
+        if
+            local.get f f64.neg local.set f local.get g f64.neg local.set g
+            i32.const 0 local.get k i32.sub local.set k
+        end
+        """
+    # r + s = (f + g) pi/2; the upper 20 bits of f make the largest product exact
+    source += f"""
+        local.get f f64.const {2.0**33 + 1!r} f64.mul local.tee x
+        local.get x local.get f f64.sub f64.sub local.tee x f64.const {first!r} f64.mul
+        local.get f local.get x f64.sub f64.const {first!r} f64.mul
+        local.get f f64.const {second + third!r} f64.mul f64.add
+        local.get g f64.const {math.pi / 2!r} f64.mul f64.add local.set g
+        local.tee f local.get g f64.add local.tee x
+        local.get f local.get x f64.sub local.get g f64.add
+        local.get k
+        """
+    variables = {
+        **dict.fromkeys(("bits", "m", "w", "top", "next", "shift"), "i64"), "at": "i32", "k": "i32", "f": "f64",
+        "g": "f64",
+    }  # fmt: skip
+    return routine({"x": "f64"}, variables, source, {"high": high})
+
+
+def _sines(far: int) -> bytes:
+    """Return the function x -> (sin x, cos x)."""
+    first, second, third = _parts()
+    source = f"""
+        local.get x f64.abs f64.const {LIMIT!r} f64.le
+        if
+            local.get x f64.const {2 / math.pi!r} f64.mul f64.const {MAGIC!r} f64.add local.tee k
+            i64.reinterpret_f64 i32.wrap_i64 local.set q
+            local.get x local.get k f64.const {MAGIC!r} f64.sub local.tee k f64.const {first!r} f64.mul f64.sub
+            local.tee x local.get k f64.const {second!r} f64.mul local.tee w f64.sub local.tee r
+            local.get x f64.sub local.set z
+            local.get x local.get r local.get z f64.sub f64.sub local.get w local.get z f64.add f64.sub
+            local.get k f64.const {third!r} f64.mul f64.sub local.set s
+            local.get r local.get s f64.add local.tee x
+            local.get r local.get x f64.sub local.get s f64.add local.set s local.set r
+        else
+            local.get x call far local.set q local.set s local.set r
+        end
+        local.get r local.get r f64.mul local.tee z f64.const 0.5 f64.mul local.set w
+        local.get r local.get z local.get r f64.mul {_horner(SINE[64])} f64.mul
+        local.get s f64.const 1 local.get w f64.sub local.tee k f64.mul f64.add f64.add local.set x
+        local.get k f64.const 1 local.get k f64.sub local.get w f64.sub
+        local.get z local.get z f64.mul {_horner(COSINE[64])} f64.mul local.get r local.get s f64.mul f64.sub
+        f64.add f64.add local.set w
+        local.get w local.get x local.get q i32.const 1 i32.and select local.tee r
+        f64.neg local.get r local.get q i32.const 2 i32.and select
+        local.get x local.get w local.get q i32.const 1 i32.and select local.tee r
+        f64.neg local.get r local.get q i32.const 1 i32.add i32.const 2 i32.and select
+        """
+    variables = {**dict.fromkeys(("k", "w", "r", "z", "s"), "f64"), "q": "i32"}
+    return routine({"x": "f64"}, variables, source, {"far": far})
+
+
+def _horner(coefficients: tuple[float, ...]) -> str:
+    """Return the code of a polynomial in z, the highest power first."""
+    return f"f64.const {coefficients[0]!r} " + " ".join(
+        f"local.get z f64.mul f64.const {c!r} f64.add" for c in coefficients[1:]
+    )

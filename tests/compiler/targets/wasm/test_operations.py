@@ -1,0 +1,144 @@
+"""Operations of Programs in WebAssembly, one by one, their precision, and programs that are too large."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.compiler.ir.program import Array, Program
+from kinetree.compiler.ir.trace import Trace
+from kinetree.compiler.targets.wasm import variables
+from kinetree.compiler.targets.wasm.module import metadata_of
+from kinetree.compiler.targets.wasm.target import Wasm, wasm_module
+from kinetree.errors import InputError
+from native_program import traced
+from strategies import one_of_each
+from tolerance import assert_close
+from wasm_hosts import Call, in_node, in_wasmtime, needs_node, needs_wasmtime
+
+EPS = float(np.finfo(float).eps)
+
+
+def every_operation() -> Program:
+    """Return a Program of each operation, and of constants of every encoding."""
+
+    def page(x, y):
+        less, more = x < y, y < 2.0 * x
+        chosen = ((less & ~more) | (less & more)).where(x, -y)
+        return [
+            x + y, x - y, x * y, x / y, -x, chosen, x.sqrt(), x.sin(), x.cos(), x.tan(), x.asin(), x.acos(), x.atan(),
+            x.exp(), x.log(), x.atan2(y), x * -1e-300 + 1e-300, x * 0.1, x + np.inf, y + 2.0**70, x * 1000.0, x - 64.0,
+            x * 63.0 + y * 63.0, x * 0.5, x * 0.1 + y * 0.1, x * -1023.0, x + 1024.0, x.sin().cos(), y.cos(),
+        ]  # fmt: skip
+
+    program = traced(page, 2)
+    return replace(program, name="3 parts", inputs=(Array("double", (2,)),), outputs=(Array("v0", (29,)),))
+
+
+@needs_node
+def test_every_operation_in_both_precisions(tmp_path):
+    """Compare each operation with NumPy."""
+    program = every_operation()
+    x = np.array([[0.37, 0.61], [0.52, 0.23]])
+    expected = program.interpret(x)[0]
+    precisions = {"float64": 4 * EPS, "float32": 4e-7}
+    calls = [Call(Wasm().emit(program, dtype), program.name, (x,)) for dtype in precisions]
+    for (dtype, bound), (found,) in zip(precisions.items(), in_node(calls, tmp_path), strict=True):
+        finite = np.isfinite(expected)
+        np.testing.assert_array_equal(found[~finite], expected[~finite])
+        scale = np.maximum(np.abs(expected[finite]), 1e-30)
+        assert_close(found[finite] / scale, expected[finite] / scale, bound, dtype)
+
+
+def sine_and_cosine(x: np.ndarray) -> np.ndarray:
+    """Return sine and cosine by WebAssembly, [n, 2]."""
+    program = traced(lambda x: [x.sin(), x.cos()])
+    return in_wasmtime([Call(wasm_module([program]), program.name, (x[:, None],))])[0][0]
+
+
+@needs_wasmtime
+def test_sines_are_within_a_unit_of_the_last_place():
+    """Compare sine and cosine of small, large and huge angles with exact ones, also next to multiples of pi/2."""
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(3)
+    ranges = ((1e-9, 1.0), (1.0, 1e3), (1e3, 6e5), (6e5, 1e9), (1e9, 1e30), (1e100, 1.7e308))
+    x = np.concatenate([np.exp(rng.uniform(*np.log(r), 60)) * rng.choice([-1, 1], 60) for r in ranges])
+    hardest = 6381956970095103.0 * 2.0**797  # the double nearest to a multiple of pi/2
+    x = np.concatenate([x, np.arange(1, 40) * (np.pi / 2), rng.integers(1, 300000, 60) * (np.pi / 2), [hardest, 2**19]])
+    found = sine_and_cosine(x)
+    with mpmath.workprec(1300):
+        exact = [[f(mpmath.mpf(float(a))) for f in (mpmath.sin, mpmath.cos)] for a in x]
+        errors = [[float((e - float(y)) / np.spacing(abs(float(e)))) for e, y in zip(*p, strict=True)]
+                  for p in zip(exact, found, strict=True)]  # fmt: skip
+    assert_close(errors, np.zeros_like(found), 0.8, "units in the last place")
+
+
+@needs_wasmtime
+def test_sines_of_numbers_that_are_not_finite():
+    """Return NaN for infinities and NaN, and exact values at zero."""
+    found = sine_and_cosine(np.array([np.inf, -np.inf, np.nan, 0.0, -0.0]))
+    assert np.isnan(found[:3]).all()
+    np.testing.assert_array_equal(found[3:], [[0.0, 1.0]] * 2)
+
+
+@needs_wasmtime
+def test_sums_of_many_terms_are_written_without_recursion():
+    """Write a sum of 5000 products, whose expression is as deep."""
+    trace = Trace()
+    x = [trace.input(0, k) for k in range(50)]
+    total = x[0]
+    for k in range(5000):
+        total = total * 0.9 + x[k % 50]
+    program = Program.of_trace("sum", [Array("x", (50,))], [Array("y", ())], trace, [[total]])
+    given = np.random.default_rng(1).normal(size=(2, 50))
+    (found,) = in_wasmtime([Call(wasm_module([program]), "sum", (given,))])[0]
+    assert_close(found, program.interpret(given)[0], 20 * EPS, "sum")
+
+
+def test_the_metadata_describe_the_functions():
+    """Read the model, the version, the shapes and the hashes from a module."""
+    arm = kt.load("planar_2r")
+    programs = [arm.function(name).program for name in ("inertia_matrix", "pose")[:1]]
+    found = metadata_of(wasm_module(programs, "float32", model="planar_2r"))
+    assert found == {
+        "kinetree": kt.__version__,
+        "model": "planar_2r",
+        "dtype": "float32",
+        "functions": [
+            {
+                "name": "inertia_matrix",
+                "inputs": [{"name": "q", "shape": [2]}],
+                "outputs": [{"name": "I", "shape": [2, 2]}],
+                "hash": programs[0].hash,
+            }
+        ],
+    }
+    with pytest.raises(ValueError, match="no section 'kinetree'; it was not written by Kinetree"):
+        metadata_of(b"\0asm\x01\0\0\0")
+
+
+def test_functions_are_saved_as_modules(tmp_path):
+    """Write a function to a .wasm file, and refuse rolled code and two functions of one name."""
+    arm = kt.load("planar_2r")
+    f = arm.function("inertia_matrix")
+    data = f.save(tmp_path / "inertia.wasm").read_bytes()
+    assert data[:8] == b"\0asm\x01\0\0\0"
+    assert metadata_of(data)["functions"][0]["hash"] == f.program.hash
+    with pytest.raises(InputError, match="two functions of a module have one name: inertia_matrix, inertia_matrix"):
+        wasm_module([f.program, f.program])
+    rolled = kt.System(one_of_each()).function("inverse_dynamics", lowering="rolled")
+    with pytest.raises(InputError, match="lowering='unrolled'"):
+        rolled.save(tmp_path / "long.wasm")
+    with pytest.raises(InputError, match=r"written for a Program or a kernel, not for a \w+; use lowering='unrolled'"):
+        Wasm().emit(rolled.program, "float64")
+
+
+@pytest.mark.parametrize(("limit", "what"), [("MOST_VARIABLES", "variables"), ("MOST_BYTES", "bytes")])
+def test_functions_beyond_the_limits_of_browsers_are_refused(limit, what, monkeypatch):
+    """State the size and the limit instead of writing a module that no browser accepts."""
+    monkeypatch.setattr(variables, limit, 6)
+    with pytest.raises(InputError, match=rf"3 parts takes \d+ {what} in WebAssembly; browsers accept at most 6 per"):
+        wasm_module([every_operation()])
