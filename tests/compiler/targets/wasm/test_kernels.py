@@ -58,8 +58,8 @@ def test_runs_of_arms_and_loops(tmp_path):
 @needs_node
 def test_runs_with_forces_and_a_controller(tmp_path):
     """Take steps under friction and a PD controller, which are parts of the module."""
-    control = kt.PD(30.0, 4.0, kt.Cosine([0.4, -0.3], [1.3, 2.1]))
-    friction = kt.JointFriction(kt.load("planar_2r").joints[0], 0.3)
+    control = kt.PD(3.0, 0.4, kt.Cosine([0.4, -0.3], [1.3, 2.1]))
+    friction = kt.JointFriction("joint1", 0.3, slip_speed=0.8)
     check_in_node(tmp_path, [runs("planar_2r", "rk4", forces=[friction], control=control)])
 
 
@@ -79,7 +79,7 @@ def test_every_statement_of_the_lane_language(dtype):
     k = Builder("statements", {})
     x, times = k.array("x", 3), k.array("times", "t", shared=True)
     table = k.array("table", "t", 3, output=True)
-    out = k.array("out", 8, output=True)
+    out = k.array("out", 9, output=True)
     sums, numbers = k.block("sums", 2), k.block("numbers", 3)
     count, flag = k.block("count", kind=Kind.COUNT), k.block("flag", kind=Kind.MASK)
     with k.each_lane(), k.loop(3) as j:
@@ -110,6 +110,9 @@ def test_every_statement_of_the_lane_language(dtype):
         whole = k.whole(times[1] * 100.0)
         out[5] = k.cast(k.number(whole), Kind.LANE)
         out[6] = k.cast(k.number(whole.equals(0).where(k.constant(2, Kind.COUNT), count.value)), Kind.LANE)
+        out[8] = k.cast(k.choose(count.value - 2, [0.1, 0.7, 0.3, 9.1]), Kind.LANE) + k.choose(
+            count.value - 3, [3.0, 5.0]
+        )
         out[7] = k.any(flag.value).where(numbers[0], 0.0)
     kernel = k.kernel()
     given = (np.array([[0.7, 1.9, 2.6], [3.1, 0.4, 0.9]]), np.array([0.21, 0.47]))

@@ -9,22 +9,13 @@ from __future__ import annotations
 
 import math
 
+from ..sine_polynomials import COSINE, SINE
+
 LIMIT = {64: 1.0e8, 32: 1.0e4}
 """The largest angle [rad] whose reduction is correct to the last bit."""
 
 MAGIC = {64: 1.5 * 2.0**52, 32: 1.5 * 2.0**23}
 PI_HALF = {64: (1.5707963267948966, 6.123233995736766e-17), 32: (1.57079637050628662, -4.37113900018624283e-8)}
-# Minimax polynomials on [-pi/4, pi/4]: sin r = r + r^3 S(r^2), cos r = 1 - r^2/2 + r^4 C(r^2), highest power first.
-SINE = {
-    64: (1.58962301576546568e-10, -2.50507477628578073e-8, 2.75573136213857245e-6, -1.98412698295895386e-4,
-         8.33333333332211859e-3, -1.66666666666666307e-1),
-    32: (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1),
-}  # fmt: skip
-COSINE = {
-    64: (-1.13585365213876817e-11, 2.08757008419747317e-9, -2.75573141792967388e-7, 2.48015872888517045e-5,
-         -1.38888888888730564e-3, 4.16666666666665929e-2),
-    32: (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2),
-}  # fmt: skip
 
 RARE = '!0 = !{!"branch_weights", i32 1, i32 100000}'
 """The metadata !0 of branches that are rarely taken."""

@@ -164,8 +164,9 @@ function put(view, given, described, k) {
     const { name } = described.inputs[k];
     throw new RangeError(`${described.name}: ${name} has ${length} numbers; expected ${view.length}`);
   }
-  if (numbers) view.set(numbers);
-  else view[0] = given;
+  if (!numbers) view[0] = given;
+  else if (length > 64) view.set(numbers);
+  else for (let i = 0; i < length; i++) view[i] = numbers[i]; // quicker than `set` for short arrays
 }
 
 /** Return numbers in nested arrays as one array. */

@@ -55,6 +55,11 @@ class Module:
             self.data.append((place, content))
         return place
 
+    def constants(self, content: bytes) -> int:
+        """Return the address of constant data; equal data are stored once."""
+        at = next((at for at, known in self.data if known == content), None)
+        return self.reserve(len(content), content) if at is None else at
+
     def bytes(self, metadata: dict[str, Any], room: int) -> bytes:
         """Return the module; `room` is the number of bytes that its memory has beyond the reserved ones."""
         pages = -(-(self.reserved + room) // PAGE)

@@ -5,6 +5,7 @@ A value that is used once, in the block in which it is computed, stays on the st
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -27,6 +28,7 @@ from ...lanes.form import (
 )
 from .arithmetic import SIZES
 from .binary import BLOCKS, PLAIN, access, code, indexed, integer, real
+from .module import Module
 from .variables import Token
 
 READS = ("load", "own", "shared")
@@ -41,10 +43,11 @@ Code = list[Token]
 class Statements:
     """The writer of a kernel's statements; values are numbered as in the kernel."""
 
-    def __init__(self, kernel: Kernel, kind: str, blocks: Mapping[str, int], functions: Mapping[str, int]) -> None:
-        """Store the addresses of memory blocks and the indices of functions; the parameters are the arguments."""
-        self.kind, self.blocks, self.functions = kind, blocks, functions
+    def __init__(self, kernel: Kernel, kind: str, module: Module, functions: Mapping[str, int]) -> None:
+        """Reserve the memory of the kernel; `functions` are its Programs, and its arguments are the parameters."""
+        self.kind, self.module, self.functions = kind, module, functions
         self.memory = {m.name: m.kind for m in kernel.memory}
+        self.blocks = {m.name: module.reserve(SIZES[self.type(m.kind)] * m.size) for m in kernel.memory}
         self.arguments = {a.name: (k, a.shape) for k, a in enumerate(kernel.arguments)}
         self.extent = len(kernel.arguments)
         self.tokens: Code = []
@@ -114,6 +117,12 @@ class Statements:
             return [*self._place(str(s.args[0]), s.args[1:]), access(f"{self.kind}.load", 0)]
         if s.op == "extent":
             return [indexed("local.get", self.extent) + PLAIN["i64.extend_i32_u"]]
+        if s.op == "choose":
+            table = b"".join(struct.pack("<d" if self.kind == "f64" else "<f", x.value) for x in s.args[1:])  # type: ignore[union-attr]
+            return [
+                *self._scaled(s.args[0], SIZES[self.kind]),
+                access(f"{self.kind}.load", self.module.constants(table)),
+            ]
         if s.op == "select":
             return [*self.push(s.args[1]), *self.push(s.args[2]), *self.push(s.args[0]), PLAIN["select"]]
         return [t for x in s.args for t in self.push(x)] + self._instruction(s)
@@ -141,7 +150,11 @@ class Statements:
         if index in self.shifted:
             index, first = self.shifted[index]
             base += size * first
-        return [*self.push(index), code(f"i32.wrap_i64 i32.const {size.bit_length() - 1} i32.shl")], base
+        return self._scaled(index, size), base
+
+    def _scaled(self, index: Any, size: int) -> Code:
+        """Return the code of an index in bytes."""
+        return [*self.push(index), code(f"i32.wrap_i64 i32.const {size.bit_length() - 1} i32.shl")]
 
     def _place(self, argument: str, indices: Iterable[Any]) -> Code:
         """Return the code of the address of an entry of an argument, in dense row-major order."""
@@ -177,13 +190,14 @@ class Statements:
     def call(self, s: Call) -> None:
         """Write the call of a Program, which may store results before it has read all inputs."""
         assert s.source != s.target, f"{s.program} writes to its own inputs"
-        target = self.blocks[s.target] + SIZES[self.kind] * s.first
-        self._write([integer(self.blocks[s.source]) + integer(target) + indexed("call", self.functions[s.program])])
+        address, offset = self._entry(s.target, s.first)
+        target = [*address, code(f"i32.const {offset} i32.add")] if len(address) > 1 else [integer(offset)]
+        self._write([integer(self.blocks[s.source]), *target, indexed("call", self.functions[s.program])])
 
     def loop(self, s: Loop) -> None:
         """Write a loop over a counter."""
         constant = isinstance(s.stop, Constant)
-        if constant and s.stop.value <= 0:
+        if isinstance(s.stop, Constant) and s.stop.value <= 0:
             return
         self.types[s.counter] = "i64"
         self.counters.add(s.counter)
@@ -277,4 +291,6 @@ def _operands(s: Statement) -> tuple[Any, ...]:
         return (*s.indices, s.value)
     if isinstance(s, Loop):
         return (s.stop, s.stop)  # read twice, so that it is a variable
+    if isinstance(s, Call):
+        return (s.first,)
     return (s.condition,) if isinstance(s, When) else ()

@@ -90,10 +90,7 @@ def _add_kernel(module: Module, kernel: Kernel, dtype: str, functions: dict[str,
         name: module.add(("i32", "i32"), (), program_body(p, dtype, _consecutive(p, dtype), 2, functions))
         for name, p in kernel.programs
     }
-    kind = REALS[dtype]
-    statements = Statements(kernel, kind, {}, called)
-    blocks = {m.name: module.reserve(SIZES[statements.type(m.kind)] * m.size) for m in kernel.memory}
-    statements.blocks = blocks
+    statements = Statements(kernel, REALS[dtype], module, called)
     statements.write(kernel.body)
     extra = int("t" in kernel.dimensions)
     count = len(kernel.arguments) + extra
