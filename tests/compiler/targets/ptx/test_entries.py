@@ -27,7 +27,9 @@ def check_against_gufuncs(system: kt.System, q, qd, force, entry: str = "kernel"
     for name in ("forward_dynamics",) if system.closures else ("forward_dynamics", "inverse_dynamics"):
         function = system.function(name)
         found = gpu_on_cpu.run(function.program, entry, (q, qd, force))[0]
-        assert_close(found, function(q, qd, force), 20 * EPS * dynamics_scale(system.mechanism, name, q, qd, force), name)
+        assert_close(
+            found, function(q, qd, force), 20 * EPS * dynamics_scale(system.mechanism, name, q, qd, force), name
+        )
 
 
 @pytest.mark.parametrize(("entry", "order"), [("kernel", "C"), ("kernel", "F"), ("rows", "C")])
