@@ -7,7 +7,8 @@ import the analysis when they are first called.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self, Unpack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -17,6 +18,9 @@ from .compiler.runtime.methods import WrenchOptions, compiled
 from .errors import InputError
 from .model.parameter_values import Named
 from .pictures import picture
+
+if TYPE_CHECKING:
+    from .devices.jax import JaxSystem
 
 
 class ActuatedOptions(WrenchOptions, total=False):
@@ -59,6 +63,21 @@ class System(CompiledMechanism):
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: a picture, and a table of the joints."""
         return picture("system_html")(self)
+
+    def on(self, device: str) -> Any:
+        """Return the same mechanism for arrays on a device: "cuda" (any GPU), "cuda:1" (one GPU), or "cpu", itself."""
+        if device == "cpu":
+            return self
+        from .devices.cuda import CudaSystem
+
+        return CudaSystem(self, device)
+
+    @cached_property
+    def jax(self) -> JaxSystem:
+        """The same functions for JAX arrays, for use in functions under jax.jit and jax.vmap; requires JAX."""
+        from .devices.jax import JaxSystem
+
+        return JaxSystem(self)
 
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
         """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...dynamics import ALGORITHMS
 from ...errors import InputError, writing
-from ...joints import kind, shipped
-from ...loops import shipped as shipped_loop
+from ...joints import kind
 from ...model.mechanism import Mechanism
 from ...numbers import is_masked
 from ..ir.program import Array, Program
@@ -22,9 +21,10 @@ from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
 from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
 from ..targets import emitter, target
-from . import cache
+from .code_keys import code_key
 from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
+from .misfits import wrong_count, wrong_out, wrong_shape
 from .native import loaded
 from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
@@ -140,25 +140,12 @@ class Function:
         if self.request.lowering == "rolled":
             return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
         dtype = self.request.dtype
-        code = loaded(self._cache_key(target().fingerprint()), lambda: self._straight, dtype)
+        key = code_key(self.mechanism, self.request, lambda: self._straight, target().fingerprint())
+        code = loaded(key, lambda: self._straight, dtype)
         signature = core_signature(self.inputs, self.outputs)
         doc = f"{self.name} of {self.mechanism.name}: {signature}"
         arity = (len(self.inputs), len(self.outputs))
         return register(code.find("kernel"), self._bad, self.name, doc, signature, arity, dtype, code)
-
-    def _cache_key(self, fingerprint: str) -> str:
-        """Return the key of the object code in the cache.
-
-        The key of a mechanism covers only the sources of this package. With algorithms or kinds from elsewhere, the
-        key is the hash of the arithmetic.
-        """
-        if ALGORITHMS[self.name].page.__module__.startswith("kinetree.") and self._of_shipped_kinds():
-            return cache.key(self.mechanism, self.request, fingerprint)
-        return cache.digest(self._straight.hash, self.request.dtype, fingerprint)
-
-    def _of_shipped_kinds(self) -> bool:
-        joints, loops = self.mechanism.joints, self.mechanism.loops
-        return all(shipped(x.kind) for x in joints) and all(shipped_loop(x.kind) for x in loops)
 
     def _native_rolled(self) -> Any:
         r = self.request
@@ -235,10 +222,9 @@ class Function:
 
     def explained(self, arguments: tuple, out, error: Exception) -> InputError:
         """Return the error for unsuitable arguments, with the given and the expected shapes or types."""
-        if len(arguments) != len(self.inputs):
-            names = ", ".join(a.name for a in self.inputs)
-            return InputError(f"{self.name} takes {len(self.inputs)} arrays ({names}), not {len(arguments)}")
-        leads = []
+        if wrong := wrong_count(self.name, self.inputs, len(arguments)):
+            return wrong
+        shapes = []
         for a, given in zip(self.inputs, arguments, strict=True):
             try:
                 array = np.asarray(given)
@@ -247,24 +233,13 @@ class Function:
                 ok, array = False, np.zeros(0)
             if not ok:
                 return InputError(f"{self.name}: {a.name} is not an array of real numbers")
-            core = array.shape[array.ndim - len(a.shape) :] if array.ndim >= len(a.shape) else None
-            if core != a.shape:
-                expected = ", ".join(["...", *map(str, a.shape)])
-                return InputError(f"{self.name}: {a.name} has shape {array.shape}; expected [{expected}]")
-            leads.append(array.shape[: array.ndim - len(a.shape)])
-        try:
-            lead = np.broadcast_shapes(*leads)
-        except ValueError:
-            pairs = ", ".join(f"{a.name} {shape}" for a, shape in zip(self.inputs, leads, strict=True))
-            return InputError(f"{self.name}: the leading shapes do not fit together: {pairs}")
-        places = self._places(out)
-        if len(places) != len(self.outputs):
-            names = ", ".join(a.name for a in self.outputs)
-            return InputError(f"{self.name}: out has {len(places)} arrays; expected a tuple of one each for {names}")
-        for a, place in zip(self.outputs, places, strict=True):
-            if place is not None and np.shape(place) != lead + a.shape:
-                which = "out" if len(places) == 1 else f"out for {a.name}"
-                return InputError(f"{self.name}: {which} has shape {np.shape(place)}; expected {lead + a.shape}")
+            shapes.append(array.shape)
+        if wrong := wrong_shape(self.name, self.inputs, shapes):
+            return wrong
+        lead = np.broadcast_shapes(*(x[: len(x) - len(a.shape)] for a, x in zip(self.inputs, shapes, strict=True)))
+        places = [None if x is None else np.shape(x) for x in self._places(out)]
+        if wrong := wrong_out(self.name, self.outputs, lead, places):
+            return wrong
         return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
 
     def refuse_masked(self, arguments: tuple) -> None:

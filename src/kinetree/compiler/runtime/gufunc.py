@@ -9,7 +9,8 @@ import numpy as np
 
 FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature in NumPy's table of ufunc functions
 TYPES = {"float64": 12, "float32": 11}  # NPY_DOUBLE, NPY_FLOAT
-NAME_OFFSET, OBJECT_OFFSET = 56, 88  # fields `name` and `obj` of PyUFuncObject on 64-bit machines
+FUNCTIONS_OFFSET, DATA_OFFSET, NAME_OFFSET, OBJECT_OFFSET = 32, 40, 56, 88
+"""The places of the fields `functions`, `data`, `name` and `obj` of PyUFuncObject on 64-bit machines [bytes]."""
 
 
 def register(address: int, counter: Any, name: str, doc: str, signature: str, arity: tuple[int, int],
@@ -56,6 +57,13 @@ def _tie(ufunc: np.ufunc, name_address: int, kept: tuple) -> None:
         field.value = id(kept)
     else:
         _forever.append((ufunc, kept))
+
+
+def loop_of(ufunc: np.ufunc) -> tuple[int, int]:
+    """Return the addresses of the inner loop of a gufunc and of the loop's last argument."""
+    places = (ctypes.c_void_p.from_address(id(ufunc) + k).value or 0 for k in (FUNCTIONS_OFFSET, DATA_OFFSET))
+    function, data = (ctypes.c_void_p.from_address(x).value or 0 for x in places)
+    return function, data
 
 
 def core_signature(inputs, outputs) -> str:

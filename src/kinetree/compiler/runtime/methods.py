@@ -74,6 +74,14 @@ FRAME_TEMPLATE = """
 def NAME(self, {arrays}, frame, **options):
     return self._with(name, frame=frame, **options)({arrays})
 """
+CALL_TEMPLATE = """
+def NAME(self, {arrays}, **options):
+    return self._call(name, ({arrays},), options)
+"""
+CALL_FRAME_TEMPLATE = """
+def NAME(self, {arrays}, frame, **options):
+    return self._call(name, ({arrays},), {{"frame": frame, **options}})
+"""
 
 
 def compiled(declared: F) -> F:
@@ -99,6 +107,24 @@ def complete(cls: type) -> None:
             method = _written(name, *algorithm.inputs)
             method.__doc__, method.__qualname__ = algorithm.page.__doc__, f"{cls.__qualname__}.{name}"
             setattr(cls, name, method)
+
+
+def mirror(cls: type, source: type, *without: str) -> None:
+    """Add to a class the methods of all algorithms as `source` has them, except some options.
+
+    Each method calls `self._call(name, arrays, options)`, with a frame among the options.
+    """
+    for name in ALGORITHMS:
+        model = getattr(source, name)
+        parameters = inspect.signature(model).parameters.values()
+        positional = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        keywords = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in without]
+        arrays = [p.name for p in positional[1:] if p.name != "frame"]
+        code = _pattern(CALL_FRAME_TEMPLATE if ALGORITHMS[name].frame else CALL_TEMPLATE, tuple(arrays))
+        method: Any = FunctionType(code.replace(co_name=name), SPACE | {"name": name}, name)
+        method.__doc__, method.__qualname__ = model.__doc__, f"{cls.__qualname__}.{name}"
+        method.__signature__ = inspect.Signature([*positional, *keywords])
+        setattr(cls, name, method)
 
 
 def _written(name: str, *arrays: str) -> Any:

@@ -40,8 +40,8 @@ class Device:
         """Retain the primary context until the process ends."""
         self._library = library
         self.index = index
-        self._handle = library.number("cuDeviceGet", index)
-        self.context = library.handle("cuDevicePrimaryCtxRetain", self._handle)
+        self.handle = library.number("cuDeviceGet", index)
+        self.context = library.handle("cuDevicePrimaryCtxRetain", self.handle)
 
     def __repr__(self) -> str:
         """Return the number and the name."""
@@ -51,21 +51,21 @@ class Device:
     def name(self) -> str:
         """The product's name."""
         buffer = ctypes.create_string_buffer(256)
-        self._library.call("cuDeviceGetName", buffer, len(buffer), self._handle)
+        self._library.call("cuDeviceGetName", buffer, len(buffer), self.handle)
         return buffer.value.decode(errors="replace")
 
     @cached_property
     def capability(self) -> tuple[int, int]:
         """The compute capability: (9, 0) for sm_90."""
-        major, minor = (self._library.number("cuDeviceGetAttribute", k, self._handle) for k in (MAJOR, MINOR))
+        major, minor = (self._library.number("cuDeviceGetAttribute", k, self.handle) for k in (MAJOR, MINOR))
         return major, minor
 
     @cached_property
     def properties(self) -> dict[str, int]:
         """The properties of ATTRIBUTES by name, and the `memory` in bytes."""
         total = c_size_t()
-        self._library.call("cuDeviceTotalMem_v2", byref(total), self._handle)
-        found = {name: self._library.number("cuDeviceGetAttribute", k, self._handle) for name, k in ATTRIBUTES.items()}
+        self._library.call("cuDeviceTotalMem_v2", byref(total), self.handle)
+        found = {name: self._library.number("cuDeviceGetAttribute", k, self.handle) for name, k in ATTRIBUTES.items()}
         return found | {"memory": total.value}
 
     def free_memory(self) -> int:

@@ -35,6 +35,11 @@ class Driver:
             self._devices[index] = Device(self._library, index)
         return self._devices[index]
 
+    def current(self) -> Device:
+        """Return the GPU whose context is current in this thread."""
+        handle = self._library.number("cuCtxGetDevice")
+        return next(d for d in map(self.device, range(self.count)) if d.handle == handle)
+
 
 @cache
 def driver() -> Driver:

@@ -12,7 +12,7 @@ from typing import Any
 from .....errors import InputError, KinetreeError
 
 MINIMUM = 11080
-"""The oldest CUDA version (11.8) of drivers that are accepted: the first that supports GPUs of type sm_90."""
+"""The oldest CUDA version (11.8) of drivers that are accepted; CuPy, torch and JAX require this or a newer one."""
 
 FUNCTIONS: dict[str, Sequence[Any]] = {
     "cuInit": (c_uint,),
@@ -26,6 +26,7 @@ FUNCTIONS: dict[str, Sequence[Any]] = {
     "cuDeviceGetAttribute": (c_void_p, c_int, c_int),
     "cuDevicePrimaryCtxRetain": (c_void_p, c_int),
     "cuCtxGetCurrent": (c_void_p,),
+    "cuCtxGetDevice": (c_void_p,),
     "cuCtxPushCurrent_v2": (c_void_p,),
     "cuCtxPopCurrent_v2": (c_void_p,),
     "cuCtxSynchronize": (),
