@@ -43,24 +43,23 @@ def assert_equal(result: FakeArray, expected: np.ndarray, label: str, eps: float
     assert_close(result.host, expected, 2000 * eps * max(1.0, np.abs(expected).max(initial=0.0)), label)
 
 
-def test_every_algorithm(driver):
-    """Run every function of a closed mechanism with wrenches where it takes them, and compare with the CPU."""
+def test_every_algorithm(arm):
+    """Run every function, also with axes and wrenches where it takes them, and compare with the CPU."""
+    rng = np.random.default_rng(2)
     bar = kt.load("four_bar")
-    gpu, rng = bar.on("cuda"), np.random.default_rng(2)
-    q = np.stack([bar.assemble(hold={bar.joints[0].name: x}) for x in (0.3, 0.9)])
-    sizes = {"q": q, "q2": q[::-1]}
-    frame = bar.bodies[-1].name
     for name, algorithm in ALGORITHMS.items():
-        arrays = [sizes.get(x, rng.normal(size=(2, bar.nv))) for x in algorithm.inputs]
-        options = {"frame": frame} if algorithm.frame else {}
+        system = bar if "nc" in algorithm.shape or name.startswith("closing") else arm
+        q = system.random_state(rng, 2)[0]
+        arrays = [q if x == "q" else rng.normal(size=(2, system.nv)) for x in algorithm.inputs]
+        options = {"frame": system.bodies[-1].name} if algorithm.frame else {}
         if algorithm.axes:
             options["axes"] = "world"
-        expected = getattr(bar, name)(*arrays, **options)
+        expected, gpu = getattr(system, name)(*arrays, **options), system.on("cuda")
         assert_equal(getattr(gpu, name)(*on_gpu(*arrays), **options), expected, name)
-        if algorithm.wrenches:
-            w = rng.normal(size=(2, len(bar.bodies), 6))
+        if algorithm.wrenches and name in ("reactions", "multipliers"):
+            w = rng.normal(size=(2, len(system.bodies), 6))
             result = getattr(gpu, name)(*on_gpu(*arrays), wrenches=on_gpu(w)[0])
-            assert_equal(result, getattr(bar, name)(*arrays, wrenches=w), f"{name} with wrenches")
+            assert_equal(result, getattr(system, name)(*arrays, wrenches=w), f"{name} with wrenches")
 
 
 def test_signatures(arm):

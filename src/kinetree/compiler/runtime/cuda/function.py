@@ -182,7 +182,7 @@ class CudaFunction:
         for a, x in zip(self.outputs, results, strict=True):
             view = library.view(x, f"{self.name}: out")
             found = layout(view, a, lead)
-            if found is None or (samples > 1 and found.sample == 0):
+            if found is None or (samples > 1 and a.size and found.sample == 0):
                 raise InputError(
                     f"{self.name}: out has shape {view.shape} and strides {view.strides}, which a kernel cannot write; "
                     "give a contiguous array"
