@@ -334,6 +334,10 @@ def test_lenient_files_keep_impossible_inertias():
         ("body = 3\n", "f.toml:1: body: not a list of tables; write [[body]], with its keys below"),
         ("[body]\n", "f.toml:1: body: not a list of tables"),
         ("[[body]]\nmass = 1\n", "f.toml:1: body 1: 'name' is missing; add name = ..."),
+        (
+            '[[force]]\nname = "f"\nkind = "sprong"\n',
+            "f.toml:3: force 'f', kind: no kind of force 'sprong'; available: spring_damper, linear_actuator",
+        ),
         ('[[body]]\nname = ""\n', "f.toml:2: body 1, name: the name has 0 characters; give 1 to 1000"),
         ('[[body]]\nname = "b"\nmass = [1]\n', "f.toml:3: body 'b', mass: a list where a number belongs"),
         ('[[body]]\nname = "b"\nmass = "2*"\n', "f.toml:3: body 'b', mass: something is missing at the end"),

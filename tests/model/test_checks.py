@@ -52,13 +52,10 @@ NONE_MAY = (
     ({"mass": -1.0}, "body 'a': the mass is -1 kg; give a mass of zero or more"),
     ({"mass": math.nan}, "body 'a': mass is nan; give a finite number"),
     ({"com": (0.0, math.inf, 0.0)}, "body 'a': com is inf; give a finite number"),
-    ({"inertia": (1.0, 1.0)}, "body 'a': the inertia has 2 numbers; give xx, yy, zz, xy, yz, zx"),
     ({"inertia": (1.0, 1.0, 3.0, 0.0, 0.0, 0.0)},
      "body 'a': no body can have this inertia: its principal moments are 1, 1, 3 kg m^2, " + NONE_MAY),
     ({"inertia": (1.0, 1.0, 1.0, 2.0, 0.0, 0.0)},
      "body 'a': no body can have this inertia: its principal moments are -1, 1, 3 kg m^2, " + NONE_MAY),
-    ({"name": ""}, "a body has no name; give it a name of 1 to 1000 characters"),
-    ({"name": "a" * 1001}, "a body has a name of 1001 characters; give it a name of 1 to 1000 characters"),
     ({"name": "ground"}, "a body has the name 'ground', which is reserved for the fixed world; rename the body"),
 ])  # fmt: skip
 def test_impossible_bodies(change, message):
@@ -98,7 +95,7 @@ def test_infinite_limits_are_fine():
     ({"frames": [Frame("a", "a")]}, "the frame 'a' has the name of a body; rename the frame: bodies are frames too"),
     ({"frames": [Frame("f", "a"), Frame("f", "a")]}, "the frame name 'f' is used twice; rename one of them"),
     ({"loops": [Loop("l", "revolute", "a", "z")]}, "loop 'l': no body 'z'; available: a, ground"),
-    ({"forces": [ForceElement("s", "spring", "y", "a")]}, "force 's': no body 'y'; available: a, ground"),
+    ({"forces": [ForceElement("s", "spring_damper", "y", "a")]}, "force 's': no body 'y'; available: a, ground"),
     ({"forces": [ForceElement("s", "spring", "a", "a")]},
      "force 's': no kind of force 'spring'; did you mean 'joint_spring'? "
      "available: spring_damper, linear_actuator, joint_spring"),
@@ -109,10 +106,6 @@ def test_infinite_limits_are_fine():
      "force 's': no joint has the parent 'a' and the child 'ground'; name a body and one of its children"),
     ({"bodies": None}, "body: None where a list of kt.Body belongs; put the parts in brackets"),
     ({"bodies": [JOINT]}, f"body 1: {repr(JOINT)[:57]}... is not a kt.Body; give a list of kt.Body"),
-    ({"bodies": [Body("b", 1.0, None)]},  # type: ignore[arg-type]
-     "body 'b', com: None is not a list of numbers; give a tuple of numbers"),
-    ({"bodies": [Body(3)]},  # type: ignore[arg-type]
-     "body 1, name: 3 is not a text; give a name in quotes"),
     ({"joints": [Joint("j", None, "ground", "a")]},  # type: ignore[arg-type]
      "joint 'j', kind: None is not a text; give a name in quotes"),
     ({"joints": [Joint("j", "revolute", "ground", "a", limits=None)]},  # type: ignore[arg-type]
@@ -121,6 +114,9 @@ def test_infinite_limits_are_fine():
      "joint 'j', placement: None is not a kt.Placement; leave it out, or give kt.Placement()"),
     ({"name": "x" * 10_000}, "a mechanism has a name of 10000 characters; give it a name of 1 to 1000 characters"),
     ({"couplings": [Coupling("c", "j", (("k", 2.0),))]}, "coupling 'c': no joint 'k'; available: j"),
+    ({"forces": [ForceElement("s", "spring", "", "")]},
+     "force 's': no kind of force 'spring'; did you mean 'joint_spring'? "
+     "available: spring_damper, linear_actuator, joint_spring"),
     ({"gravity": (0.0, 0.0, math.nan)}, "gravity: a number is nan; give a finite number"),
     ({"gravity": (0.0, 0.0, parse("g"))}, "gravity: no parameter 'g'; available: none"),
     ({"parameters": [Parameter("p", math.inf)]}, "parameter 'p': value is inf; give a finite number"),

@@ -21,7 +21,7 @@ from ..formats.toml import file_text
 from ..formats.toml import parsed_toml as parsed
 from ..formats.toml_lines import Places
 from ..loading import load
-from ..model.checks import MAX_NAME
+from ..model.part_fields import MAX_NAME
 from ..results.columns import GIVEN, columns, find
 from ..results.files import FORMATS
 from ..simulation.control.controllers import Sum

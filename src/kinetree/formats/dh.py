@@ -17,7 +17,7 @@ from ..algebra.scalars import Scalar, cos, is_number, sin, snap
 from ..algebra.vectors import Matrix, add, from_moments, matmul, times, to_moments
 from ..errors import ModelError, Where, at, below, unknown_name
 from ..model import GROUND, Body, Frame, Joint, Loop, Mechanism, Number, Parameter, Placement, assemble
-from ..model.checks import MAX_NAME
+from ..model.part_fields import MAX_NAME
 from . import toml_parts
 from .fields import PLACEMENT, inertia, known_keys, name, number, numbers, placement, required, sequence, sort, vector
 from .toml_parts import LOSSES, limits, losses

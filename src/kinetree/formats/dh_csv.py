@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import ModelError, shown, unknown_name
 from ..model import Mechanism, parse
-from ..model.checks import MAX_NAME
+from ..model.part_fields import MAX_NAME
 from .csv_cells import csv_cells
 from .dh import BRANCH, GEOMETRY, ROWS, mechanism_from_dh
 from .numbers import strict_float, strict_floats

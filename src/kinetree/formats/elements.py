@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import ModelError, shown
-from ..model.checks import MAX_NAME
+from ..model.part_fields import MAX_NAME
 from .numbers import strict_floats
 from .report import Report
 from .xml import Element

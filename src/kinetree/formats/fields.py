@@ -11,7 +11,7 @@ from ..algebra.scalars import Scalar, is_number, sqrt
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_moments
 from ..errors import ModelError, below, path_of, unknown_name
 from ..model import Expression, Number, Placement, parse
-from ..model.checks import MAX_NAME
+from ..model.part_fields import MAX_NAME
 from ..numbers import plain
 
 ROTATIONS = ("rotation", "rpy", "quaternion", "euler", "axis_angle")

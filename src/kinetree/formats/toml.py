@@ -15,7 +15,8 @@ from typing import Any
 
 from ..errors import ModelError, Where, at, below, part_at, unknown_name
 from ..model import Mechanism, assemble
-from ..model.checks import MAX_NAME, impossible_inertias
+from ..model.checks import impossible_inertias
+from ..model.part_fields import MAX_NAME
 from . import toml_parts
 from .dh import CONVENTIONS, ROWS, parts_from_dh, tool_placement
 from .fields import known_keys, required, sequence, text, truth, vector

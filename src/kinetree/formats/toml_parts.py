@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import ModelError, below
 from ..model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Parameter, Placement, Shape
+from ..model.force_checks import check_kind
 from .fields import (
     PLACEMENT,
     constant,
@@ -156,7 +157,7 @@ def force(table: Any, where: str) -> ForceElement:
     known_keys(table, FORCE, where)
     return ForceElement(
         name(required(table, "name", where), below(where, "name")),
-        name(required(table, "kind", where), below(where, "kind")),
+        check_kind(name(required(table, "kind", where), below(where, "kind")), below(where, "kind")),
         name(required(table, "body_a", where), below(where, "body_a")),
         name(required(table, "body_b", where), below(where, "body_b")),
         vector(table.get("point_a", (0.0, 0.0, 0.0)), below(where, "point_a")),

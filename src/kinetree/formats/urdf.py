@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import InputError, ModelError, shown, unknown_name
-from ..model.checks import MAX_NAME, impossible_inertias
+from ..model.checks import impossible_inertias
 from ..model.construction import assemble
 from ..model.mechanism import Mechanism
+from ..model.part_fields import MAX_NAME
 from ..model.parts import GROUND, Body, Coupling, Frame, Joint, Shape
 from .elements import EXPAND, Source
 from .merging import merge_fixed

@@ -15,14 +15,13 @@ from ..errors import ModelError, Where, at, part_at, unknown_name
 from . import force_checks, loop_checks
 from .mechanism import Mechanism, resolved
 from .parameters import CONSTANTS, FUNCTIONS, Expression
+from .part_fields import check_name
 from .parts import GROUND, Body, Joint, Loop
 
 ORTHONORMAL = 1e-6
 """Largest deviation of an entry of R^T R from the identity [1]: files print rotations with about six digits."""
 TRIANGLE = 1e-6
 """Largest excess of a principal moment over the sum of the others, relative to the largest entry: files round."""
-MAX_NAME = 1000
-"""Longest name [characters]: no real name is longer, and messages stay readable."""
 RESERVED = {*CONSTANTS, *FUNCTIONS}
 """Names that formulas use themselves, which no parameter may have."""
 
@@ -30,6 +29,8 @@ RESERVED = {*CONSTANTS, *FUNCTIONS}
 def check(mechanism: Mechanism, *, lenient: bool = False) -> None:
     """Raise ModelError unless the mechanism is possible; `lenient` accepts impossible inertias and crossed limits."""
     unique_names(mechanism)
+    for element in mechanism.forces:  # before its bodies, which depend on the kind
+        force_checks.check_kind(element.kind, _where(element))
     references(mechanism)
     values = mechanism.values()
     for part in _parts(mechanism):
@@ -89,13 +90,6 @@ def unique_names(mechanism: Mechanism) -> None:
                 remedy="rename the frame: bodies are frames too",
                 path=("frame", frame.name, "name"),
             )
-
-
-def check_name(name: Any, sort: str, *, least: int = 1) -> None:
-    """Refuse a name that is not a text, or not of `least` to MAX_NAME characters."""
-    if not isinstance(name, str) or not least <= len(name) <= MAX_NAME:
-        found = f"a name of {len(name)} characters" if isinstance(name, str) and name else "no name"
-        raise ModelError(f"a {sort} has {found}", remedy=f"give it a name of 1 to {MAX_NAME} characters")
 
 
 def references(mechanism: Mechanism) -> None:

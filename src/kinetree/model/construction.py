@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import at
-from .checks import check, check_name, unique_names
+from .checks import check, unique_names
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
+from .part_fields import check_name
 from .parts import Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
 from .tidying import guessed, listed, vector
 from .topology import depth_order

@@ -15,6 +15,14 @@ COEFFICIENTS = {
     "linear_actuator": ("force",),
 }
 """Coefficients of forces between two points, by kind; those of a joint spring depend on its joint."""
+KINDS = (*COEFFICIENTS, JOINT_SPRING)
+
+
+def check_kind(kind: str, where: str) -> str:
+    """Return the kind of a force element if it is known, or raise UnknownNameError."""
+    if kind not in KINDS:
+        raise unknown_name("kind of force", kind, KINDS, where=where)
+    return kind
 
 
 def forces(mechanism: Mechanism) -> None:
@@ -33,10 +41,8 @@ def coefficient_names(element: ForceElement, carried: Mapping[str, Joint]) -> tu
     if element.kind == JOINT_SPRING:
         count = joint_kinds.kind(spring_joint(element, carried).kind).NV
         names = tuple(f"{what}_{k + 1}" for what in ("stiffness", "rest") for k in range(count))
-    elif element.kind in COEFFICIENTS:
-        names = COEFFICIENTS[element.kind]
     else:
-        raise unknown_name("kind of force", element.kind, (*COEFFICIENTS, JOINT_SPRING), where=where)
+        names = COEFFICIENTS[check_kind(element.kind, where)]
     for name, _ in element.coefficients:
         if name not in names:
             raise unknown_name("coefficient", name, names, where=where)

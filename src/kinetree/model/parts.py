@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector
 from .parameters import Number
+from .part_fields import MAX_NAME, check_part
 
 GROUND = "ground"
 """The name of the fixed world, the root of every mechanism."""
@@ -45,6 +46,13 @@ class Body:
     inertia: tuple[Number, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     shapes: tuple[Shape, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Check the name and the counts of numbers."""
+        com, inertia, name = self.com, self.inertia, self.name
+        usual = type(com) is type(inertia) is tuple and len(com) == 3 and len(inertia) == 6 and type(self.mass) is float
+        if not (usual and type(name) is str and 0 < len(name) <= MAX_NAME):  # mechanisms may have very many bodies
+            check_part(self, "body")
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -79,6 +87,13 @@ class Joint:
     friction: tuple[Number, ...] = ()
     armature: tuple[Number, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Check the name and the counts of numbers."""
+        axis, name = self.axis, self.name
+        usual = type(axis) is tuple and len(axis) == 3 and self.axis2 is None and type(self.pitch) is float
+        if not (usual and type(name) is str and 0 < len(name) <= MAX_NAME):  # mechanisms may have very many joints
+            check_part(self, "joint")
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -87,6 +102,10 @@ class Frame:
     name: str
     body: str
     placement: Placement = Placement()
+
+    def __post_init__(self) -> None:
+        """Check the name and the counts of numbers."""
+        check_part(self, "frame")
 
 
 @dataclass(frozen=True)
@@ -108,6 +127,10 @@ class Loop:
     pitch: Number = 0.0
     length: Number = 0.0
 
+    def __post_init__(self) -> None:
+        """Check the name and the counts of numbers."""
+        check_part(self, "loop")
+
 
 @dataclass(frozen=True)
 class Coupling:
@@ -117,6 +140,10 @@ class Coupling:
     joint: str
     terms: tuple[tuple[str, Number], ...]
     offset: Number = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the name and the counts of numbers."""
+        check_part(self, "coupling")
 
 
 @dataclass(frozen=True)
@@ -130,3 +157,7 @@ class ForceElement:
     point_a: Vector = ZERO
     point_b: Vector = ZERO
     coefficients: tuple[tuple[str, Number], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the name and the counts of numbers."""
+        check_part(self, "force")

@@ -11,12 +11,9 @@ import numpy as np
 from ..errors import ModelError, Where, at, below, brief, part_at
 from ..numbers import plain
 from .parameters import Expression
+from .part_fields import NUMBERS, VECTORS, as_list, check_count, not_a_number
 from .parts import Body, Joint, Limits, Placement
 
-VECTORS = {"com": 3, "translation": 3, "axis": 3, "axis2": 3, "inertia": 6, "point_a": 3, "point_b": 3, "gravity": 3}
-"""Fields with a fixed count of numbers, and the count."""
-
-NUMBERS = ("mass", "pitch", "length", "offset", "value")
 LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armature", "size", "color")
 
 
@@ -59,9 +56,6 @@ def tidy(part: Any, where: str) -> Any:
     for f in fields(part):
         value: Any = getattr(part, f.name)
         label = below(where, f.name)
-        if f.name == "inertia" and len(_sequence(value, label)) != 6:
-            what = f"the inertia has {len(value)} numbers"
-            raise ModelError(what, where=where, remedy="give xx, yy, zz, xy, yz, zx")
         if f.name in TEXTS and not isinstance(value, str):
             raise ModelError(f"{brief(value)} is not a text", where=label, remedy="give a name in quotes")
         if f.name in PARTS and not isinstance(value, PARTS[f.name]):
@@ -72,20 +66,20 @@ def tidy(part: Any, where: str) -> Any:
                 remedy=f"leave it out, or give {example}",
             )
         if f.name in VECTORS and (value is not None or f.name != "axis2"):
-            value = vector(value, VECTORS[f.name], label)
+            value = tuple(number(x, label) for x in check_count(value, f.name, where))
         elif f.name in NUMBERS:
             value = number(value, label)
         elif f.name in LISTS and (value is not None or f.name != "color"):
             value = vector(value, None, label)
         elif f.name == "rotation":
-            rows = _sequence(value, label)
+            rows = as_list(value, label)
             if len(rows) != 3:
                 raise _count(rows, 3, label, "rows")
             value = tuple(vector(row, 3, label) for row in rows)
         elif f.name in ("terms", "coefficients"):
-            value = tuple((str(name), number(x, label)) for name, x in _sequence(value, label))
+            value = tuple((str(name), number(x, label)) for name, x in as_list(value, label))
         elif f.name == "shapes":
-            value = tuple(tidy(shape, below(where, "shape")) for shape in _sequence(value, label))
+            value = tuple(tidy(shape, below(where, "shape")) for shape in as_list(value, label))
         elif is_dataclass(value) and not isinstance(value, Expression):
             value = tidy(value, where if isinstance(value, Placement) else label)
         changed[f.name] = value
@@ -123,7 +117,7 @@ def _floats(values: tuple) -> bool:
 
 def vector(value: Any, count: int | None, where: str) -> tuple:
     """Return numbers as a tuple; their count is checked if `count` is given."""
-    items = _sequence(value, where)
+    items = as_list(value, where)
     if count is not None and len(items) != count:
         raise _count(items, count, where, "numbers")
     return tuple(number(x, where) for x in items)
@@ -151,13 +145,7 @@ def number(value: Any, where: str) -> Any:
     found = plain(value)
     if found is not None:
         return found
-    raise ModelError(f"{brief(value)} is not a number", where=where, remedy="give a number, or parse(...) a formula")
-
-
-def _sequence(value: Any, where: str) -> list:
-    if isinstance(value, list | tuple | np.ndarray):
-        return list(value)
-    raise ModelError(f"{brief(value)} is not a list of numbers", where=where, remedy="give a tuple of numbers")
+    raise not_a_number(value, where)
 
 
 def _count(items: list, count: int, where: str, what: str) -> ModelError:

@@ -28,7 +28,8 @@ class Run:
 
     `evaluations` and `steps` are counts per run; `step` is the next step of each run [s]. `saved` is the time of the
     last checkpoint on the clock of `time.monotonic` [s]. If the last call stopped between two output times, `end` is
-    its time and state, after `skip` fixed steps of the interval.
+    its time and state, after `skip` fixed steps of the interval with `pending` evaluations. Both are counted once the
+    interval is finished, since a resumed run repeats them, or once the run is interrupted.
     """
 
     t: np.ndarray
@@ -42,6 +43,7 @@ class Run:
     failures: dict[int, str] = field(default_factory=dict)
     saved: float = -math.inf
     skip: int = 0
+    pending: int = 0
     end: tuple[float, np.ndarray, np.ndarray] | None = None
 
     def with_end(self) -> Run:

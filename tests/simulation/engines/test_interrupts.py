@@ -13,6 +13,9 @@ import pytest
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.simulation.engines import pieces
+from kinetree.simulation.engines.runs import run
+from kinetree.simulation.integrators import METHODS, stepper
+from kinetree.simulation.run_states import Settings
 
 CHILD = """
 import signal
@@ -67,6 +70,25 @@ def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
     with np.load(file) as data:
         assert data["t"][-1] > 0.0
         assert np.isfinite(data["q"][..., :2, :]).all()
+    assert kt.read_trajectory(file).evaluations > 0
+
+
+def test_evaluations_of_an_interrupted_interval_count(monkeypatch):
+    """Interrupt fixed steps within an interval, and count the evaluations of every step until then."""
+    calls = []
+
+    def stop(*_):
+        calls.append(True)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(pieces.Pace, "learn", lambda *_: None)  # 64 steps per call
+    arm = kt.load("planar_2r")
+    made, settings = stepper(arm.mechanism, METHODS["rk4"]), Settings(dt=1e-3)
+    done = run(made, np.array([0.3, -0.7]), np.zeros(2), np.array([0.0, 10.0]), settings, progress=stop)
+    assert done.interrupted
+    assert done.now == 3 * 64 * 1e-3
+    assert (done.steps, done.evaluations) == (192, 4 * 192)
 
 
 def test_calls_of_any_length_give_the_same_bits(monkeypatch):

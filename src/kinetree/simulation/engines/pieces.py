@@ -60,13 +60,14 @@ def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, thre
     )
     steps, reached, skip, needed = report.reshape(-1, report.shape[-1])[0]
     new, whole = int(reached), steps + run.skip - skip  # the steps of an interval count once it is finished
+    each = len(stepper.method.b) if stepper.method else 1
     run.steps += whole
-    run.evaluations += whole * (len(stepper.method.b) if stepper.method else 1)
+    run.evaluations += whole * each
     run.q[..., start + 1 : start + new, :], run.qd[..., start + 1 : start + new, :] = (
         q[..., 1:new, :],
         qd[..., 1:new, :],
     )
-    run.reached, run.skip, run.end = start + new, int(skip), None
+    run.reached, run.skip, run.pending, run.end = start + new, int(skip), int(skip) * each, None
     if run.skip:
         begin, end = run.t[run.reached - 1], run.t[run.reached]
         run.end = float(begin + skip * ((end - begin) / needed)), q_end, qd_end

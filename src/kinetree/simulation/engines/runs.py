@@ -50,6 +50,8 @@ def run(
                 break
     except KeyboardInterrupt:
         result.interrupted = True
+        result.steps += result.skip
+        result.evaluations += result.pending
     return result
 
 

@@ -109,13 +109,14 @@ def _integrate(solver: Any, start: np.ndarray, parameters: np.ndarray, path: np.
     buffer.set_arg(solver.index_in("x0"), start.data)
     buffer.set_arg(solver.index_in("p"), parameters.data)
     buffer.set_res(solver.index_out("xf"), path.data)
+    why = ""
     try:
         trigger()
-        return "", buffer.stats()
     except KeyboardInterrupt:
-        return "interrupted", {}
+        why = "interrupted"
     except RuntimeError as error:
-        return _short(error), {}
+        why = _short(error)
+    return why, buffer.stats()
 
 
 def _short(error: Exception) -> str:

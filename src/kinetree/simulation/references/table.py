@@ -15,7 +15,7 @@ from ...errors import InputError, ModelError, unknown_name
 from ...formats.csv_cells import csv_cells
 from ...formats.numbers import strict_float
 from ...formats.toml import file_text
-from ...model.checks import MAX_NAME
+from ...model.part_fields import MAX_NAME
 from ..smooth import clip, where
 from .motions import horner, inside
 from .sampling import Lists, as_time
