@@ -185,6 +185,26 @@ def test_show_passes_the_options_on(urdf, capsys):
     assert re.search(r"^0-6 +\S+ +free +ground +base +-$", out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("command", ["show", "doctor", "simulate", "cost"])
+def test_roots_are_searched_for_meshes(command, tmp_path, monkeypatch):
+    """Find the mesh of a package below --root in every command that loads a model."""
+    (tmp_path / "packages/arm").mkdir(parents=True)
+    (tmp_path / "packages/arm/a.stl").write_text("solid a\nendsolid a\n")
+    mesh = '<visual><geometry><mesh filename="package://arm/a.stl"/></geometry></visual>'
+    (tmp_path / "robot").mkdir()
+    (tmp_path / "robot/r.urdf").write_text(f'<robot name="r"><link name="a">{mesh}</link></robot>')
+    real, files = kt.load, []
+
+    def noted(*arguments, **options):
+        files.append(real(*arguments, **options).mechanism.scenery[0].file)
+        raise kt.InputError("enough")
+
+    monkeypatch.setattr("kinetree.loading.load", noted)
+    for roots in ((), ("--root", str(tmp_path / "packages"))):
+        assert run(command, str(tmp_path / "robot/r.urdf"), *roots) == 2
+    assert files == ["package://arm/a.stl", str(tmp_path / "packages/arm/a.stl")]
+
+
 def test_long_lists_are_shortened_on_a_screen_only(capsys):
     """Shorten long lists on a screen with a remark; print them in full with --all and in a pipe."""
     report = Report("x.urdf")

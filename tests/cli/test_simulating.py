@@ -254,6 +254,40 @@ def test_inverse_of_driven_joints(tmp_path, capsys):
     assert "--actuated selects the driven joints." in capsys.readouterr().out
 
 
+def test_inverse_of_driven_joints_along_a_cycloid(tmp_path, capsys):
+    """Give the angles of the crank alone: the loops move the others, and its power is that of the whole motion."""
+    way = ("inverse", "four_bar", "--cycloid", "--actuated", "crank", "--samples", "21", "--duration", "0.7")
+    ends = ("--q0", "0.3", "--q1", "1.7", "--save", "w.npz", "--out", str(tmp_path))
+    assert run(*way, *ends) == 0
+    found, bars = kt.read_trajectory(tmp_path / "w.npz"), kt.load("four_bar")
+    u = found.t / 0.7
+    assert_close(found.q[:, 0], 0.3 + 1.4 * (u - np.sin(2 * np.pi * u) / (2 * np.pi)), 1e-12, "crank")
+    assert_close(bars.closure_residual(found.q), np.zeros((21, len(bars.closures))), 1e-11, "gap")
+    qdd = np.array([bars.consistent_accelerations(q, qd, {"crank": float(a)}) for q, qd, a in zip(
+        found.q, found.qd, 1.4 * 2 * np.pi * np.sin(2 * np.pi * u) / 0.49, strict=True)])  # fmt: skip
+    every = bars.inverse_dynamics(found.q, found.qd, qdd)
+    power = (every * found.qd).sum(axis=1)
+    assert_close(found["tau"][:, 0] * found.qd[:, 0], power, 1e-9 * np.abs(power).max(), "power")
+    capsys.readouterr()
+    assert run(*way, "--q1", "1,2,3", "--out", str(tmp_path)) == 2
+    assert capsys.readouterr().err == "kinetree: --q1 has 3 numbers; give 1: crank\n"
+
+
+@pytest.mark.parametrize("file", ["run.csv", "run.npz"])
+def test_inverse_along_a_saved_run(file, tmp_path, capsys):
+    """Compute the torques of a saved fall: none act, up to the error of splines between the samples."""
+    to = ("--out", str(tmp_path))
+    assert run("simulate", "planar_2r", "--duration", "0.3", "--q0", "0.3,-0.2", "--save", file, *to) == 0
+    assert run("inverse", "planar_2r", "--table", str(tmp_path / file), "--save", "w.npz", *to) == 0
+    found, arm = kt.read_trajectory(tmp_path / "w.npz"), kt.load("planar_2r")
+    weight = np.abs(arm.gravity_torque(found.q)).max()
+    assert np.abs(found["tau"]).max() < 2e-4 * weight  # 5e-5, by the spline's accelerations in the last interval
+    capsys.readouterr()
+    assert run("inverse", "planar_3r", "--table", str(tmp_path / file), *to) == 2
+    message = "has the coordinates q.joint1, q.joint2; give a single run with q.joint1, q.joint2, q.joint3\n"
+    assert capsys.readouterr().err == f"kinetree: {tmp_path / file}: {message}"
+
+
 def test_fixed_steps_may_be_many(capsys):
     """Take more than a million fixed steps without an option that allows them."""
     assert run("simulate", "planar_2r", "--duration", "0.0110001", "--dt", "1e-8", "--samples", "2") == 0

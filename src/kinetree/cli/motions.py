@@ -16,10 +16,8 @@ from ..model.parts import Limits
 from ..results.columns import columns
 from ..results.files import FORMATS
 from ..results.trajectory import Trajectory
-from ..simulation.forces.joint_forces import require_flat
 from ..simulation.forces.point_forces import forces_of
 from ..simulation.monitors import limit_violations
-from ..simulation.references import Cycloid, Reference, Table, sampled
 from ..system import System
 from .console import clean, counted, heading, make_table, print_table
 from .ending import INTERRUPTED
@@ -29,23 +27,22 @@ if TYPE_CHECKING:
 
 ROWS = 40
 """Largest number of coordinates or velocities that are printed, for tables that stay readable."""
-OPEN = 1e-4
-"""Largest gap of a loop in a given motion [m, rad], above that of rounded table entries and splines between them."""
-CLOSING_STEPS = 3
-"""Number of Newton steps that close gaps of at most OPEN to rounding: each step squares the gap."""
 ROUNDING = 1e-15
 """Fraction of the largest entry of a column below which a number is rounding error and printed as zero."""
 
 
 def state(system: System, column: str, option: str, text: str | None) -> np.ndarray | None:
     """Return the numbers of an option, one per coordinate or velocity, or None without the option."""
-    if text is None:
-        return None
     labels = columns(system.mechanism)[column].labels
-    words = [word.strip() for word in text.split(",")]
-    if len(words) != len(labels):
-        listed = ", ".join(label.partition(".")[2] for label in labels[:12]) + (", ..." if len(labels) > 12 else "")
-        raise InputError(f"{option} has {counted(len(words), 'number', 'numbers')}; give {len(labels)}: {listed}")
+    return None if text is None else listed_numbers(option, text, [label.partition(".")[2] for label in labels])
+
+
+def listed_numbers(option: str, text: str, names: Sequence[str]) -> np.ndarray:
+    """Return the numbers of an option, one per name."""
+    words = text.split(",")
+    if len(words) != len(names):
+        listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        raise InputError(f"{option} has {counted(len(words), 'number', 'numbers')}; give {len(names)}: {listed}")
     return np.array(_constants(option, text))
 
 
@@ -107,54 +104,6 @@ def check_names(save: str | None, replay: str | None) -> None:
 def file_stem(system: System) -> str:
     """Return the mechanism's name as a valid file name without suffix."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", system.mechanism.name)[:80] or "mechanism"
-
-
-def cycloid_of(system: System, q0: str | None, q1: str | None, duration: float) -> Cycloid:
-    """Return the cycloid between two positions."""
-    if q1 is None:
-        raise InputError("--cycloid requires --q1, the position at which the motion ends")
-    _require_flat(system)
-    start, end = state(system, "q", "--q0", q0), state(system, "q", "--q1", q1)
-    return Cycloid(system.neutral() if start is None else start, end, duration)
-
-
-def table_of(system: System, file: Path) -> Table:
-    """Return the motion of a CSV file whose columns have the names of the coordinates."""
-    _require_flat(system)
-    names = [label.partition(".")[2] for label in columns(system.mechanism)["q"].labels]
-    return Table.from_csv(file, columns=names)
-
-
-def along(
-    system: System,
-    reference: Reference,
-    samples: int,
-    parameters: np.ndarray | None = None,
-    actuated: Sequence[str] | None = None,
-) -> Trajectory:
-    """Return a motion with its torques at evenly spaced times: of all joints, or of the actuated ones."""
-    times = getattr(reference, "times", None)
-    first, last = (0.0, reference.duration) if times is None else (times[0], times[-1])  # type: ignore[attr-defined]
-    t = np.linspace(first, last, samples)
-    q, qd, qdd = sampled(reference, t)
-    _require_closed(system, t, q, parameters)
-    if actuated and system.closures:
-        q, qd, qdd = _closed_motion(system, q, qd, qdd, parameters)
-    tau = system.inverse_dynamics(q, qd, qdd, parameters=parameters, actuated=list(actuated) if actuated else None)
-    return Trajectory(
-        system, t, q, qd,
-        torque=tau, accelerations=qdd, parameters=parameters, method="inverse dynamics", evaluations=len(t),
-    )  # fmt: skip
-
-
-def _closed_motion(system: System, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, parameters: np.ndarray | None):
-    """Return the nearest motion that keeps loops closed: splines and rounded tables open them slightly."""
-    for _ in range(CLOSING_STEPS):
-        q = system.integrate(q, system.closing_step(q, parameters=parameters))
-    qd = system.closing_speed(q, qd, parameters=parameters)
-    J = system.closure_jacobian(q, parameters=parameters)
-    parting = (J @ qdd[..., None])[..., 0] + system.closure_bias(q, qd, parameters=parameters)
-    return q, qd, qdd - (np.linalg.pinv(J, rcond=1e-9) @ parting[..., None])[..., 0]
 
 
 def exit_status(run: Trajectory) -> int:
@@ -258,21 +207,3 @@ def _constants(option: str, text: str) -> list[float]:
         return [constant(word.strip(), option) for word in text.split(",")]
     except ModelError as error:
         raise InputError(str(error)) from None
-
-
-def _require_closed(system: System, t: np.ndarray, q: np.ndarray, parameters: np.ndarray | None) -> None:
-    """Refuse a motion that opens loops, and report the time and equation of the largest gap."""
-    gaps = np.abs(system.closure_residual(q, parameters=parameters)) if system.closures else np.zeros((1, 1))
-    k, equation = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
-    if gaps[k, equation] > OPEN:
-        closure = system.closures[equation]
-        raise InputError(
-            f"the motion opens loop {closure.name!r} ({closure.label}): by {gaps[k, equation]:.3g} {closure.unit} at "
-            f"t = {t[k]:g} s; give a --table of closed positions, or use assemble and actuation from Python "
-            "(docs/closed-loop-dynamics.md)"
-        )
-
-
-def _require_flat(system: System) -> None:
-    for joint in system.joints:
-        require_flat(joint, "a motion by coordinates")

@@ -133,7 +133,7 @@ def inverse(
     model: Model,
     cycloid: Annotated[bool, typer.Option("--cycloid", help="Move from --q0 to --q1, at rest at both ends.")] = False,
     table: Annotated[
-        Path | None, typer.Option(help="A CSV file with a column t and one column per coordinate, by name.")
+        Path | None, typer.Option(help="A CSV file with a column t and one per coordinate, by name; or a saved run.")
     ] = None,
     q0: Numbers = None,
     q1: Annotated[str | None, typer.Option(help="The position at the end of the cycloid.")] = None,
@@ -141,7 +141,7 @@ def inverse(
     samples: Annotated[int, typer.Option(help="Number of times, evenly spaced.", min=2, max=1_000_000)] = 1001,
     actuated: Annotated[
         list[str] | None,
-        typer.Option(help="Closed mechanisms: a driven joint, repeatable; the loops move the others."),
+        typer.Option(help="Closed mechanisms: a driven joint, repeatable, to which --q0 and --q1 belong."),
     ] = None,
     base: Base = "fixed",
     root: Root = None,
@@ -161,16 +161,8 @@ def inverse(
     from ..experiments.experiment import Outputs, write_run
     from ..experiments.paths import made_folder
     from .console import make_console
-    from .motions import (
-        along,
-        check_names,
-        cycloid_of,
-        file_stem,
-        parameter_values,
-        print_files,
-        print_torques,
-        table_of,
-    )
+    from .inverse_motions import cycloid_motion, inverse_run, table_motion
+    from .motions import check_names, file_stem, parameter_values, print_files, print_torques
 
     if cycloid == (table is not None):
         raise InputError("--cycloid and --table: give one of them")
@@ -179,8 +171,12 @@ def inverse(
     check_names(save, None)
     system = loaded(model, base, root, lenient)
     folder = made_folder(out)
-    reference = table_of(system, table) if table else cycloid_of(system, q0, q1, duration)
-    run = along(system, reference, samples, parameter_values(system, param), actuated)
+    values = parameter_values(system, param)
+    if table is not None:
+        motion = table_motion(system, table, samples, values, actuated)
+    else:
+        motion = cycloid_motion(system, q0, q1, duration, samples, values, actuated)
+    run = inverse_run(system, motion, values, actuated)
     console, stem, files = make_console(), f"{file_stem(system)}_inverse", []
     outputs = Outputs((save or f"{stem}.csv",), (), ("q", "tau") if plot else ())
     try:

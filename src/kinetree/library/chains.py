@@ -187,7 +187,7 @@ def rope_parts(
         )
     losses = (number(damping, "the damping", least=0.0) / link.length,) * ROPE_JOINTS[joint] if damping else ()
     names = [f"{prefix}link{k + 1}" for k in range(n)]
-    plain, last = link.body(""), link.body(names[-1], load)
+    plain, last = link.body("link"), link.body(names[-1], load)
     bodies = (*(Body(x, plain.mass, plain.com, plain.inertia, plain.shapes) for x in names[:-1]), last)
     end, none = Placement((link.length, 0.0, 0.0)), Limits()
     second = UP if joint == "universal" else None

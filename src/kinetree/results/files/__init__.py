@@ -43,6 +43,18 @@ def read_fields(path: str | Path, system: System | None = None) -> dict[str, Any
         raise InputError(f"{path}: is damaged or not a trajectory ({type(error).__name__}: {error})") from None
 
 
+def is_run(path: str | Path) -> bool:
+    """Return whether a file is a saved run: by its suffix or, since other tables are .csv too, by its first line."""
+    path = Path(path)
+    if path.suffix.lower() != ".csv":
+        return path.suffix.lower() in FORMATS
+    try:
+        with open(path, "rb") as file:
+            return file.readline(1000).startswith(b"# format:")
+    except OSError:
+        return False
+
+
 def _format(path: Path) -> ModuleType:
     ending = path.suffix.lower()
     if ending not in FORMATS:
@@ -54,4 +66,4 @@ def _endings() -> str:
     return ", ".join(list(FORMATS)[:-1]) + f" or {list(FORMATS)[-1]}"
 
 
-__all__ = ["FORMATS", "read_fields", "save"]
+__all__ = ["FORMATS", "is_run", "read_fields", "save"]

@@ -1,0 +1,168 @@
+"""Motions of `kinetree inverse`: by all coordinates, from a table, or by the driven joints of a closed mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..analysis.joint_entries import entries
+from ..errors import InputError
+from ..model.axes import axis_labels
+from ..results import read_trajectory
+from ..results.columns import columns
+from ..results.files import is_run
+from ..results.trajectory import Trajectory
+from ..simulation.forces.joint_forces import require_flat
+from ..simulation.references import Cycloid, Reference, Table, sampled
+from ..system import System
+from .motions import listed_numbers, state
+
+OPEN = 1e-4
+"""Largest gap of a loop in a given motion [m, rad], above that of rounded table entries and splines between them."""
+CLOSING_STEPS = 3
+"""Number of Newton steps that close gaps of at most OPEN to rounding: each step squares the gap."""
+SINGULAR = 1e-9
+"""Singular values of loop equations below this part of the largest one count as zero: well above rounding."""
+
+
+class Motion(NamedTuple):
+    """Times [nt], coordinates [nt, nq], velocities and accelerations [nt, nv]."""
+
+    t: Numbers
+    q: Numbers
+    qd: Numbers
+    qdd: Numbers
+
+
+def cycloid_motion(
+    system: System,
+    q0: str | None,
+    q1: str | None,
+    duration: float,
+    samples: int,
+    parameters: Numbers | None = None,
+    actuated: Sequence[str] | None = None,
+) -> Motion:
+    """Return the cycloid between two positions; with actuated joints of a closed mechanism, between theirs."""
+    if q1 is None:
+        raise InputError("--cycloid requires --q1, the position at which the motion ends")
+    if actuated and system.closures:
+        return _driven_cycloid(system, q0, q1, duration, samples, parameters, actuated)
+    _require_flat(system, [joint.name for joint in system.joints])
+    start, end = state(system, "q", "--q0", q0), state(system, "q", "--q1", q1)
+    motion = _sampled(Cycloid(system.neutral() if start is None else start, end, duration), samples)
+    _require_closed(system, motion, parameters)
+    return motion
+
+
+def table_motion(
+    system: System,
+    file: Path,
+    samples: int,
+    parameters: Numbers | None = None,
+    actuated: Sequence[str] | None = None,
+) -> Motion:
+    """Return the motion of a CSV file with columns of the names of the coordinates, or of a saved run."""
+    _require_flat(system, [joint.name for joint in system.joints])
+    motion = _sampled(_table(system, file), samples)
+    _require_closed(system, motion, parameters)
+    return _nearest_closed(system, motion, parameters) if actuated and system.closures else motion
+
+
+def inverse_run(
+    system: System, motion: Motion, parameters: Numbers | None = None, actuated: Sequence[str] | None = None
+) -> Trajectory:
+    """Return a motion with its torques: of all joints, or of the actuated ones."""
+    t, q, qd, qdd = motion
+    tau = system.inverse_dynamics(q, qd, qdd, parameters=parameters, actuated=list(actuated) if actuated else None)
+    return Trajectory(
+        system, t, q, qd,
+        torque=tau, accelerations=qdd, parameters=parameters, method="inverse dynamics", evaluations=len(t),
+    )  # fmt: skip
+
+
+def _driven_cycloid(
+    system: System, q0: str | None, q1: str, duration: float, samples: int, parameters, actuated: Sequence[str]
+) -> Motion:
+    """Return the motion of a closed mechanism whose actuated joints follow a cycloid."""
+    _require_flat(system, actuated)
+    at, degrees = ([k for name in actuated for k in entries(system.mechanism, name, w)] for w in (0, 1))
+    names = [axis_labels(system.mechanism, 0)[k] for k in at]
+    q = system.assemble(parameters=parameters)
+    start = q[at] if q0 is None else listed_numbers("--q0", q0, names)
+    t, given, *rates = _sampled(Cycloid(start, listed_numbers("--q1", q1, names), duration), samples)
+    path = []
+    for values in given:  # each position is assembled from the one before, in the same assembly mode
+        q = system.assemble(q, dict(zip(names, values.tolist(), strict=True)), parameters=parameters)
+        path.append(q)
+    q = np.array(path)
+    J = system.closure_jacobian(q, parameters=parameters)
+    qd = _followed(J, degrees, rates[0], np.zeros(J.shape[:-1]))
+    return Motion(t, q, qd, _followed(J, degrees, rates[1], system.closure_bias(q, qd, parameters=parameters)))
+
+
+def _followed(J: Numbers, degrees: list[int], given: Numbers, bias: Numbers) -> Numbers:
+    """Return x with J x = -bias and the given entries, smallest in the others if these are not unique."""
+    others = [k for k in range(J.shape[-1]) if k not in degrees]
+    right = -bias - (J[..., degrees] @ given[..., None])[..., 0]
+    x = np.zeros((*J.shape[:-2], J.shape[-1]))
+    x[..., degrees] = given
+    x[..., others] = (np.linalg.pinv(J[..., others], rcond=SINGULAR) @ right[..., None])[..., 0]
+    return x
+
+
+def _table(system: System, file: Path) -> Table:
+    """Return the table of a CSV file, or of a saved run."""
+    labels = columns(system.mechanism)["q"].labels
+    if not is_run(file):
+        return Table.from_csv(file, columns=[label.partition(".")[2] for label in labels])
+    run = read_trajectory(file)
+    found = columns(run.system.mechanism)["q"].labels
+    if found != labels or run.shape:
+        what = f"{len(run)} runs" if run.shape else f"the coordinates {', '.join(found[:12])}"
+        raise InputError(f"{file}: has {what}; give a single run with {', '.join(labels[:12])}")
+    return Table(run.t, run.q)
+
+
+def _sampled(reference: Reference, samples: int) -> Motion:
+    """Return a reference at evenly spaced times."""
+    times = getattr(reference, "times", None)
+    first, last = (0.0, reference.duration) if times is None else (times[0], times[-1])  # type: ignore[attr-defined]
+    t = np.linspace(first, last, samples)
+    return Motion(t, *sampled(reference, t))
+
+
+def _nearest_closed(system: System, motion: Motion, parameters: Numbers | None) -> Motion:
+    """Return the nearest motion that keeps loops closed: splines and rounded tables open them slightly."""
+    t, q, qd, qdd = motion
+    for _ in range(CLOSING_STEPS):
+        q = system.integrate(q, system.closing_step(q, parameters=parameters))
+    qd = system.closing_speed(q, qd, parameters=parameters)
+    J = system.closure_jacobian(q, parameters=parameters)
+    parting = (J @ qdd[..., None])[..., 0] + system.closure_bias(q, qd, parameters=parameters)
+    return Motion(t, q, qd, qdd - (np.linalg.pinv(J, rcond=SINGULAR) @ parting[..., None])[..., 0])
+
+
+def _require_closed(system: System, motion: Motion, parameters: Numbers | None) -> None:
+    """Refuse a motion that opens loops, and report the time and equation of the largest gap."""
+    if not system.closures:
+        return
+    gaps = np.abs(system.closure_residual(motion.q, parameters=parameters))
+    k, equation = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+    if gaps[k, equation] > OPEN:
+        closure = system.closures[equation]
+        raise InputError(
+            f"the motion opens loop {closure.name!r} ({closure.label}): by {gaps[k, equation]:.3g} {closure.unit} at "
+            f"t = {motion.t[k]:g} s; name the driven joints by --actuated, and give --q0 and --q1 of these alone, or "
+            "give a --table of closed positions"
+        )
+
+
+def _require_flat(system: System, names: Sequence[str]) -> None:
+    for joint in system.joints:
+        if joint.name in names:
+            require_flat(joint, "a motion by coordinates")
