@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..sine_polynomials import COSINE, SINE
+from ..polynomials import COSINE, SINE
 
 LIMIT = {64: 1.0e8, 32: 1.0e4}
 """The largest angle [rad] whose reduction is correct to the last bit."""

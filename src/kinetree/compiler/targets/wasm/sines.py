@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ..sine_polynomials import COSINE, SINE
+from ..polynomials import COSINE, SINE
 from .binary import routine
 from .module import Module
 
