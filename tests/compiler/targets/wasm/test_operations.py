@@ -84,6 +84,59 @@ def test_sines_of_numbers_that_are_not_finite():
     np.testing.assert_array_equal(found[3:], [[0.0, 1.0]] * 2)
 
 
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, 1.7e308]
+
+
+@needs_wasmtime
+@pytest.mark.parametrize(
+    ("name", "low", "high", "signs", "special"),
+    [
+        ("exp", 1e-6, 744.0, (-1, 1), SPECIAL),
+        ("log", 1e-310, 1e308, (1,), SPECIAL),
+        ("atan", 1e-9, 1e12, (-1, 1), SPECIAL),
+        ("asin", 1e-9, 1.0, (-1, 1), [*SPECIAL, 1.5]),
+        ("acos", 1e-9, 1.0, (-1, 1), [*SPECIAL, 1.5]),
+        ("tan", 1e-9, 1e5, (-1, 1), SPECIAL[4:7]),
+    ],
+)
+def test_functions_are_within_two_units_of_the_last_place(name, low, high, signs, special):
+    """Compare elementary functions with exact ones, and with NumPy at zeros, infinities and the ends of the range."""
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(7)
+    x = np.exp(rng.uniform(np.log(low), np.log(high), 300)) * rng.choice(signs, 300)
+    program = traced(lambda x: [getattr(x, name)()])
+    module = wasm_module([program])
+    found, ends = (in_wasmtime([Call(module, program.name, (np.array(y)[:, None],))])[0][0][:, 0] for y in (x, special))
+    with mpmath.workprec(300):
+        exact = [getattr(mpmath, name)(mpmath.mpf(float(a))) for a in x]
+        errors = [float((e - float(y)) / np.spacing(abs(float(e)))) for e, y in zip(exact, found, strict=True)]
+    assert_close(errors, np.zeros(300), 2.5 if name == "tan" else 2.0, "units in the last place")
+    with np.errstate(all="ignore"):
+        expected = program.interpret(np.array(special)[:, None])[0][:, 0]
+    np.testing.assert_allclose(ends, expected, rtol=2 * EPS, atol=0.0)
+
+
+@needs_wasmtime
+def test_angles_of_points_in_every_direction():
+    """Compare atan2 with exact values, also for huge and tiny points, and with NumPy on the axes and at infinity."""
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(11)
+    points = rng.normal(size=(200, 2)) * 10.0 ** rng.integers(-150, 150, size=(200, 1))
+    ends = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1.7e308, 5e-324]
+    axes = np.array([[y, x] for y in ends for x in ends])
+    program = traced(lambda y, x: [y.atan2(x)], 2)
+    module = wasm_module([program])
+    found, special = (in_wasmtime([Call(module, program.name, (p,))])[0][0][:, 0] for p in (points, axes))
+    with mpmath.workprec(300):
+        exact = [mpmath.atan2(*map(mpmath.mpf, map(float, p))) for p in points]
+        errors = [float((e - float(y)) / np.spacing(abs(float(e)))) for e, y in zip(exact, found, strict=True)]
+    assert_close(errors, np.zeros(200), 2.0, "units in the last place")
+    expected = np.arctan2(*axes.T)
+    signed = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(special)[signed], np.signbit(expected)[signed])
+    np.testing.assert_allclose(special, expected, rtol=2 * EPS, atol=0.0)
+
+
 @needs_wasmtime
 def test_sums_of_many_terms_are_written_without_recursion():
     """Write a sum of 5000 products, whose expression is as deep."""

@@ -1,7 +1,7 @@
 """Elementary functions in LLVM's own arithmetic, for processors without a C library: one number at a time, in double.
 
-Each function is a reduction to a small interval and a polynomial there, which was fitted by interpolation at Chebyshev
-nodes. float32 is computed in double and rounded. Measured errors are below 2 units in the last place of the double.
+Each function is a reduction to a small interval and a polynomial there (polynomials.py). float32 is computed in double
+and rounded. Measured errors are below 2 units in the last place of the double.
 """
 
 from __future__ import annotations
@@ -9,26 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ..polynomials import ATAN, EXP, LOG, LOG_2_SHORT, QUARTER_PI
 from . import vector_math
 from .arithmetic import Writer
 from .number_types import SCALARS
 from .revolution import revolution
 
-# atan t = t + t^3 P(t^2) for |t| <= tan(pi/8), highest power first, as in all tables here.
-ATAN = (0.01627194475162406, -0.034558092551413795, 0.04551108126325172, -0.052303478730160745, 0.058789145444006215,
-        -0.06666423628069258, 0.0769229630497447, -0.09090908751076636, 0.11111111105106705, -0.14285714285659326,
-        0.199999999999998, -0.3333333333333333)  # fmt: skip
-# log(1 + f) = f - s (f - s^2 P(s^2)), s = f / (2 + f), for 1 + f between the roots of 1/2 and 2.
-LOG = (0.14617807153417325, 0.15331611722055008, 0.1818289243253687, 0.22222211089379496, 0.28571428626253836,
-       0.3999999999989889, 0.666666666666667)  # fmt: skip
-# exp r = 1 + r + r^2 P(r) for |r| <= log(2) / 2.
-EXP = (2.09147553258932e-09, 2.5105312729622103e-08, 2.755727347871858e-07, 2.755725517000089e-06,
-       2.480158732567746e-05, 0.0001984126987500228, 0.0013888888888883711, 0.008333333333326084, 0.04166666666666667,
-       0.1666666666666667, 0.5)  # fmt: skip
-QUARTER_PI = (0.7853981633974483, 3.061616997868383e-17)
 LOG_2 = (0.6931471805599453, 2.3190468138462996e-17)
-LOG_2_SHORT = (0.693147180559663, 2.8235290563031577e-13)
-"""log 2 in two parts, the first of which ends in twelve zero bits, so that its products with exponents are exact."""
 
 DOUBLE = SCALARS["float64"]
 

@@ -159,3 +159,9 @@ def routine(
     """Return a function's entry of the code section from its text, with the types of its variables by name."""
     names = {name: k for k, name in enumerate((*parameters, *variables))}
     return body([(1, kind) for kind in variables.values()], code(source, names | dict(functions or {})))
+
+
+def horner(coefficients: tuple[float, ...], variable: str) -> str:
+    """Return the text of a polynomial in a variable, with the highest power first."""
+    more = " ".join(f"local.get {variable} f64.mul f64.const {c!r} f64.add" for c in coefficients[1:])
+    return f"f64.const {coefficients[0]!r} {more}"

@@ -12,14 +12,14 @@ const PAGE = 65536;
 const ALIGNMENT = 16;
 
 /** Load a module from a URL, a Response, bytes, or a compiled WebAssembly.Module. */
-export async function load(source, host = Math) {
+export async function load(source) {
   if (typeof source === "string" || source instanceof URL) source = await fetch(source);
   if (typeof Response !== "undefined" && source instanceof Response) {
     if (!source.ok) throw new Error(`${source.url}: status ${source.status}; expected a WebAssembly module`);
     source = await source.arrayBuffer();
   }
   const module = source instanceof WebAssembly.Module ? source : await WebAssembly.compile(source);
-  return new Model(module, await WebAssembly.instantiate(module, { Math: host }));
+  return new Model(module, await WebAssembly.instantiate(module));
 }
 
 /** Return the description that Kinetree wrote into a WebAssembly.Module. */

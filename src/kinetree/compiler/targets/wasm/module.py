@@ -17,9 +17,8 @@ HEADER = b"\0asm\x01\0\0\0"
 
 @dataclass
 class Module:
-    """Functions in the order of their indices; imports come first. Memory is laid out from address 0 upwards."""
+    """Functions in the order of their indices. Memory is laid out from address 0 upwards."""
 
-    imports: list[tuple[str, str, int]] = field(default_factory=list)
     types: list[bytes] = field(default_factory=list)
     functions: list[tuple[int, bytes]] = field(default_factory=list)
     exports: list[tuple[str, int]] = field(default_factory=list)
@@ -33,16 +32,10 @@ class Module:
             self.types.append(made)
         return self.types.index(made)
 
-    def host(self, source: str, name: str, parameters: tuple[str, ...], results: tuple[str, ...]) -> int:
-        """Import a function of the host; all imports precede the first function of the module."""
-        assert not self.functions, "imports come before functions"
-        self.imports.append((source, name, self.type(parameters, results)))
-        return len(self.imports) - 1
-
     def add(self, parameters: tuple[str, ...], results: tuple[str, ...], body: bytes, name: str = "") -> int:
         """Add a function, exported if it has a name, and return its index."""
         self.functions.append((self.type(parameters, results), body))
-        index = len(self.imports) + len(self.functions) - 1
+        index = len(self.functions) - 1
         if name:
             self.exports.append((name, index))
         return index
@@ -63,7 +56,6 @@ class Module:
     def bytes(self, metadata: dict[str, Any], room: int) -> bytes:
         """Return the module; `room` is the number of bytes that its memory has beyond the reserved ones."""
         pages = -(-(self.reserved + room) // PAGE)
-        imports = [text(a) + text(b) + b"\x00" + unsigned(t) for a, b, t in self.imports]
         exports = [text(name) + b"\x00" + unsigned(k) for name, k in self.exports]
         exports += [text("memory") + b"\x02\x00", text("heap") + b"\x03\x00"]
         heap = TYPES["i32"] + b"\x00" + integer(self.reserved) + PLAIN["end"]
@@ -71,7 +63,6 @@ class Module:
         described = json.dumps(metadata, separators=(",", ":"), sort_keys=True)
         parts = [
             section(1, vector(self.types)),
-            section(2, vector(imports)) if imports else b"",
             section(3, vector(unsigned(t) for t, _ in self.functions)),
             section(5, vector([b"\x00" + unsigned(max(pages, 1))])),
             section(6, vector([heap])),

@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 
 from ..polynomials import COSINE, SINE
-from .binary import routine
+from .binary import horner, routine
 from .module import Module
 
 MAGIC = 1.5 * 2.0**52
@@ -154,10 +154,10 @@ def _sines(far: int) -> bytes:
             local.get x call far local.set q local.set s local.set r
         end
         local.get r local.get r f64.mul local.tee z f64.const 0.5 f64.mul local.set w
-        local.get r local.get z local.get r f64.mul {_horner(SINE[64])} f64.mul
+        local.get r local.get z local.get r f64.mul {horner(SINE[64], "z")} f64.mul
         local.get s f64.const 1 local.get w f64.sub local.tee k f64.mul f64.add f64.add local.set x
         local.get k f64.const 1 local.get k f64.sub local.get w f64.sub
-        local.get z local.get z f64.mul {_horner(COSINE[64])} f64.mul local.get r local.get s f64.mul f64.sub
+        local.get z local.get z f64.mul {horner(COSINE[64], "z")} f64.mul local.get r local.get s f64.mul f64.sub
         f64.add f64.add local.set w
         local.get w local.get x local.get q i32.const 1 i32.and select local.tee r
         f64.neg local.get r local.get q i32.const 2 i32.and select
@@ -166,10 +166,3 @@ def _sines(far: int) -> bytes:
         """
     variables = {**dict.fromkeys(("k", "w", "r", "z", "s"), "f64"), "q": "i32"}
     return routine({"x": "f64"}, variables, source, {"far": far})
-
-
-def _horner(coefficients: tuple[float, ...]) -> str:
-    """Return the code of a polynomial in z, the highest power first."""
-    return f"f64.const {coefficients[0]!r} " + " ".join(
-        f"local.get z f64.mul f64.const {c!r} f64.add" for c in coefficients[1:]
-    )

@@ -4,7 +4,7 @@ For each unit the module exports a function `name` of one sample, whose paramete
 the exported memory, inputs first. A kernel with an axis of times has the number of times as the last parameter. The
 function `name_batch` has the number of samples first, then an address and a stride [bytes] per array. Arrays are dense
 and row-major; inputs and outputs do not overlap. The global `heap` is the first address that the module does not use
-itself. Sine and cosine are part of the module; other functions are imported from the host's `Math`.
+itself. A module imports nothing: elementary functions are parts of it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ...lanes.form import Kernel
 from ..protocol import Unit
 from .arithmetic import CALLED, REALS, SINES, SIZES, Place, program_body
 from .binary import body, code
+from .elementary import add_functions
 from .module import Module
-from .sines import add_sines
 from .statements import Statements
 from .variables import assign
 
@@ -64,16 +64,11 @@ def wasm_module(units: Sequence[Program | Kernel], dtype: str = "float64", *, mo
 
 
 def _functions(module: Module, units: Iterable[Program | Kernel]) -> dict[str, int]:
-    """Import or add the functions that Programs call, and return their indices."""
+    """Add the elementary functions that Programs call, and return their indices."""
     programs = [p for u in units for p in ([u] if isinstance(u, Program) else [p for _, p in u.programs])]
     used = {op[0] for p in programs for op in p.ops}
-    out: dict[str, int] = {}
-    for op in sorted(used & CALLED):
-        count = len(OPERATIONS[op].operands)
-        out[OPERATIONS[op].name] = module.host("Math", OPERATIONS[op].name, ("f64",) * count, ("f64",))
-    if used & {*SINES}:
-        out["sines"] = add_sines(module)
-    return out
+    names = {OPERATIONS[op].name for op in used & CALLED} | ({"sines"} if used & {*SINES} else set())
+    return add_functions(module, names)
 
 
 def _add_program(module: Module, program: Program, dtype: str, functions: dict[str, int]) -> None:
