@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,3 +170,13 @@ def test_what_cannot_be_drawn_is_refused(options, error, message):
     """Give columns and joints that do not exist, or too many, and read which exist."""
     with pytest.raises(error, match=message):
         swinging().plot(**options)
+
+
+def test_control_is_not_drawn_over_an_equal_torque():
+    """Draw a run whose torque is the control up to rounding, and find one curve per torque and no such legend."""
+    arm = kt.load("planar_2r")
+    control = kt.ComputedTorque(16.0, 8.0, kt.Cosine([0.8, 0.6], 2.0))
+    run = kt.simulate(arm, [0.5, -0.4], duration=0.3, control=control)
+    run = replace(run, control=run["control"] * (1.0 + 1e-15) + 1e-15)
+    figure = run.plot(["q", "tau"])
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["reference"]

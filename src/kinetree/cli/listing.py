@@ -30,6 +30,7 @@ def print_library(console: Console, mechanisms: Sequence[tuple[str, Mechanism]])
             heading(console, GROUPS[group])
             _print_group(console, members)
     console.print()
+    console.print("nv: degrees of freedom of the joints; loops leave fewer.", style="dim")
     console.print("kinetree show NAME: joints, bodies, description and source.", style="dim")
 
 

@@ -30,6 +30,8 @@ SYMBOLS = {
 LIMITS = {"q": ("lower", "upper"), "qd": ("velocity",), "tau": ("effort",), "control": ("effort",)}
 """The fields of a joint with the limits of a column; a single field holds in both directions."""
 
+ROUNDING = 1e-12
+"""Fraction of the largest torque below which the rest of a torque beside the control is rounding, and is not drawn."""
 BESIDE = {"q": "reference", "tau": "control"}
 """Columns that are drawn with another one if the run has them and they differ from it."""
 
@@ -95,7 +97,9 @@ def _beside(axes: Any, run: Trajectory, entry: Entry, factor: float) -> list[Num
     if name is None or getattr(run, name) is None:
         return []
     values = factor * run[name][..., entry.at]
-    same = name == "control" and np.array_equal(values, factor * run["tau"][..., entry.at], equal_nan=True)
+    whole = factor * run[entry.column.name][..., entry.at]
+    rounding = ROUNDING * float(np.nanmax(np.abs(whole), initial=0.0))
+    same = name == "control" and np.allclose(values, whole, rtol=0.0, atol=rounding, equal_nan=True)
     if same or np.isnan(values).all():
         return []
     for k, one in enumerate(some_runs(values)):
