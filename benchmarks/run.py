@@ -26,12 +26,13 @@ CASES = {
     "closed_loops": "forward dynamics of closed mechanisms, compared with Pinocchio's constraint dynamics",
     "closed_stepping": "steps of four-bars, compared with Exudyn if it is installed",
     "other_peers": "inverse and forward dynamics, compared with Drake, adam, Robotics Toolbox and JaxSim if installed",
+    "webassembly": "time per call and size of WebAssembly modules in V8, if Node is installed",
     "goncalves2023": "comparison with the times printed in a paper",
     "compile_times": "compiling with an empty cache, and from the cache",
     "memory_use": "peak memory of batches and of long chains",
 }
 """The cases in the page's order: each is a module here with `section(quick)`; pictures go to `section(..., folder)`."""
-THREADED = ("throughput", "chains", "stepping", "compile_times", "memory_use")
+THREADED = ("throughput", "chains", "stepping", "compile_times", "memory_use", "webassembly")
 """Cases in which the process uses several cores, or waits for other processes."""
 
 

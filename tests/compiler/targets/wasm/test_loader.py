@@ -84,7 +84,7 @@ def test_errors_name_the_function_and_the_array(tmp_path):
         """
         said.few = message(() => forward_dynamics([1, 2]));
         said.long = message(() => inertia_matrix([1, 2, 3]));
-        said.test = message(() => arm.selfTest([{ function: "jacobian", inputs: {}, outputs: {}, tolerance: 1 }]));
+        said.test = message(() => arm.selfTest({ function: "jacobian", samples: [] }));
         const empty = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
         said.foreign = await load(empty).then(() => "no error", (error) => error.message);
         """,
@@ -97,14 +97,14 @@ def test_errors_name_the_function_and_the_array(tmp_path):
 
 @needs_node
 def test_self_tests_find_wrong_results(tmp_path):
-    """Run test vectors that hold, one with a wrong number and one with a missing number."""
+    """Run a sample that holds, one with a wrong number and one with a missing number."""
     inertia = expected("inertia_matrix", Q).tolist()
     wrong = [inertia[0], [inertia[1][0], inertia[1][1] + 1e-9]]
-    vectors = [
-        {"function": "inertia_matrix", "inputs": {"q": Q}, "outputs": {"I": outputs}, "tolerance": 1e-12}
-        for outputs in (inertia, wrong, inertia[:1], [[None, 0], [0, 0]])
-    ]
-    said = answers(tmp_path, f"said.results = arm.selfTest({json.dumps(vectors).replace('null', 'NaN')});")
+    given = (inertia, wrong, inertia[:1], [[None, inertia[0][1]], inertia[1]])
+    samples = [{"inputs": {"q": Q}, "outputs": {"I": x}, "tolerances": {"I": 1e-12}} for x in given]
+    test = json.dumps({"function": "inertia_matrix", "samples": samples}).replace("null", "NaN")
+    said = answers(tmp_path, f"said.results = arm.selfTest({test});")
     assert [r["passed"] for r in said["results"]] == [True, False, False, False]
+    assert [r["sample"] for r in said["results"]] == [0, 1, 2, 3]
     assert said["results"][0]["output"] == "I"
     assert said["results"][0]["error"] <= 1e-14

@@ -58,31 +58,33 @@ export class Model {
   }
 
   /**
-   * Run test vectors [{function, inputs: {name: numbers}, outputs: {name: numbers}, tolerance}], and return
-   * [{function, output, error, tolerance, passed}]. An error is the largest difference of an entry.
+   * Run a self-test {function, samples: [{inputs, outputs, tolerances}]}, whose arrays are numbers by name, and return
+   * [{sample, output, error, tolerance, passed}]. An error is the largest difference of an entry.
    */
-  selfTest(vectors) {
+  selfTest(test) {
+    const f = this.functions[test.function];
+    if (!f) throw new Error(`no function '${test.function}'; available: ${Object.keys(this.functions).join(", ")}`);
+    const axis = f.metadata.inputs.find((a) => a.shape.includes("t"));
     const results = [];
-    for (const vector of vectors) {
-      const f = this.functions[vector.function];
-      if (!f) throw new Error(`no function '${vector.function}'; available: ${Object.keys(this.functions).join(", ")}`);
-      const axis = f.metadata.inputs.find((a) => a.shape.includes("t"));
-      if (axis) f.resize({ times: flat(vector.inputs[axis.name]).length });
-      f(...f.metadata.inputs.map((a) => vector.inputs[a.name]));
-      for (const [output, expected] of Object.entries(vector.outputs)) {
-        const found = f.outputs[output];
-        const numbers = flat(expected);
-        let error = found.length === numbers.length ? 0 : Infinity;
-        for (let i = 0; i < numbers.length; i++) {
-          const difference = Math.abs(found[i] - numbers[i]);
-          if (!(difference <= error)) error = difference; // also NaN
-        }
-        const passed = error <= vector.tolerance;
-        results.push({ function: vector.function, output, error, tolerance: vector.tolerance, passed });
+    test.samples.forEach(({ inputs, outputs, tolerances }, sample) => {
+      f.resize({ samples: 1, times: axis ? flat(inputs[axis.name]).length : 2 });
+      f(...f.metadata.inputs.map((a) => inputs[a.name]));
+      for (const output of Object.keys(outputs)) {
+        const error = difference(f.outputs[output], flat(outputs[output]));
+        results.push({ sample, output, error, tolerance: tolerances[output], passed: error <= tolerances[output] });
       }
-    }
+    });
     return results;
   }
+}
+
+/** Return the largest difference of two arrays, infinite for different lengths, NaN if an entry is NaN. */
+function difference(found, expected) {
+  let largest = found.length === expected.length ? 0 : Infinity;
+  for (let i = 0; i < expected.length; i++) {
+    largest = Math.max(largest, Math.abs(found[i] - expected[i])); // NaN stays NaN
+  }
+  return largest;
 }
 
 /** The arrays of one function in the memory of its module. */
