@@ -45,6 +45,10 @@ class FakeDriver:
             raise InputError(f"there is no GPU cuda:{index}")
         return FakeDevice(self, index)
 
+    def current(self) -> FakeDevice:
+        """Return the first GPU."""
+        return self.device(0)
+
 
 @dataclass
 class FakeDevice:

@@ -21,6 +21,7 @@ from .pictures import picture
 
 if TYPE_CHECKING:
     from .devices.jax import JaxSystem
+    from .devices.torch import TorchSystem
 
 
 class ActuatedOptions(WrenchOptions, total=False):
@@ -78,6 +79,13 @@ class System(CompiledMechanism):
         from .devices.jax import JaxSystem
 
         return JaxSystem(self)
+
+    @cached_property
+    def torch(self) -> TorchSystem:
+        """The same functions for torch tensors, on the CPU without copies and on GPUs; requires torch."""
+        from .devices.torch import TorchSystem
+
+        return TorchSystem(self)
 
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
         """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 from ..compiled import CompiledMechanism
 from ..compiler.lower.build import Request
 from ..compiler.runtime.cuda.function import Constants, CudaFunction
 from ..compiler.runtime.cuda.libraries import library_of
+from ..compiler.runtime.gradients import pullback
 from ..compiler.runtime.methods import mirror
 from ..compiler.targets.ptx.driver import driver
 from ..errors import InputError
+from .autograd import needs_gradient, recorded
 from .mirrored import Mirrored
 from .parameters import parameter_argument
 
@@ -43,6 +46,7 @@ class CudaSystem(Mirrored):
         self.index = device_index(device)
         self.place = device
         self._functions: dict[Request, CudaFunction] = {}
+        self._jax: Any = None
 
     def function(
         self,
@@ -81,18 +85,67 @@ class CudaSystem(Mirrored):
         parameters: Any = None,
         out: Any = None,
     ) -> Any:
-        function = self.function(name, frame=frame, axes=axes, wrenches=wrenches is not None)
         if wrenches is not None:
             arrays = (*arrays, wrenches)
+        if is_jax(arrays[0]):
+            return self._by_jax(name, arrays, frame, axes, parameters, wrenches is not None, out)
+        function = self.function(name, frame=frame, axes=axes, wrenches=wrenches is not None)
 
         def columns(values: Any) -> Any:
             library = library_of([("q", arrays[0])], name)
             view = library.view(arrays[0], f"{name}: q")
             return library.columns(values, view.dtype, view.device)
 
-        return function(
-            *arrays, *parameter_argument(self.mechanism, parameters, numbers=Constants, columns=columns), out=out
+        arrays += parameter_argument(self.mechanism, parameters, numbers=Constants, columns=columns)
+        if not needs_gradient(arrays):
+            return function(*arrays, out=out)
+        if out is not None:
+            raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
+        count = len(arrays) - isinstance(arrays[-1], Constants)
+        return recorded(
+            lambda *tensors: function(*tensors, *arrays[count:]),
+            lambda: pullback(self.mechanism, function.request),
+            arrays[:count],
         )
+
+    def _by_jax(
+        self, name: str, arrays: tuple, frame: str | None, axes: str | None, parameters: Any, wrenches: bool, out: Any
+    ) -> Any:
+        """Let JAX call the function, on its own stream and with memory of its own."""
+        from .jax import JaxSystem
+
+        if out is not None:
+            raise InputError(f"{name}: arrays of JAX cannot be written; call the function without out")
+        self._refuse_other_devices(name, arrays)
+        if self._jax is None:
+            self._jax = JaxSystem(self.system)
+        more = {"frame": frame, "axes": axes, "parameters": parameters}
+        if wrenches:
+            *given, more["wrenches"] = arrays
+            arrays = tuple(given)
+        return self._jax._call(name, arrays, {k: x for k, x in more.items() if x is not None})
+
+    def _refuse_other_devices(self, name: str, arrays: tuple) -> None:
+        """Raise InputError for arrays of JAX that are not on a GPU, or not on that of this system."""
+        for x in arrays:
+            if not is_jax(x):
+                raise InputError(f"{name}: an array is of the type {type(x).__name__}, others are arrays of JAX")
+            for device in jax_devices(x):
+                if device.platform not in ("gpu", "cuda") or self.index not in (None, device.local_hardware_id):
+                    place = "a GPU" if self.index is None else self.place
+                    raise InputError(f"{name}: an array is on {device}; move it to {place}: jax.device_put(x, device)")
+
+
+def is_jax(x: Any) -> bool:
+    """Return whether an object is an array of JAX, or one that a transformation traces."""
+    module = sys.modules.get("jax")
+    return module is not None and isinstance(x, module.Array)
+
+
+def jax_devices(x: Any) -> set[Any]:
+    """Return the devices of an array of JAX; none for a traced one, which XLA places."""
+    module = sys.modules["jax"]
+    return set() if isinstance(x, module.core.Tracer) else x.devices()
 
 
 mirror(CudaSystem, CompiledMechanism, "check", "threads", "dtype")

@@ -1,0 +1,45 @@
+"""Functions of tensors in torch's graph of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from ..compiler.runtime.gradients import Pullback
+
+
+def needs_gradient(tensors: Sequence[Any]) -> bool:
+    """Return whether torch records a call on these arrays, some of which may belong to other libraries."""
+    if not any(getattr(x, "requires_grad", False) for x in tensors):
+        return False
+    import torch
+
+    return torch.is_grad_enabled()
+
+
+def recorded(run: Callable[..., Any], pull: Callable[[], Pullback], tensors: Sequence[Any]) -> Any:
+    """Run a function of tensors as a node of torch's graph; `pull` returns its vector-Jacobian product."""
+    return _node().apply(run, pull, *tensors)
+
+
+@cache
+def _node() -> Any:
+    import torch
+
+    class Compiled(torch.autograd.Function):
+        """A compiled function with its gradient."""
+
+        @staticmethod
+        def forward(ctx: Any, run: Callable[..., Any], pull: Callable[[], Pullback], *tensors: Any) -> Any:
+            """Run the function on tensors without their history."""
+            ctx.pull = pull
+            ctx.save_for_backward(*tensors)
+            return run(*(x.detach() for x in tensors))
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Any) -> Any:
+            """Return the cotangents of the tensors."""
+            return (None, None, *ctx.pull()(*ctx.saved_tensors, *cotangents))
+
+    return Compiled

@@ -1,0 +1,134 @@
+"""A mechanism on torch tensors, returned by `system.torch`: on the CPU without copies, and on GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..compiled import CompiledMechanism
+from ..compiler.runtime.gradients import pullback
+from ..compiler.runtime.methods import mirror
+from ..errors import InputError
+from .autograd import needs_gradient, recorded
+from .cuda import CudaSystem
+from .mirrored import Mirrored
+from .parameters import parameter_argument
+
+
+class TorchSystem(Mirrored):
+    """A mechanism with its functions on torch tensors, the same methods as a System.
+
+    Every method takes tensors with any leading shapes that fit together, all float64 or all float32, and returns such
+    tensors. Those on the CPU are read and written in place; those on a GPU are passed to `system.on("cuda")`. Options,
+    by keyword: `wrenches`, `parameters` and `out` as for NumPy; `threads` and `check` on the CPU only.
+    """
+
+    place = "torch"
+
+    def __reduce__(self):
+        """Pickle the system."""
+        return (TorchSystem, (self.system,))
+
+    @cached_property
+    def _cuda(self) -> CudaSystem:
+        return CudaSystem(self.system)
+
+    def _call(self, name: str, arrays: tuple, options: dict[str, Any]) -> Any:
+        import torch
+
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(self._chosen)(name, arrays, **options)
+        return self._chosen(name, arrays, **options)
+
+    def _chosen(
+        self,
+        name: str,
+        arrays: tuple,
+        *,
+        frame: str | None = None,
+        axes: str | None = None,
+        wrenches: Any = None,
+        parameters: Any = None,
+        out: Any = None,
+        threads: int | None = None,
+        check: bool = True,
+    ) -> Any:
+        if any(getattr(x, "is_cuda", False) for x in arrays):
+            options = {"frame": frame, "axes": axes, "wrenches": wrenches, "parameters": parameters, "out": out}
+            return self._cuda._call(name, arrays, {k: x for k, x in options.items() if x is not None})
+        if wrenches is not None:
+            arrays = (*arrays, wrenches)
+        dtype = _common_dtype(name, arrays)
+        more = parameter_argument(
+            self.mechanism, parameters, numbers=lambda values: _tensor(values, dtype), columns=_columns(dtype)
+        )
+        arrays = (*arrays, *more)
+        function = self.system.function(name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype)
+        places = None if out is None else tuple(map(_numbers, out if isinstance(out, tuple) else (out,)))
+
+        def run(*tensors: Any) -> Any:
+            given = tuple(map(_numbers, tensors))
+            results = (function.checked if check else function.unchecked)(given, out=places, threads=threads)
+            return out if out is not None else _tensors(results)
+
+        _common_dtype(name, arrays)
+        if not needs_gradient(arrays):
+            return run(*arrays)
+        if out is not None:
+            raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
+        return recorded(run, lambda: pullback(function.mechanism, function.request), arrays)
+
+
+def _common_dtype(name: str, tensors: Sequence[Any]) -> str:
+    """Return the precision of all tensors, all on the CPU."""
+    import torch
+
+    for x in tensors:
+        if not isinstance(x, torch.Tensor):
+            raise InputError(f"{name}: an argument is of the type {type(x).__name__}; expected a torch tensor")
+        if x.device.type != "cpu":
+            raise InputError(f"{name}: an argument is on the device {str(x.device)!r}, and the first one on the CPU")
+        if x.dtype not in (torch.float64, torch.float32):
+            raise InputError(f"{name}: an argument has dtype {x.dtype}; expected torch.float64 or torch.float32")
+    if any(x.dtype != tensors[0].dtype for x in tensors):
+        dtypes = ", ".join(str(x.dtype) for x in tensors)
+        raise InputError(f"{name}: the tensors have dtypes {dtypes}; give all tensors of one dtype")
+    return "float64" if tensors[0].dtype == torch.float64 else "float32"
+
+
+def _numbers(x: Any) -> np.ndarray:
+    """Return the memory of a tensor as an array."""
+    try:
+        return x.detach().numpy()
+    except RuntimeError as error:
+        raise InputError(
+            f"a tensor has no memory on the CPU ({str(error).splitlines()[0]}); under torch.vmap, give the whole batch "
+            "to the function instead, which takes any leading shape"
+        ) from None
+
+
+def _tensors(results: Any) -> Any:
+    """Return results as tensors that share their memory."""
+    import torch
+
+    if isinstance(results, tuple):
+        return tuple(map(_tensors, results))
+    return torch.from_numpy(np.asarray(results))
+
+
+def _tensor(values: Any, dtype: str) -> Any:
+    import torch
+
+    return torch.as_tensor(values, dtype=getattr(torch, dtype))
+
+
+def _columns(dtype: str) -> Any:
+    import torch
+
+    return lambda values: torch.stack(torch.broadcast_tensors(*(_tensor(x, dtype) for x in values)), dim=-1)
+
+
+mirror(TorchSystem, CompiledMechanism, "dtype")

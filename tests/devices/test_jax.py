@@ -1,0 +1,152 @@
+"""Functions under JAX on the CPU: results, transformations, options, and errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.compiler.runtime.xla import version
+from kinetree.errors import InputError
+from kinetree.model import parse
+from tolerance import assert_close
+
+jax = pytest.importorskip("jax", reason="JAX is not installed: pip install kinetree[learning]")
+EPS = float(np.finfo("float32").eps)
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    """Let JAX compute in double precision."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def arm() -> kt.System:
+    """Return a mechanism of three bodies."""
+    return kt.load("planar_3r")
+
+
+def motion(system: kt.System, *lead: int) -> list[np.ndarray]:
+    """Return random q, qd and tau of a leading shape."""
+    rng = np.random.default_rng(5)
+    q, qd = system.random_state(rng, lead)
+    return [q, qd, rng.normal(size=(*lead, system.nv))]
+
+
+def test_bits_of_the_gufunc(arm):
+    """Return the same bits as NumPy, for one sample, batches, broadcast and empty ones, in both precisions."""
+    for shapes in (((), (), ()), ((7,), (7,), (7,)), ((2, 1), (3,), ()), ((0,), (), ())):
+        arrays = [motion(arm, *lead)[k] for k, lead in enumerate(shapes)]
+        result = arm.jax.forward_dynamics(*arrays)
+        assert isinstance(result, jax.Array) and result.dtype == np.float64
+        np.testing.assert_array_equal(result, arm.forward_dynamics(*arrays))
+        single = arm.jax.forward_dynamics(*(x.astype("float32") for x in arrays))
+        assert single.dtype == np.float32
+        np.testing.assert_array_equal(single, arm.forward_dynamics(*arrays, dtype="float32"))
+
+
+def test_transformations(arm):
+    """Call functions under jit and vmap, also nested, with inputs that are not mapped, and in loops."""
+    q, qd, tau = motion(arm, 5, 4)
+    expected = arm.forward_dynamics(q, qd, tau)
+    f = arm.jax.forward_dynamics
+    np.testing.assert_array_equal(jax.jit(f)(q, qd, tau), expected)
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(f))(q, qd, tau), expected)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(f, in_axes=(1, 1, 1), out_axes=1))(q, qd, tau), expected)
+    one = jax.vmap(f, in_axes=(None, 0, None))(q[0, 0], qd[:, 0], tau[0, 0])
+    np.testing.assert_array_equal(one, arm.forward_dynamics(q[0, 0], qd[:, 0], tau[0, 0]))
+    partly = jax.vmap(lambda x: f(x, qd[0, 0], tau[0]))(q)
+    np.testing.assert_array_equal(partly, arm.forward_dynamics(q, qd[0, 0], tau[0]))
+    looped = jax.lax.fori_loop(0, 3, lambda _, v: f(q, v, tau), qd)
+    v = qd
+    for _ in range(3):
+        v = arm.forward_dynamics(q, v, tau)
+    np.testing.assert_array_equal(looped, v)
+
+
+def test_other_functions(arm):
+    """Return energies without axes, poses of frames, matrices, and residuals without entries."""
+    q, qd, _ = motion(arm, 4)
+    tool = arm.bodies[-1].name
+    np.testing.assert_array_equal(arm.jax.kinetic_energy(q[0], qd[0]), arm.kinetic_energy(q[0], qd[0]))
+    np.testing.assert_array_equal(arm.jax.pose(q, tool), arm.pose(q, tool))
+    np.testing.assert_array_equal(arm.jax.twist(q, qd, tool, axes="world"), arm.twist(q, qd, tool, axes="world"))
+    w = np.random.default_rng(2).normal(size=(4, 3, 6))
+    np.testing.assert_array_equal(arm.jax.reactions(q, qd, qd, wrenches=w), arm.reactions(q, qd, qd, wrenches=w))
+    assert arm.jax.closure_residual(q).shape == (4, 0)
+
+
+def test_long_chains():
+    """Call rolled code, and functions that are Python around it."""
+    chain = kt.chain(70)
+    q, qd, tau = motion(chain, 3)
+    np.testing.assert_array_equal(jax.jit(chain.jax.forward_dynamics)(q, qd, tau), chain.forward_dynamics(q, qd, tau))
+    matrix = jax.jit(jax.vmap(chain.jax.inertia_matrix))(q)
+    np.testing.assert_array_equal(matrix, chain.inertia_matrix(q))
+
+
+def test_parameters():
+    """Take free parameters as an array, as numbers by name and as arrays by name, traced ones as well."""
+    bob = kt.Body("bob", parse("m"), (parse("l"), 0.0, 0.0))
+    joint = kt.Joint("hinge", "revolute", "ground", "bob", axis=(0.0, 1.0, 0.0))
+    free = [kt.Parameter("m", 1.3, free=True), kt.Parameter("l", 0.7, free=True)]
+    arm = kt.System(kt.assemble("pendulum", [bob], [joint], parameters=free))
+    q, lengths = np.random.default_rng(3).normal(size=(6, 1)), np.linspace(0.5, 0.9, 6)
+    torque = arm.jax.gravity_torque
+    np.testing.assert_array_equal(torque(q), arm.gravity_torque(q))
+    np.testing.assert_array_equal(torque(q, parameters={"l": 0.9}), arm.gravity_torque(q, parameters={"l": 0.9}))
+    np.testing.assert_array_equal(torque(q, parameters=[1.1, 0.9]), arm.gravity_torque(q, parameters=[1.1, 0.9]))
+    mapped = jax.jit(jax.vmap(lambda q, x: torque(q, parameters={"l": x})))(q, lengths)
+    np.testing.assert_array_equal(mapped, arm.gravity_torque(q, parameters={"l": lengths}))
+
+
+def test_bad_arrays(arm):
+    """Refuse wrong shapes, types and mixed precision, in jitted functions as well."""
+    q, qd, tau = motion(arm, 5)
+    for arrays, message in (
+        ((q[:, :2], qd, tau), r"forward_dynamics: q has shape \(5, 2\); expected \[..., 3\]"),
+        ((q, qd[:4], tau), r"the leading shapes do not fit together: q \(5,\), qd \(4,\), tau \(5,\)"),
+        (
+            (q.astype("float32"), qd, tau),
+            "the arrays have dtypes float32, float64, float64; give all arrays of one dty",
+        ),
+        ((q.astype(int), qd, tau), "an array has dtype int64; expected float64 or float32"),
+    ):
+        for f in (arm.jax.forward_dynamics, jax.jit(arm.jax.forward_dynamics)):
+            with pytest.raises(InputError, match=message):
+                f(*arrays)
+    with pytest.raises(TypeError, match="threads"):
+        arm.jax.gravity_torque(q, threads=2)
+
+
+def test_gradients_are_refused(arm):
+    """Refuse gradients, which no function has yet, with a remedy; without them derivatives pass."""
+    q, qd, tau = motion(arm)
+    with pytest.raises(InputError, match=r"forward_dynamics of 'planar_3r' has no gradient; .* jax.lax.stop_gradient"):
+        jax.grad(lambda x: arm.jax.forward_dynamics(x, qd, tau).sum())(q)
+    held = jax.grad(lambda x: (x * arm.jax.forward_dynamics(jax.lax.stop_gradient(x), qd, tau)).sum())(q)
+    assert_close(held, arm.forward_dynamics(q, qd, tau), 1e-14, "the factor of x")
+
+
+def test_other_interfaces(monkeypatch, tmp_path):
+    """Refuse a JAX whose foreign function interface has another major version."""
+    version.minor_version.cache_clear()
+    folder = tmp_path / "xla" / "ffi" / "api"
+    folder.mkdir(parents=True)
+    (folder / "c_api.h").write_text("#define XLA_FFI_API_MAJOR 1\n#define XLA_FFI_API_MINOR 4\n")
+    monkeypatch.setattr(jax.ffi, "include_dir", lambda: str(tmp_path))
+    with pytest.raises(InputError, match=r"interface of jax .* has version 1\.4; version 0\.x is required"):
+        version.minor_version()
+    version.minor_version.cache_clear()
+
+
+def test_system_of_jax(arm):
+    """Describe the system, pickle it, and name the way to analyses."""
+    assert repr(arm.jax) == "<JaxSystem 'planar_3r' on JAX: 3 bodies, nq = 3, nv = 3>"
+    assert arm.jax is arm.jax and pickle.loads(pickle.dumps(arm.jax)).nv == 3
+    with pytest.raises(AttributeError, match=r"doctor runs on NumPy arrays on the CPU; use \.system\.doctor"):
+        arm.jax.doctor()
