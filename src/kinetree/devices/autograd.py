@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from ..compiler.runtime import optional
 from ..compiler.runtime.gradients import Pullback
 
 
@@ -13,9 +14,7 @@ def needs_gradient(tensors: Sequence[Any]) -> bool:
     """Return whether torch records a call on these arrays, some of which may belong to other libraries."""
     if not any(getattr(x, "requires_grad", False) for x in tensors):
         return False
-    import torch
-
-    return torch.is_grad_enabled()
+    return optional.torch().is_grad_enabled()
 
 
 def recorded(run: Callable[..., Any], pull: Callable[[], Pullback], tensors: Sequence[Any]) -> Any:
@@ -25,7 +24,7 @@ def recorded(run: Callable[..., Any], pull: Callable[[], Pullback], tensors: Seq
 
 @cache
 def _node() -> Any:
-    import torch
+    torch = optional.torch()
 
     class Compiled(torch.autograd.Function):
         """A compiled function with its gradient."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..compiled import CompiledMechanism
 from ..compiler.lower.build import Request
+from ..compiler.runtime import optional
 from ..compiler.runtime.function import Function
 from ..compiler.runtime.gradients import pullback
 from ..compiler.runtime.methods import mirror
@@ -53,8 +54,7 @@ class JaxSystem(Mirrored):
         wrenches: Any = None,
         parameters: Any = None,
     ) -> Any:
-        import jax.numpy as jnp
-
+        jnp = optional.jax().numpy
         if wrenches is not None:
             arrays = (*arrays, wrenches)
         constants: list[tuple[float, ...]] = []
@@ -85,8 +85,7 @@ class JaxSystem(Mirrored):
 
 def differentiable(function: Function, constants: tuple[float, ...] | None) -> Callable[..., Any]:
     """Return a function of JAX arrays, jitted, whose gradients are those of `gradients.pullback`."""
-    import jax
-
+    jax = optional.jax()
     call = jax.custom_vjp(_broadcast_call(function, constants))
 
     def forward(*arrays: Any) -> tuple[Any, Any]:
@@ -101,9 +100,7 @@ def differentiable(function: Function, constants: tuple[float, ...] | None) -> C
 
 def _broadcast_call(function: Function, constants: tuple[float, ...] | None) -> Callable[..., Any]:
     """Return a function that checks shapes, broadcasts leading axes and calls native code."""
-    import jax
-    import jax.numpy as jnp
-
+    jax = optional.jax()
     inputs = function.inputs if constants is None else function.inputs[:-1]
     native = registered(function, constants)
 
@@ -114,7 +111,7 @@ def _broadcast_call(function: Function, constants: tuple[float, ...] | None) -> 
             raise wrong
         pairs = list(zip(inputs, arrays, strict=True))
         lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(a.shape)] for a, x in pairs))
-        wide = [jnp.broadcast_to(x, lead + a.shape) for a, x in pairs]
+        wide = [jax.numpy.broadcast_to(x, lead + a.shape) for a, x in pairs]
         shapes = [jax.ShapeDtypeStruct(lead + a.shape, function.request.dtype) for a in function.outputs]
         results = native(wide, shapes)
         return results[0] if len(results) == 1 else tuple(results)

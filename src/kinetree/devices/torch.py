@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import CompiledMechanism
+from ..compiler.runtime import optional
 from ..compiler.runtime.gradients import pullback
 from ..compiler.runtime.methods import mirror
 from ..errors import InputError
@@ -37,8 +38,7 @@ class TorchSystem(Mirrored):
         return CudaSystem(self.system)
 
     def _call(self, name: str, arrays: tuple, options: dict[str, Any]) -> Any:
-        import torch
-
+        torch = optional.torch()
         if torch.compiler.is_compiling():
             return torch.compiler.disable(self._chosen)(name, arrays, **options)
         return self._chosen(name, arrays, **options)
@@ -84,8 +84,7 @@ class TorchSystem(Mirrored):
 
 def _common_dtype(name: str, tensors: Sequence[Any]) -> str:
     """Return the precision of all tensors, all on the CPU."""
-    import torch
-
+    torch = optional.torch()
     for x in tensors:
         if not isinstance(x, torch.Tensor):
             raise InputError(f"{name}: an argument is of the type {type(x).__name__}; expected a torch tensor")
@@ -112,22 +111,19 @@ def _numbers(x: Any) -> np.ndarray:
 
 def _tensors(results: Any) -> Any:
     """Return results as tensors that share their memory."""
-    import torch
-
+    torch = optional.torch()
     if isinstance(results, tuple):
         return tuple(map(_tensors, results))
     return torch.from_numpy(np.asarray(results))
 
 
 def _tensor(values: Any, dtype: str) -> Any:
-    import torch
-
+    torch = optional.torch()
     return torch.as_tensor(values, dtype=getattr(torch, dtype))
 
 
 def _columns(dtype: str) -> Any:
-    import torch
-
+    torch = optional.torch()
     return lambda values: torch.stack(torch.broadcast_tensors(*(_tensor(x, dtype) for x in values)), dim=-1)
 
 

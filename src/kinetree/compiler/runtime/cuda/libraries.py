@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ....errors import InputError, brief
+from .. import optional
 from .views import View
 
 DTYPES = ("float64", "float32")
@@ -61,28 +62,24 @@ class CuPy:
 
     def stream(self, device: int) -> int:
         """Return the handle of the current stream."""
-        import cupy  # pyright: ignore[reportMissingImports]
-
+        cupy = optional.cupy()
         return cupy.cuda.get_current_stream(device).ptr
 
     def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
         """Return a new array."""
-        import cupy  # pyright: ignore[reportMissingImports]
-
+        cupy = optional.cupy()
         with cupy.cuda.Device(device):
             return cupy.empty(shape, dtype)
 
     def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
         """Return a dense copy of an array, broadcast to a shape."""
-        import cupy  # pyright: ignore[reportMissingImports]
-
+        cupy = optional.cupy()
         with x.device:
             return cupy.ascontiguousarray(cupy.broadcast_to(x, shape))
 
     def columns(self, values: Sequence[Any], dtype: str, device: int) -> Any:
         """Return numbers and arrays as columns of one array."""
-        import cupy  # pyright: ignore[reportMissingImports]
-
+        cupy = optional.cupy()
         with cupy.cuda.Device(device):
             return cupy.stack(cupy.broadcast_arrays(*(cupy.asarray(x, dtype) for x in values)), axis=-1)
 
@@ -107,14 +104,12 @@ class Torch:
 
     def stream(self, device: int) -> int:
         """Return the handle of the current stream."""
-        import torch
-
+        torch = optional.torch()
         return torch.cuda.current_stream(device).cuda_stream
 
     def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
         """Return a new tensor."""
-        import torch
-
+        torch = optional.torch()
         return torch.empty(shape, dtype=getattr(torch, dtype), device=f"cuda:{device}")
 
     def spread(self, x: Any, shape: tuple[int, ...]) -> Any:
@@ -123,8 +118,7 @@ class Torch:
 
     def columns(self, values: Sequence[Any], dtype: str, device: int) -> Any:
         """Return numbers and tensors as columns of one tensor."""
-        import torch
-
+        torch = optional.torch()
         place = {"dtype": getattr(torch, dtype), "device": f"cuda:{device}"}
         return torch.stack(torch.broadcast_tensors(*(torch.as_tensor(x, **place) for x in values)), dim=-1)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import optional
 from ..function import Function
 from .on_cpu import CpuHandler
 from .on_gpu import GpuHandler
@@ -26,8 +27,7 @@ def registered(function: Function, constants: tuple[float, ...] | None) -> Nativ
 
     Functions that are Python around compiled sweeps, or have arrays without entries, are called back from XLA.
     """
-    import jax
-
+    jax = optional.jax()
     if not isinstance(function.gufunc, np.ufunc):
         more = () if constants is None else (np.array(constants, function.request.dtype),)
 
@@ -42,8 +42,7 @@ def registered(function: Function, constants: tuple[float, ...] | None) -> Nativ
 
 def _name(function: Function, constants: tuple[float, ...] | None) -> str:
     """Return the name of a function's target, which is registered first if it is new."""
-    import jax
-
+    jax = optional.jax()
     key = function.mechanism.motion_hash, function.request, constants
     if key not in _names:
         name = f"kinetree_{function.name}_{next(_number)}"

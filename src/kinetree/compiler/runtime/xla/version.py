@@ -8,15 +8,13 @@ from pathlib import Path
 
 from ....errors import InputError
 from ...targets.llvm.xla_handler import MAJOR
+from .. import optional
 
 
 @cache
 def minor_version() -> int:
-    """Return the minor version; InputError if the interface is missing or its major version is another one."""
-    try:
-        import jax.ffi
-    except ImportError as error:
-        raise InputError(f"JAX with the module jax.ffi is required ({error}); install jax 0.5 or newer") from None
+    """Return the minor version; InputError if the major version is another one."""
+    jax = optional.jax()
     header = (Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text(encoding="utf-8")
     found = [re.search(rf"#define XLA_FFI_API_{part} (\d+)", header) for part in ("MAJOR", "MINOR")]
     major, minor = (-1 if x is None else int(x[1]) for x in found)
