@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from kinetree.compiler.ir.program import Program
+from kinetree.compiler.lanes.form import Kernel
 from kinetree.compiler.targets import target
 from kinetree.compiler.targets.llvm.machine import Loaded, compile_assembly
 from kinetree.compiler.targets.ptx.entries import launch
@@ -87,3 +88,27 @@ def _run_block(call, block: int, threads: int, *, together: bool) -> None:
         thread.start()
     for thread in running:
         thread.join()
+
+
+def run_kernel(kernel: Kernel, arguments, *, dtype: str = "float64") -> list[np.ndarray]:
+    """Run the GPU code of a kernel of the lane language on arrays [runs, ...], or one of all runs.
+
+    The outputs are [runs, ...] in memory with neighboring runs next to each other, as on a GPU.
+    """
+    code, (inputs, _) = hosted(target("ptx").emit(kernel, dtype)), kernel.arity
+    arrays = [np.asarray(x, dtype) for x in arguments]
+    given = list(zip(kernel.arguments, arrays, strict=False))
+    count = max(len(x) for a, x in given if x.ndim > len(a.shape))
+    extent = next(len(x) for a, x in given if a.shape == ("t",))
+    for a in kernel.arguments[inputs:]:
+        shape = [extent if d == "t" else int(d) for d in a.shape]
+        arrays.append(np.moveaxis(np.full((*shape, count), np.nan, dtype), -1, 0))
+    parameters: list = []
+    for a, x in zip(kernel.arguments, arrays, strict=True):
+        own = x.ndim > len(a.shape)
+        strides = x.strides if own else (0, *x.strides)
+        parameters += [ctypes.c_void_p(x.ctypes.data), *map(ctypes.c_int64, strides)]
+    parameters += [ctypes.c_int64(extent), ctypes.c_int64(count)]
+    function = ctypes.CFUNCTYPE(None, *map(type, parameters))(code.find("kernel"))
+    _run_block(lambda: function(*parameters), 0, count + 1, together=False)
+    return arrays[inputs:]

@@ -45,7 +45,7 @@ def closed_start(
     q2, qd2 = made.close(q, qd, parameters)
     make = function or (lambda name: Function(mechanism, Request(name)))
     gap = make("closure_residual")(q, *more)
-    astray = ASTRAY * allowed_gaps(mechanism)
+    astray = ASTRAY["float64"] * allowed_gaps(mechanism)
     k = _worst(gap, astray)
     if k is not None:
         raise InputError(

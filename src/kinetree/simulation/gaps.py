@@ -9,11 +9,11 @@ import numpy as np
 from ..model.mechanism import Mechanism
 from ..model.scales import largest_length
 
-GAP = 1e-13
+GAP = {"float64": 1e-13, "float32": 5e-6}
 """The largest gap that is not corrected, in radians and in parts of the largest length: the size of rounding errors."""
 
 
-def allowed_gaps(mechanism: Mechanism) -> np.ndarray:
+def allowed_gaps(mechanism: Mechanism, dtype: str = "float64") -> np.ndarray:
     """Return the largest gap of every equation that is not corrected [rad or m]: rounding in a mechanism of this size.
 
     Gaps in meters are relative to the largest length of the mechanism. A length below one meter is rounded up to a
@@ -21,4 +21,5 @@ def allowed_gaps(mechanism: Mechanism) -> np.ndarray:
     """
     size = largest_length(mechanism)
     size = size if size >= 1.0 else 10.0 ** ceil(log10(size))
-    return np.array([GAP * size if e.unit == "m" else GAP for e in mechanism.closures])
+    gap = GAP[dtype]
+    return np.array([gap * size if e.unit == "m" else gap for e in mechanism.closures])

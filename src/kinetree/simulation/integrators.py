@@ -70,19 +70,24 @@ def stepper(
     control: Controller | None = None,
     *,
     loops: Loops | None = None,
+    dtype: str = "float64",
 ) -> Stepper:
     """Return the native integrator of a mechanism under forces and control; `loops` are projected by default."""
     assert method.scheme is not None, f"{method.name} is not native"
     scheme = method.scheme()
     make = euler_step if scheme is None else rates
-    program = make(mechanism, forces, control, loops=loops)
-    return stepper_of(mechanism, program, scheme, loops)
+    program = make(mechanism, forces, control, loops=loops, dtype=dtype)
+    return stepper_of(mechanism, program, scheme, loops, dtype)
 
 
 def stepper_of(
-    mechanism: Mechanism, program: Program, scheme: Tableau | Pair | None, loops: Loops | None = None
+    mechanism: Mechanism,
+    program: Program,
+    scheme: Tableau | Pair | None,
+    loops: Loops | None = None,
+    dtype: str = "float64",
 ) -> Stepper:
     """Return the native integrator of a Program of rates, or of one that is a step."""
     alone = isinstance(loops, Baumgarte) or not mechanism.closures
-    closing = None if alone else closing_program(mechanism, locked_by(loops))
-    return Stepper(program, scheme, tuple(quaternion_places(mechanism)), closing=closing)
+    closing = None if alone else closing_program(mechanism, locked_by(loops), dtype=dtype)
+    return Stepper(program, scheme, tuple(quaternion_places(mechanism)), dtype, closing)

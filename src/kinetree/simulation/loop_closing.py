@@ -11,8 +11,7 @@ from ..algebra.arrays import Numbers
 from ..algebra.scalars import where
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
-from ..compiler.lower.build import Request, lean_tree
-from ..compiler.lower.closed_tree import ClosedTree
+from ..compiler.lower.build import Request, tree_maker
 from ..compiler.lower.newton import iterate
 from ..compiler.lower.sweeps import Tree
 from ..compiler.runtime.function import Function
@@ -29,7 +28,7 @@ SLACK = 10.0
 rounding grows with them."""
 
 
-def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset()) -> Program:
+def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset(), *, dtype: str = "float64") -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (q, qd, gap) of one step of Newton's method on the loops.
 
     The resulting q is one step nearer to a closed position. The resulting qd keeps the loops closed at the given q. The
@@ -41,14 +40,14 @@ def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset()) 
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     given.pop("t")
-    make = ClosedTree if mechanism.free_parameters else lean_tree
+    make = tree_maker(mechanism, dtype)
     residual = closure.closure_residual(Tree(mechanism, given))
-    gap = _largest([x * (1.0 / a) for x, a in zip(residual, allowed_gaps(mechanism).tolist(), strict=True)])
+    gap = _largest([x * (1.0 / a) for x, a in zip(residual, allowed_gaps(mechanism, dtype).tolist(), strict=True)])
     step = closed.closing_step(make(mechanism, given), locked)
     speed = closed.closing_speed(make(mechanism, given), locked)
     moved = states.integrate(Tree(mechanism, given | {"qd": step}))
     if contradicts(mechanism):
-        astray = contradiction(make(mechanism, given), residual, locked) * ASTRAY
+        astray = contradiction(make(mechanism, given), residual, locked) * ASTRAY[dtype]
         gap = where(gap > 1.0, where(astray > gap, astray, gap), gap)
     outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)), Array("gap", (1,)))
     return Program.of_trace("closing", inputs, outputs, trace, [moved, speed, [gap]])
@@ -146,7 +145,7 @@ class Closer:
         steps = self._steps(qd, parameters)
         with np.errstate(all="ignore"):
             q = iterate(steps.gap, steps.moved, q, ROUNDS)
-            speed, lost = steps.speed(q), steps.gap(q) > ASTRAY
+            speed, lost = steps.speed(q), steps.gap(q) > ASTRAY["float64"]
             return np.where(lost, np.nan, q), np.where(lost, np.nan, speed)
 
 

@@ -104,7 +104,7 @@ def settings_of(
     if step is None:
         raise InputError(f"{method.name} takes fixed steps: give dt [s]")
     with np.errstate(over="ignore"):
-        count = np.maximum(np.floor(np.diff(times) / step - ROUNDING) + 1, 1).sum()
+        count = np.maximum(np.floor(np.diff(times) / step - ROUNDING["float64"]) + 1, 1).sum()
     if count > (most or FIXED_STEPS):
         raise InputError(
             f"dt is {step:g} s: the run takes {count:.3g} steps, more than max_steps = {most or FIXED_STEPS}; "

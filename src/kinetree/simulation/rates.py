@@ -10,7 +10,7 @@ from ..algebra.spatial import Wrench
 from ..algebra.vectors import add, cross, matmul, sub, times, transpose
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
-from ..compiler.lower.build import lean_tree
+from ..compiler.lower.build import tree_maker
 from ..compiler.lower.closed_tree import ClosedTree
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, inverse, kinematics, states
@@ -47,9 +47,10 @@ class Instant:
 
     def __init__(
         self, mechanism: Mechanism, t: Any, q: Scalars, qd: Scalars, parameters: Scalars | None,
-        given: Mapping[str, Scalars] | None = None,
+        given: Mapping[str, Scalars] | None = None, dtype: str = "float64",
     ) -> None:  # fmt: skip
         """Store the state and all inputs by name, without forces."""
+        self._make = tree_maker(mechanism, dtype)
         self.mechanism, self.t, self.q, self.qd = mechanism, t, list(q), list(qd)
         self.tau: list[Any] = [0.0] * mechanism.nv
         self.control: list[Any] = [0.0] * mechanism.nv  # the share of control in tau
@@ -108,9 +109,7 @@ class Instant:
 
     def _tree(self, **given: Scalars) -> Tree:
         """Return a tree for joint torques and accelerations."""
-        if self._parameters is None:
-            return lean_tree(self.mechanism, given)
-        return ClosedTree(self.mechanism, self.inputs(**given))
+        return self._make(self.mechanism, self.inputs(**given))
 
     def _record(self, body: str) -> Any:
         names = [b.name for b in self.mechanism.bodies]
@@ -120,22 +119,24 @@ class Instant:
 
 
 def rates(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, loops: Loops | None = None
-) -> Program:
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *,
+    loops: Loops | None = None, dtype: str = "float64",
+) -> Program:  # fmt: skip
     """Return the Program (t, q, qd[, parameters]) -> (dq, dqd) of a mechanism under forces and control.
 
     `loops` is the way in which they stay closed; a projection is no part of the rates.
     """
     trace = Trace()
     inputs = _inputs(mechanism)
-    now = _acted_on(mechanism, trace, inputs, forces, control, loops)
+    now = _acted_on(mechanism, trace, inputs, forces, control, loops, dtype)
     qdd = now.accelerations(loops.rate if isinstance(loops, Baumgarte) else 0.0)
     return _program("rates", mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
 
 
 def euler_step(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, loops: Loops | None = None
-) -> Program:
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *,
+    loops: Loops | None = None, dtype: str = "float64",
+) -> Program:  # fmt: skip
     """Return the Program (t, q, qd[, parameters], h) -> (q, qd) of a semi-implicit Euler step.
 
     Velocities are advanced first, then the coordinates with the new velocities. Coordinates follow the motion of each
@@ -143,7 +144,7 @@ def euler_step(
     """
     trace = Trace()
     inputs = [*_inputs(mechanism), Array("h", (1,))]
-    now = _acted_on(mechanism, trace, inputs, forces, control, loops)
+    now = _acted_on(mechanism, trace, inputs, forces, control, loops, dtype)
     rate = loops.rate if isinstance(loops, Baumgarte) else 0.0
     (h,) = now.given["h"]
     qd = [v + h * a for v, a in zip(now.qd, now.accelerations(rate), strict=True)]
@@ -191,14 +192,16 @@ def _inputs(mechanism: Mechanism) -> list[Array]:
     return inputs
 
 
-def _acted_on(mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None) -> Instant:
+def _acted_on(
+    mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None, dtype: str = "float64"
+) -> Instant:
     """Return the mechanism with all forces and control applied; inputs of the control are appended to the others."""
     inputs.extend(getattr(control, "inputs", ()))
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     if locked := locked_by(loops):
         known = {name: x for name, x in given.items() if name in ("q", "qd", "parameters")}
-        given["q"], given["qd"] = followed(mechanism, known, locked)
-    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given)
+        given["q"], given["qd"] = followed(mechanism, known, locked, dtype)
+    now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given, dtype)
     if control is not None:
         torque = list(control.torque(now))
         if len(torque) != mechanism.nv:

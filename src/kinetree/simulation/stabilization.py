@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..analysis.joint_entries import entries
-from ..compiler.lower.build import lean_tree
-from ..compiler.lower.closed_tree import ClosedTree
+from ..compiler.lower.build import tree_maker
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, states
 from ..errors import InputError
@@ -97,12 +96,14 @@ def locked_by(loops: Loops | None) -> frozenset[int]:
     return frozenset(k for k in loops.independent if isinstance(k, int)) if isinstance(loops, Minimal) else frozenset()
 
 
-def followed(mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int]) -> tuple[list[Any], list[Any]]:
+def followed(
+    mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str = "float64"
+) -> tuple[list[Any], list[Any]]:
     """Return q and qd as traced scalars, in which the loops determine all but the locked degrees of freedom.
 
     Two steps of Newton's method suffice, since a stage of a time step begins near a closed position.
     """
-    make = ClosedTree if mechanism.free_parameters else lean_tree
+    make = tree_maker(mechanism, dtype)
     q, qd = given["q"], given["qd"]
     for _ in range(2):
         step = closed.closing_step(make(mechanism, given | {"q": q}), locked)

@@ -43,14 +43,22 @@ class Stepper:
     @cached_property
     def kernel(self) -> Kernel:
         """The loop over time steps in the lane language; its arguments are listed in the modules of `kernels`."""
+        return self._kernel(in_registers=False)
+
+    @cached_property
+    def lean_kernel(self) -> Kernel:
+        """The same loop for processors that keep the state of a run in registers, such as graphics cards."""
+        return self._kernel(in_registers=True)
+
+    def _kernel(self, *, in_registers: bool) -> Kernel:
         given = (self.quaternions, self.closing)
         if self.method is None:
-            return map_kernel(self.program, *given)
+            return map_kernel(self.program, *given, dtype=self.dtype)
         if isinstance(self.method, Pair):
             return adaptive_kernel(self.program, self.method, *given, dtype=self.dtype)
         if self.method.implicit:
             return implicit_kernel(self.program, self.method, *given, dtype=self.dtype)
-        return explicit_kernel(self.program, self.method, *given)
+        return explicit_kernel(self.program, self.method, *given, dtype=self.dtype, in_registers=in_registers)
 
     @cached_property
     def gufunc(self) -> np.ufunc:

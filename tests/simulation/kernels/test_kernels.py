@@ -57,7 +57,7 @@ def test_steps_in_registers_have_the_same_bits(name):
     """Keep one stage and a sum instead of all stages, in native code."""
     arm, q, qd = states(name)
     made = native(arm, "rk4")
-    lean = fixed_steps.explicit_kernel(made.program, RK4, made.quaternions, made.closing, in_registers=True)
+    lean = made.lean_kernel
     sizes = [{m.name: m.size for m in kernel.memory}["k"] for kernel in (made.kernel, lean)]
     assert sizes == [4 * (arm.nq + arm.nv), arm.nq + arm.nv]
     arguments = (q, qd, np.array([0.0, 0.011, 0.02]), 1e-3, *FRESH)
@@ -74,7 +74,7 @@ def test_stages_that_need_several_others_are_kept():
     assert (RK4.chain, rule.chain, MIDPOINT.chain) == ((0.5, 0.5, 1.0), (), ())
     arm, q, qd = states("spatial_pendulum")
     made = native(arm, "rk4")
-    kernel = fixed_steps.explicit_kernel(made.program, rule, made.quaternions, in_registers=True)
+    kernel = fixed_steps.explicit_kernel(made.program, rule, made.quaternions, dtype="float64", in_registers=True)
     ends = []
     for dt in (0.02, 0.01):
         ends.append(

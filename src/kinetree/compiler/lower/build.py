@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...dynamics import ALGORITHMS
@@ -13,7 +13,6 @@ from ...model.splitting import split_joints
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
 from .closed_tree import ClosedTree
-from .loop_pattern import DEPENDENT_SINGLE, ROUNDING_SINGLE
 
 UNROLLED = 64
 """The largest number of bodies for which code is unrolled by default; longer code takes long to compile."""
@@ -120,8 +119,7 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     scalars = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     lean = algorithm.lumps and not mechanism.free_parameters
     tree = lean_tree(mechanism, scalars) if lean else ClosedTree(mechanism, scalars)
-    if request.dtype == "float32" and mechanism.closures:
-        tree.closing = replace(tree.closing, tolerance=DEPENDENT_SINGLE, rounding=ROUNDING_SINGLE)
+    tree.dtype = request.dtype
     options = {"frame": request.frame} if algorithm.frame else {}
     if algorithm.axes:
         options["axes"] = request.axes
@@ -143,6 +141,20 @@ def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> Clos
     tree = ClosedTree(parts, inputs)
     tree.lump()
     return tree
+
+
+def tree_maker(mechanism: Mechanism, dtype: str = "float64") -> Callable[..., ClosedTree]:
+    """Return the function (mechanism, inputs) -> tree for joint torques and accelerations in a precision.
+
+    Masses are lumped unless they depend on free parameters.
+    """
+
+    def make(of: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> ClosedTree:
+        tree = ClosedTree(of, inputs) if mechanism.free_parameters else lean_tree(of, inputs)
+        tree.dtype = dtype
+        return tree
+
+    return make
 
 
 def _sized(shape, sizes) -> tuple[int, ...]:

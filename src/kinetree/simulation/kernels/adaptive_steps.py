@@ -49,16 +49,18 @@ def adaptive_kernel(
     The rates at the end of a step are its last regular stage and the first stage of the next step.
     """
     stages = len(pair.b) + 1 + len(pair.a_extra)
-    runs = RunsOfLanes(pair.name, program, stages, quaternions, closing, shared=SETTINGS, own=OWN, report=REPORT)
-    return _Adaptive(runs, pair, dtype).kernel()
+    runs = RunsOfLanes(
+        pair.name, program, stages, quaternions, closing, dtype=dtype, shared=SETTINGS, own=OWN, report=REPORT
+    )
+    return _Adaptive(runs, pair).kernel()
 
 
 class _Adaptive:
     """The writer of one kernel; `v` has the variables of a lane."""
 
-    def __init__(self, runs: RunsOfLanes, pair: Pair, dtype: str) -> None:
+    def __init__(self, runs: RunsOfLanes, pair: Pair) -> None:
         k = runs.k
-        self.runs, self.k, self.pair, self.dtype, self.regular = runs, k, pair, dtype, len(pair.b)
+        self.runs, self.k, self.pair, self.dtype, self.regular = runs, k, pair, runs.dtype, len(pair.b)
         self.v = {name: k.block(name) for name in (*REPORT, "old", "tried", "most")}
         self.z, self.sums = k.block("z", runs.n), k.block("sum", 2)
         self.index, self.good = k.block("index", kind=Kind.INDEX), k.block("good", kind=Kind.MASK)

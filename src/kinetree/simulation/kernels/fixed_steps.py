@@ -10,8 +10,9 @@ from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Tableau
 from .runs_of_lanes import RunsOfLanes
 
-ROUNDING = 1e-9
-"""The difference from a whole number of steps that is attributed to rounding."""
+ROUNDING = {"float64": 1e-9, "float32": 1e-2}
+"""The difference from a whole number of steps that is attributed to rounding of times; times in float32 of some ten
+seconds are a hundredth of a short step apart."""
 
 MANY = 2.0**62
 """The largest number of steps between two times, within the range of 64-bit integers."""
@@ -32,10 +33,10 @@ Step = Callable[[Value, Value, Value], None]
 
 
 def fixed_runs(
-    name: str, program: Program, stages: int, quaternions: Sequence[int], closing: Program | None
+    name: str, program: Program, stages: int, quaternions: Sequence[int], closing: Program | None, dtype: str
 ) -> RunsOfLanes:
     """Return an unfinished kernel with the arguments of fixed steps."""
-    return RunsOfLanes(name, program, stages, quaternions, closing, shared=SETTINGS, report=REPORT)
+    return RunsOfLanes(name, program, stages, quaternions, closing, dtype=dtype, shared=SETTINGS, report=REPORT)
 
 
 def explicit_kernel(
@@ -44,6 +45,7 @@ def explicit_kernel(
     quaternions: Sequence[int],
     closing: Program | None = None,
     *,
+    dtype: str,
     in_registers: bool = False,
 ) -> Kernel:
     """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report).
@@ -52,7 +54,7 @@ def explicit_kernel(
     stages: more operations, in memory that fits into the registers of a graphics card. The bits are the same.
     """
     chain = in_registers and bool(tableau.chain)
-    runs = fixed_runs(tableau.name, program, 1 if chain else len(tableau.b), quaternions, closing)
+    runs = fixed_runs(tableau.name, program, 1 if chain else len(tableau.b), quaternions, closing, dtype)
     k = runs.k
     advance = _chain(runs, tableau) if chain else _stages(runs, tableau)
 
@@ -102,9 +104,9 @@ def _chain(runs: RunsOfLanes, tableau: Tableau) -> Advance:
     return advance
 
 
-def map_kernel(program: Program, quaternions: Sequence[int], closing: Program | None = None) -> Kernel:
+def map_kernel(program: Program, quaternions: Sequence[int], closing: Program | None = None, *, dtype: str) -> Kernel:
     """Return the same kernel for a Program that is a step; its last input is the length of the step."""
-    runs = fixed_runs(program.name, program, 1, quaternions, closing)
+    runs = fixed_runs(program.name, program, 1, quaternions, closing, dtype)
     k = runs.k
     place = sum(a.size for a in program.inputs) - 1
 
@@ -135,7 +137,7 @@ def steps_between(runs: RunsOfLanes, step: Step) -> Kernel:
     with k.loop(k.extent() - 1) as j:
         begin = times[j]
         span = times[j + 1] - begin
-        steps = _count(runs, span / dt - ROUNDING) + 1
+        steps = _count(runs, span / dt - ROUNDING[runs.dtype]) + 1
         steps = (steps < 1).where(1, steps)
         h = span / k.number(steps)
         first = (j < 1).where(skipped, 0)

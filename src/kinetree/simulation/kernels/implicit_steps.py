@@ -18,7 +18,7 @@ from .runs_of_lanes import RunsOfLanes
 MOST = 60
 """The most iterations of a step. A step that needs more is too long for the method, and its state becomes NaN."""
 
-CLOSE = 1e-9
+CLOSE = {"float64": 1e-9, "float32": 1e-4}
 """The relative change of the stages below which a change that no longer shrinks is attributed to rounding."""
 
 HUGE = {"float64": 1e300, "float32": 1e37}
@@ -30,15 +30,15 @@ def implicit_kernel(
 ) -> Kernel:
     """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report)."""
     stages = len(tableau.b)
-    runs = fixed_runs(tableau.name, program, 2 * stages, quaternions, closing)
-    return steps_between(runs, _Implicit(runs, tableau, HUGE[dtype]).step)
+    runs = fixed_runs(tableau.name, program, 2 * stages, quaternions, closing, dtype)
+    return steps_between(runs, _Implicit(runs, tableau).step)
 
 
 class _Implicit:
     """The writer of one kernel; new stages are in the second half of the block, accepted ones in the first."""
 
-    def __init__(self, runs: RunsOfLanes, tableau: Tableau, huge: float) -> None:
-        self.runs, self.k, self.tableau, self.stages, self.huge = runs, runs.k, tableau, len(tableau.b), huge
+    def __init__(self, runs: RunsOfLanes, tableau: Tableau) -> None:
+        self.runs, self.k, self.tableau, self.stages = runs, runs.k, tableau, len(tableau.b)
         self.change, self.former, self.size = (self.k.block(name) for name in ("change", "former", "size"))
         self.found, self.tries = self.k.block("found", kind=Kind.MASK), self.k.block("tries", kind=Kind.COUNT)
 
@@ -52,7 +52,7 @@ class _Implicit:
         runs.rates(begin + number * h, 0)
         for s in range(1, self.stages):
             runs.copy(runs.stages, runs.stages, shift=s * runs.n)
-        self.former.value, self.found.value, self.tries.value = self.huge, False, 0
+        self.former.value, self.found.value, self.tries.value = HUGE[runs.dtype], False, 0
         with k.repeat() as turn:
             turn.again = self.iterate(wide, moments)
         runs.advance(self.tableau.b, wide, runs.y, 0)
@@ -72,7 +72,7 @@ class _Implicit:
             with k.loop(runs.n) as j:
                 self.renew(found, j, s)
         change, former = self.change.value, self.former.value
-        close = change <= self.size.value * CLOSE
+        close = change <= self.size.value * CLOSE[runs.dtype]
         finished = (close & (change >= former)) | change.equals(0.0)
         now_found = found | finished
         self.found.value = now_found

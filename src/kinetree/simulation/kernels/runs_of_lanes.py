@@ -19,7 +19,7 @@ from ...compiler.lanes.form import Kernel, Kind
 ROUNDS = 10
 """The most steps of Newton's method to close the loops of a state; after a time step, two are usual."""
 
-ASTRAY = 1e6
+ASTRAY = {"float64": 1e6, "float32": 1e3}
 """The gap, in parts of the allowed one, above which loops count as open; smaller gaps may remain near singular
 positions."""
 
@@ -40,12 +40,13 @@ class RunsOfLanes:
         quaternions: Sequence[int],
         closing: Program | None,
         *,
+        dtype: str,
         shared: Sequence[str],
         own: Sequence[str] = (),
         report: Sequence[str],
     ) -> None:
         """Declare the arguments: settings that all runs share, then those of each run."""
-        self.quaternions, self.closing, self.report_names = quaternions, closing, tuple(report)
+        self.quaternions, self.closing, self.dtype = quaternions, closing, dtype
         self.nq, self.nv = program.inputs[1].size, program.inputs[2].size
         n = self.n = self.nq + self.nv
         parameters = next((a.size for a in program.inputs if a.name == "parameters"), 0)
@@ -165,7 +166,7 @@ class RunsOfLanes:
 
     def astray(self) -> Value:
         """Return a mask of the lanes whose loops did not close."""
-        return ~(self.closed[self.n] <= ASTRAY)
+        return ~(self.closed[self.n] <= ASTRAY[self.dtype])
 
     def lose(self, lost: Value, state: Block) -> None:
         """Write NaN into the state of the lanes of a mask."""

@@ -1,4 +1,7 @@
-"""LLVM assembly of the statements of the lane language: on vectors, inside `EachLane` on the scalars of one lane."""
+"""LLVM assembly of the statements of the lane language: on vectors, inside `EachLane` on the scalars of one lane.
+
+With one lane, as on a graphics card, all values are scalars.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from ...lanes.form import (
     When,
     While,
 )
-from .number_types import Lanes
+from .number_types import Lanes, Scalars
 from .writer import Text
 
 FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -39,9 +42,9 @@ NESTED = (Loop, Repeat, While, When, EachLane)
 class Statements:
     """The writer of a kernel's statements; `lane` is the name of the lane inside `EachLane`."""
 
-    def __init__(self, kernel: Kernel, t: Text, lanes: Lanes) -> None:
+    def __init__(self, kernel: Kernel, t: Text, lanes: Lanes | Scalars) -> None:
         """Store the kernel; the assembly defines its memory, its arguments and the sample %i of the first lane."""
-        self.t, self.lanes = t, lanes
+        self.t, self.lanes, self.alone = t, lanes, lanes.count == 1
         self.kinds = {m.name: m.kind for m in kernel.memory}
         self.values: dict[int, tuple[str, Kind, bool]] = {}  # text, kind, whether it is a vector
         self.lane: str | None = None
@@ -64,7 +67,7 @@ class Statements:
 
     def wide(self, kind: Kind) -> bool:
         """Return whether values of a kind are vectors in the current block."""
-        return self.lane is None and not kind.uniform
+        return self.lane is None and not kind.uniform and not self.alone
 
     def type(self, kind: Kind) -> str:
         """Return the type of values of a kind in the current block."""
@@ -137,14 +140,20 @@ class Statements:
         return self._splat(x[0], self.element(s.kind)) if self.wide(s.kind) else x[0]
 
     def _intrinsic(self, name: str, x: str, kind: Kind) -> str:
-        many = f"v{self.lanes.count}" if self.wide(kind) else ""
-        full, T = f"llvm.{name}.{many}f{self.lanes.bits}", self.type(kind)
+        suffix = self.lanes.suffix if self.wide(kind) else f"f{self.lanes.bits}"
+        full, T = f"llvm.{name}.{suffix}", self.type(kind)
         self.t.used.add(f"declare {T} @{full}({T})")
         return self.t.new(f"call {T} @{full}({T} {x})")
 
     def _choice(self, index: str, table: list[str]) -> str:
         """Write the load of an entry of a table of constants; equal tables are one."""
         S = self.lanes.scalar
+        if self.alone:  # few numbers, for which selects are quicker than a load
+            chosen = table[-1]
+            for i in reversed(range(len(table) - 1)):
+                here = self.t.new(f"icmp eq i64 {index}, {i}")
+                chosen = self.t.new(f"select i1 {here}, {S} {table[i]}, {S} {chosen}")
+            return chosen
         name = "@table_" + "_".join(x.removeprefix("0x") for x in table)
         entries = ", ".join(f"{S} {x}" for x in table)
         self.t.used.add(f"{name} = internal constant [{len(table)} x {S}] [{entries}]")
@@ -157,7 +166,7 @@ class Statements:
         return self.t.new(f"bitcast {integers} {self.t.new(f'fptosi {T} {x} to {integers}')} to {T}")
 
     def _any(self, x: str) -> str:
-        if self.lane is not None:
+        if self.lane is not None or self.alone:
             return x
         L = self.lanes.count
         return self.t.new(f"icmp ne i{L} {self.t.new(f'bitcast {self.lanes.mask} {x} to i{L}')}, 0")
@@ -171,9 +180,9 @@ class Statements:
         """Write the address of an entry; return its kind, the type in memory, the address and its alignment."""
         kind = self.kinds[memory]
         element = "i8" if self.element(kind) == "i1" else self.element(kind)
-        whole = element if kind.uniform else f"<{self.lanes.count} x {element}>"
+        whole = element if kind.uniform or self.alone else f"<{self.lanes.count} x {element}>"
         place = self.t.new(f"getelementptr {whole}, ptr %m_{memory}, i64 {self.text(index)}")
-        if kind.uniform or self.lane is None:
+        if kind.uniform or self.lane is None or self.alone:
             return kind, whole, place, self.width(kind)
         place = self.t.new(f"getelementptr {element}, ptr {place}, i64 {self.lane}")
         return kind, element, place, self.width(kind) // self.lanes.count
@@ -207,7 +216,8 @@ class Statements:
     def call(self, s: Call) -> None:
         """Write the call of a Program."""
         target = self.t.new(f"getelementptr {self.lanes.vector}, ptr %m_{s.target}, i64 {self.text(s.first)}")
-        self.t.put(f"  call void @{s.program}(ptr %m_{s.source}, ptr {target}, ptr %bad)")
+        bad = "" if self.alone else ", ptr %bad"
+        self.t.put(f"  call void @{s.program}(ptr %m_{s.source}, ptr {target}{bad})")
 
     def loop(self, s: Loop) -> None:
         """Write a loop over a counter."""
@@ -218,13 +228,22 @@ class Statements:
 
         stop = self.text(s.stop)
         if isinstance(s.stop, Constant):
-            if calls_programs(s.body):  # the stages of a step, written one by one
+            if self._one_by_one(s):
                 for counter in range(int(s.stop.value)):
                     body(str(counter))
             elif s.stop.value > 0:
                 self.t.loop(stop, 1, body)
         else:  # loops in the assembly run at least once
             self.t.if_(self.t.new(f"icmp sgt i64 {stop}, 0"), lambda: self.t.loop(stop, 1, body))
+
+    def _one_by_one(self, s: Loop) -> bool:
+        """Return whether the iterations of a loop are written one by one.
+
+        Vectors are in memory, and the stages of a step are written out. A single lane is in registers, which have no
+        index: loops over entries are written out, and the stages are a loop, because the code of their Program must
+        fit into a small instruction cache.
+        """
+        return calls_programs(s.body) != self.alone
 
     def repeat(self, s: Repeat) -> None:
         """Write a loop with its test at the end."""
@@ -253,7 +272,7 @@ class Statements:
             self.t.if_(condition, lambda: self.write(s.body))
 
     def each_lane(self, s: EachLane) -> None:
-        """Write a loop over the lanes."""
+        """Write a loop over the lanes, or the statements themselves for a single one."""
 
         def body(lane: str) -> None:
             self.lane = lane
@@ -261,11 +280,16 @@ class Statements:
             self.write(s.body)
             self.lane, self.rows = None, {}
 
-        self.t.loop(self.lanes.count, 1, body)
+        if self.alone:
+            body("0")
+        else:
+            self.t.loop(self.lanes.count, 1, body)
 
     def _row(self, name: str, lane: str) -> str:
         """Write the address of a lane's own sample; idle lanes share the last one."""
         t = self.t
+        if self.alone:
+            return t.new(f"getelementptr i8, ptr %p_{name}, i64 {t.new(f'mul i64 %i, %s_{name}')}")
         index = t.new(f"add i64 %i, {lane}")
         inside = t.new(f"select i1 {t.new(f'icmp slt i64 {index}, %n')}, i64 {index}, i64 %last")
         return t.new(f"getelementptr i8, ptr %p_{name}, i64 {t.new(f'mul i64 {inside}, %s_{name}')}")

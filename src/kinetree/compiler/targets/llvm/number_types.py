@@ -62,6 +62,7 @@ class Scalars:
 
     scalar: str
     bits: int
+    count = 1
 
     @property
     def vector(self) -> str:

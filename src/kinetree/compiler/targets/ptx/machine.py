@@ -42,4 +42,20 @@ def assemble(assembly: str) -> bytes:
     module = llvm.parse_assembly(assembly)
     module.triple, module.data_layout = TRIPLE, str(chosen.target_data)
     module.verify()
+    if "alloca" in assembly:
+        _into_registers(module, chosen)
     return chosen.emit_assembly(module).encode()
+
+
+def _into_registers(module: llvm.ModuleRef, chosen: llvm.TargetMachine) -> None:
+    """Inline functions where they are called, and put memory with constant indices into registers."""
+    builder = llvm.create_pass_builder(chosen, llvm.create_pipeline_tuning_options(speed_level=2))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_dead_code_elimination_pass()
+    passes.run(module, builder)
