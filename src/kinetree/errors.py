@@ -40,6 +40,11 @@ def below(where: str, key: str, item: int | None = None) -> Where:
     return Where(f"{where}, {key} {item + 1}", (*path_of(where), key, item))
 
 
+def argument(key: str, owner: str, article: str = "the ") -> Where:
+    """Return the location of an argument as in messages, "the damping of JointDamper", with its key as the path."""
+    return Where(f"{article}{key} of {owner}", (key,))
+
+
 def path_of(where: str) -> KeyPath:
     """Return the key path of a location; a plain text has none."""
     return where.path if isinstance(where, Where) else ()
@@ -100,7 +105,17 @@ class AssemblyError(ModelError):
 
 
 class InputError(KinetreeError, ValueError):
-    """An argument of the wrong shape, type or range: the message gives the value and what was expected."""
+    """An argument of the wrong shape, type or range: the message gives the value and what was expected.
+
+    `path` is that of the argument, if it is known.
+    """
+
+    path: KeyPath = ()
+
+    def __init__(self, message: str = "", *, path: KeyPath = ()) -> None:
+        """Keep the message and the path."""
+        super().__init__(message)
+        self.path = path
 
 
 class WriteError(InputError):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError, brief
+from .errors import InputError, brief, path_of
 
 
 def is_masked(x: Any) -> bool:
@@ -35,11 +35,11 @@ def number(x: Any, what: str, *, least: float = -math.inf, infinite: bool = Fals
     """Return a plain number, not NaN and not below `least`; infinities pass only where they are allowed."""
     value = plain(x)
     if value is None:
-        raise InputError(f"{what} is {brief(x)}; give a number")
+        raise InputError(f"{what} is {brief(x)}; give a number", path=path_of(what))
     if math.isnan(value) or (math.isinf(value) and not infinite):
-        raise InputError(f"{what} is {value}; give a finite number")
+        raise InputError(f"{what} is {value}; give a finite number", path=path_of(what))
     if value < least:
-        raise InputError(f"{what} is {value:g}; give {least:g} or more")
+        raise InputError(f"{what} is {value:g}; give {least:g} or more", path=path_of(what))
     return value
 
 
@@ -47,7 +47,7 @@ def positive(x: Any, what: str) -> float:
     """Return a plain number above zero."""
     value = number(x, what)
     if value <= 0.0:
-        raise InputError(f"{what} is {value:g}; give more than zero")
+        raise InputError(f"{what} is {value:g}; give more than zero", path=path_of(what))
     return value
 
 
@@ -56,12 +56,12 @@ def whole(x: Any, what: str, *, least: int = 1, most: int | None = None, of: str
     if isinstance(x, bool) or not isinstance(x, Integral):
         value = number(x, what)
         if not value.is_integer():
-            raise InputError(f"{what} is {value:g}; give a whole number{of and f' of {of}'}")
+            raise InputError(f"{what} is {value:g}; give a whole number{of and f' of {of}'}", path=path_of(what))
     count = int(x)
     if count < least:
-        raise InputError(f"{what} is {count}; give {least} or more{of and f' {of}'}")
+        raise InputError(f"{what} is {count}; give {least} or more{of and f' {of}'}", path=path_of(what))
     if most is not None and count > most:
-        raise InputError(f"{what} is {count:,}; give no more than {most:,}{of and f' {of}'}")
+        raise InputError(f"{what} is {count:,}; give no more than {most:,}{of and f' {of}'}", path=path_of(what))
     return count
 
 
@@ -74,7 +74,7 @@ def vector(x: Any, what: str) -> tuple[float, float, float]:
     """Return three numbers."""
     found = numbers(x, what)
     if len(found) != 3:
-        raise InputError(f"{what} has {len(found)} numbers; give 3")
+        raise InputError(f"{what} has {len(found)} numbers; give 3", path=path_of(what))
     return found  # type: ignore[return-value]
 
 
@@ -82,11 +82,13 @@ def items(x: Any, what: str) -> Sequence[Any]:
     """Return the items of a list or a flat array, or a single thing as a list of one."""
     if isinstance(x, np.ndarray):
         if x.ndim > 1:
-            raise InputError(f"{what} has shape {x.shape}; give one number, or one per degree of freedom")
+            raise InputError(
+                f"{what} has shape {x.shape}; give one number, or one per degree of freedom", path=path_of(what)
+            )
         x = x.tolist()
     if isinstance(x, Sequence) and not isinstance(x, str):
         if not x:
-            raise InputError(f"{what} is empty; give one number, or one per degree of freedom")
+            raise InputError(f"{what} is empty; give one number, or one per degree of freedom", path=path_of(what))
         return x
     return (x,)
 
@@ -94,7 +96,7 @@ def items(x: Any, what: str) -> Sequence[Any]:
 def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
     """Return an array of real numbers; masked entries, complex numbers, texts and dates are refused."""
     if is_masked(value):
-        raise InputError(f"{name} has masked entries; fill them, or leave these runs out")
+        raise InputError(f"{name} has masked entries; fill them, or leave these runs out", path=path_of(name))
     try:
         array = np.asarray(value)
         entries = array.flat if array.dtype == object else ()
@@ -102,4 +104,6 @@ def real_array(value: Any, name: str, remedy: str = "") -> np.ndarray:
             raise TypeError
         return array.astype(float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is not an array of real numbers{remedy}: {brief(value)}") from None
+        raise InputError(
+            f"{name} is not an array of real numbers{remedy}: {brief(value)}", path=path_of(name)
+        ) from None

@@ -207,6 +207,17 @@ FAULTS = [
     ("damping = 0.5", "dampin = 0.5", "10: force 1: no key 'dampin'; did you mean 'damping'?"),
     ("damping = 0.5", "damping = -1", "10: force 1, damping: the damping of JointDamper of 'joint2' is -1; give 0"),
     ('"joint2"', '"elbow"', "9: force 1, joint: no joint 'elbow'; available: joint1, joint2, joint3"),
+    (
+        "[[force]]",
+        '[[force]]\nkind = "spring_damper"\nbody_a = "ground"\nbody_b = "hand"\nstiffness = 2\n[[force]]',
+        "10: force 1, body_b: no body 'hand'; available:",
+    ),
+    (
+        "[[force]]",
+        '[[force]]\nkind = "external_wrench"\nbody = "ground"\nforce = [1, 2, 3]\n[[force]]',
+        "9: force 1, body: ExternalWrench acts on the ground, which cannot move; name a body",
+    ),
+    ("c = 1", 'c = 1\njoints = ["elbow"]', "18: control 2, joints: no joint 'elbow'; available: joint1"),
     ('"joint_damper"', '"damper"', "8: force 1, kind: no force of kind 'damper'; did you mean 'joint_damper'?"),
     ('"pd"', '"pid"', "15: control 2, kind: no control of kind 'pid'; did you mean 'pd'?"),
     ("k = 10", "k = [1, 2]", "16: control 2, k: k of PD has 2 numbers; give one, or 3"),

@@ -5,7 +5,6 @@ The keys are the arguments of the classes of the same name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from ..analysis.joint_entries import entries
 from ..compiler.ir.trace import Trace
-from ..errors import InputError, ModelError, below, unknown_name
+from ..errors import InputError, ModelError, argument, below, unknown_name
 from ..formats.fields import constant, known_keys, name, required, sequence, sort, text, truth
 from ..model.mechanism import Mechanism
 from ..numbers import numbers
@@ -25,6 +24,8 @@ from ..simulation.rates import Instant
 from ..simulation.stabilization import Baumgarte, Minimal, Projection
 from .paths import inner
 
+TAU = argument("tau", "torque", "")
+
 
 @dataclass(frozen=True)
 class Torque:
@@ -34,7 +35,7 @@ class Torque:
 
     def torque(self, now: Instant) -> list[Any]:
         """Return the torques."""
-        return list(spread(numbers(self.tau, "tau of torque"), now.mechanism.nv, "tau of torque"))
+        return list(spread(numbers(self.tau, TAU), now.mechanism.nv, TAU))
 
 
 FORCES: dict[str, type] = {
@@ -131,20 +132,20 @@ def _built(kinds: dict[str, type], sort: str, table: Any, where: str, more: tupl
 
 
 def _tried(make: Callable[[], Any], where: str, table: Mapping[str, Any]) -> Any:
-    """Return the result of `make`; an error gets a location in the file, at the key that its message names, if any."""
+    """Return the result of `make`; an error gets a location in the file, at the key of its path, if it has one."""
     try:
         return make()
     except ModelError as error:
         if error.file or error.where.startswith(where):
             raise
-        raise ModelError(error.what, where=_named(error.what, table, where), remedy=error.remedy) from None
+        raise ModelError(error.what, where=_key_of(error, table, where), remedy=error.remedy) from None
     except InputError as error:
-        raise ModelError(str(error), where=_named(str(error), table, where)) from None
+        raise ModelError(str(error), where=_key_of(error, table, where)) from None
 
 
-def _named(message: str, table: Mapping[str, Any], where: str) -> str:
-    words = (word for word in re.findall(r"\w+", message) if word in table and word != "kind")
-    return next((below(where, word) for word in words), where)
+def _key_of(error: ModelError | InputError, table: Mapping[str, Any], where: str) -> str:
+    key = str(error.path[0]) if error.path else ""
+    return below(where, key) if key in table else where
 
 
 def plain_numbers(x: Any, where: str) -> Any:

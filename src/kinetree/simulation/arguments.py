@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InputError, brief
+from ..errors import InputError, argument, brief, path_of
 from ..model.mechanism import Mechanism
 from ..model.parameters import Expression
 from ..numbers import items, number
@@ -26,7 +26,7 @@ def vector(x: Any, what: str) -> tuple[Any, Any, Any]:
     """Return three numbers or expressions."""
     found = coefficients(x, what)
     if len(found) != 3:
-        raise InputError(f"{what} has {len(found)} numbers; give 3")
+        raise InputError(f"{what} has {len(found)} numbers; give 3", path=path_of(what))
     return found  # type: ignore[return-value]
 
 
@@ -34,14 +34,14 @@ def spread(values: Sequence[Any], count: int, what: str) -> tuple[Any, ...]:
     """Return `count` numbers: those given, or one repeated."""
     if len(values) not in (1, count):
         choice = "one" if count == 1 else f"one, or {count}"
-        raise InputError(f"{what} has {len(values)} numbers; give {choice}")
+        raise InputError(f"{what} has {len(values)} numbers; give {choice}", path=path_of(what))
     return tuple(values) * (count if len(values) == 1 else 1)
 
 
 def together(named: dict[str, tuple[float, ...]], owner: str) -> dict[str, tuple[float, ...]]:
     """Return tuples of one common length; a single number is repeated."""
     count = max(map(len, named.values()))
-    return {name: spread(values, count, f"{name} of {owner}") for name, values in named.items()}
+    return {name: spread(values, count, argument(name, owner, "")) for name, values in named.items()}
 
 
 def mechanism_of(x: Any) -> Mechanism:

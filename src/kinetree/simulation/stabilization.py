@@ -12,7 +12,7 @@ from ..analysis.joint_entries import entries
 from ..compiler.lower.build import tree_maker
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, states
-from ..errors import InputError
+from ..errors import InputError, argument
 from ..model.mechanism import Mechanism
 from ..numbers import positive
 from ..system import System
@@ -41,7 +41,7 @@ class Baumgarte:
 
     def __post_init__(self) -> None:
         """Check the rate."""
-        object.__setattr__(self, "rate", positive(self.rate, "the rate of Baumgarte"))
+        object.__setattr__(self, "rate", positive(self.rate, argument("rate", "Baumgarte")))
 
 
 @dataclass(frozen=True)

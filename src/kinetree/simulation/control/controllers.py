@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ...compiler.ir.trace import Trace
-from ...errors import InputError, unknown_name
+from ...errors import InputError, Where, argument, unknown_name
 from ...numbers import numbers
 from ..arguments import spread
 from ..forces.joint_forces import require_flat
@@ -131,13 +131,13 @@ class Saturated:
     def __post_init__(self) -> None:
         """Read the limit."""
         if self.limit is not None:
-            limit = numbers(self.limit, "the limit of Saturated", least=0.0, infinite=True)
+            limit = numbers(self.limit, argument("limit", "Saturated"), least=0.0, infinite=True)
             object.__setattr__(self, "limit", limit)
 
     def torque(self, now: Instant) -> list[Any]:
         """Return the torques."""
         limits = self.limit if self.limit is not None else self._efforts(now)
-        bounds = spread(limits, now.mechanism.nv, "the limit of Saturated")
+        bounds = spread(limits, now.mechanism.nv, argument("limit", "Saturated"))
         tau = self.controller.torque(now)
         return [x if b == float("inf") else clip(x, -b, b) for x, b in zip(tau, bounds, strict=True)]
 
@@ -148,7 +148,8 @@ class Saturated:
         if flat and min(flat) == float("inf"):
             raise InputError(
                 f"no joint of {now.mechanism.name!r} has an effort limit; "
-                "give Saturated a limit, or the joints limits of effort"
+                "give Saturated a limit, or the joints limits of effort",
+                path=("limit",),
             )
         return flat
 
@@ -191,10 +192,10 @@ def driven(now: Instant, joints: Sequence[str] | None, who: str, *remedy: str) -
     names = list(places) if joints is None else list(joints)
     for k, name in enumerate(names):
         if name not in places:
-            raise unknown_name("joint", name, places, where=who)
+            raise unknown_name("joint", name, places, where=Where(who, ("joints",)))
         if name in names[:k]:
-            raise InputError(f"{who} drives the joint {name!r} twice; name it once")
-        require_flat(now.mechanism.joint(name), who, *remedy)
+            raise InputError(f"{who} drives the joint {name!r} twice; name it once", path=("joints",))
+        require_flat(now.mechanism.joint(name), who, *remedy, key="joints")
     chosen = [places[name] for name in names]
     return [k for q, _ in chosen for k in q], [k for _, v in chosen for k in v]
 
@@ -207,7 +208,7 @@ def desired(reference: Reference, now: Instant, count: int) -> tuple[list[Any], 
         raise InputError(f"the reference does not return lists (q, qd, qdd) at a traced time ({error})") from error
     for label, entries in (("coordinates", q), ("velocities", qd), ("accelerations", qdd)):
         if len(entries) != count:
-            raise InputError(f"the reference returns {len(entries)} {label}; expected {count}")
+            raise InputError(f"the reference returns {len(entries)} {label}; expected {count}", path=("reference",))
     return q, qd, qdd
 
 
@@ -219,8 +220,8 @@ class _Errors:
         choice = ("name the joints to drive by joints=",) if hasattr(controller, "joints") else ()
         places, self.labels = driven(now, getattr(controller, "joints", None), who, *choice)
         count = len(places)
-        self.k = spread(controller.k, count, f"k of {who}")
-        self.c = spread(controller.c, count, f"c of {who}")
+        self.k = spread(controller.k, count, argument("k", who, ""))
+        self.c = spread(controller.c, count, argument("c", who, ""))
         q, qd, self.qdd = desired(controller.reference, now, count)
         self.q = [want - now.q[k] for want, k in zip(q, places, strict=True)]
         self.qd = [want - now.qd[k] for want, k in zip(qd, self.labels, strict=True)]
@@ -228,7 +229,7 @@ class _Errors:
 
 def _read_gains(controller: Any) -> None:
     who = type(controller).__name__
-    object.__setattr__(controller, "k", numbers(controller.k, f"k of {who}"))
-    object.__setattr__(controller, "c", numbers(controller.c, f"c of {who}"))
+    object.__setattr__(controller, "k", numbers(controller.k, argument("k", who, "")))
+    object.__setattr__(controller, "c", numbers(controller.c, argument("c", who, "")))
     if not callable(controller.reference):
         raise InputError(f"the reference of {who} is not a function of time; give one, or Hold(q) for a set point")

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...compiler.ir.program import Program
 from ...compiler.runtime.native import native
-from ...errors import InputError
+from ...errors import InputError, argument
 from ...model.mechanism import Mechanism
 from ...numbers import positive
 from ..functions_of_now import observed
@@ -35,7 +35,7 @@ class Sampled:
         """Check the controller and the rate."""
         if getattr(self.controller, "outside", False):
             raise InputError(f"Sampled holds a {type(self.controller).__name__}, which has a rate of its own")
-        object.__setattr__(self, "rate", positive(self.rate, "the rate of Sampled"))
+        object.__setattr__(self, "rate", positive(self.rate, argument("rate", "Sampled")))
 
     def torque(self, now: Instant) -> list[Any]:
         """Refuse to be a part of another controller."""
@@ -61,7 +61,7 @@ class PythonControl:
         if not callable(self.function):
             raise InputError("PythonControl needs a function of (t, q, qd)")
         if self.rate is not None:
-            object.__setattr__(self, "rate", positive(self.rate, "the rate of PythonControl"))
+            object.__setattr__(self, "rate", positive(self.rate, argument("rate", "PythonControl")))
 
     def torque(self, now: Instant) -> list[Any]:
         """Refuse to be a part of another controller."""

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ... import joints as joint_kinds
-from ...errors import InputError, ModelError
+from ...errors import InputError, ModelError, Where, argument
 from ...model.mechanism import Mechanism, resolved
 from ...numbers import positive
 from ..arguments import coefficients, spread
@@ -36,8 +36,8 @@ class JointSpring:
     def __post_init__(self) -> None:
         """Read the numbers."""
         where = f"JointSpring of {self.joint!r}"
-        object.__setattr__(self, "stiffness", coefficients(self.stiffness, f"the stiffness of {where}"))
-        object.__setattr__(self, "rest", coefficients(self.rest, f"the rest of {where}"))
+        object.__setattr__(self, "stiffness", coefficients(self.stiffness, argument("stiffness", where)))
+        object.__setattr__(self, "rest", coefficients(self.rest, argument("rest", where)))
 
     def apply(self, now: Instant) -> None:
         """Add the torques."""
@@ -51,7 +51,7 @@ class JointSpring:
     def _stretches(self, now: Instant) -> Iterator[tuple[int, Any, Any]]:
         i = record(now, self.joint, "JointSpring")
         require_flat(i.joint, "JointSpring")
-        k, rest = per_dof(now, i, self.stiffness, "the stiffness"), per_dof(now, i, self.rest, "the rest")
+        k, rest = per_dof(now, i, self.stiffness, "stiffness"), per_dof(now, i, self.rest, "rest")
         yield from zip(i.labels, k, (q - r for q, r in zip(i.q, rest, strict=True)), strict=True)
 
 
@@ -64,13 +64,13 @@ class JointDamper:
 
     def __post_init__(self) -> None:
         """Read the numbers."""
-        what = f"the damping of JointDamper of {self.joint!r}"
+        what = argument("damping", f"JointDamper of {self.joint!r}")
         object.__setattr__(self, "damping", coefficients(self.damping, what, least=0.0))
 
     def apply(self, now: Instant) -> None:
         """Add the torques."""
         i = record(now, self.joint, "JointDamper")
-        for label, c, speed in zip(i.labels, per_dof(now, i, self.damping, "the damping"), i.qd, strict=True):
+        for label, c, speed in zip(i.labels, per_dof(now, i, self.damping, "damping"), i.qd, strict=True):
             now.tau[label] = now.tau[label] - c * speed
 
 
@@ -90,13 +90,13 @@ class JointFriction:
     def __post_init__(self) -> None:
         """Read the numbers."""
         where = f"JointFriction of {self.joint!r}"
-        object.__setattr__(self, "force", coefficients(self.force, f"the force of {where}", least=0.0))
-        object.__setattr__(self, "slip_speed", positive(self.slip_speed, f"the slip_speed of {where}"))
+        object.__setattr__(self, "force", coefficients(self.force, argument("force", where), least=0.0))
+        object.__setattr__(self, "slip_speed", positive(self.slip_speed, argument("slip_speed", where)))
 
     def apply(self, now: Instant) -> None:
         """Add the torques."""
         i = record(now, self.joint, "JointFriction")
-        for label, f, speed in zip(i.labels, per_dof(now, i, self.force, "the force"), i.qd, strict=True):
+        for label, f, speed in zip(i.labels, per_dof(now, i, self.force, "force"), i.qd, strict=True):
             now.tau[label] = now.tau[label] - f * smooth_sign(speed, self.slip_speed)
 
 
@@ -119,9 +119,9 @@ class JointStops:
     def __post_init__(self) -> None:
         """Read the numbers."""
         where = "JointStops" if self.joint is None else f"JointStops of {self.joint!r}"
-        object.__setattr__(self, "stiffness", coefficients(self.stiffness, f"the stiffness of {where}", least=0.0))
-        object.__setattr__(self, "damping", coefficients(self.damping, f"the damping of {where}", least=0.0))
-        object.__setattr__(self, "softness", positive(self.softness, f"the softness of {where}"))
+        object.__setattr__(self, "stiffness", coefficients(self.stiffness, argument("stiffness", where), least=0.0))
+        object.__setattr__(self, "damping", coefficients(self.damping, argument("damping", where), least=0.0))
+        object.__setattr__(self, "softness", positive(self.softness, argument("softness", where)))
 
     def apply(self, now: Instant) -> None:
         """Add the torques."""
@@ -137,8 +137,8 @@ class JointStops:
         """Yield (degree of freedom, stiffness, damping, x, dx/dt, sign) for each limit."""
         for i in self._records(now):
             require_flat(i.joint, "JointStops")
-            stiffness = per_dof(now, i, self.stiffness, "the stiffness")
-            damping = per_dof(now, i, self.damping, "the damping")
+            stiffness = per_dof(now, i, self.stiffness, "stiffness")
+            damping = per_dof(now, i, self.damping, "damping")
             for sign, limits in ((1.0, i.joint.limits.upper), (-1.0, i.joint.limits.lower)):
                 for at, limit in enumerate(limits):
                     if isinstance(limit, float | int) and math.isinf(limit):
@@ -153,7 +153,7 @@ class JointStops:
         if not has_limits(i.joint):
             raise ModelError(
                 "the joint has no limits",
-                where=f"JointStops of {self.joint!r}",
+                where=Where(f"JointStops of {self.joint!r}", ("joint",)),
                 remedy="give it a lower or upper limit",
             )
         return [i]
@@ -177,14 +177,19 @@ def has_limits(joint: Any) -> bool:
 
 
 def require_flat(
-    joint: Any, who: str, remedy: str = "use joints with as many of both, such as euler or free_euler"
+    joint: Any,
+    who: str,
+    remedy: str = "use joints with as many of both, such as euler or free_euler",
+    *,
+    key: str = "joint",
 ) -> None:
     """Raise an InputError for a joint whose velocities are not the rates of its coordinates."""
     kind = joint_kinds.kind(joint.kind)
     if kind.NQ != kind.NV:
         raise InputError(
             f"{who} cannot act on the joint {joint.name!r}: a {joint.kind} joint has {kind.NQ} coordinates for "
-            f"{kind.NV} velocities; {remedy}"
+            f"{kind.NV} velocities; {remedy}",
+            path=(key,),
         )
 
 
@@ -196,7 +201,7 @@ def record(now: Instant, joint: str, who: str) -> Any:
     try:
         now.mechanism.joint(joint)
     except ModelError as error:
-        raise type(error)(error.what, where=who, remedy=error.remedy) from None
+        raise type(error)(error.what, where=Where(who, ("joint",)), remedy=error.remedy) from None
     raise AssertionError(f"no record of {joint!r}")
 
 
@@ -205,6 +210,6 @@ def number_in(now: Instant, x: Any) -> Any:
     return resolved(x, now.mechanism.values(now.inputs().get("parameters")))
 
 
-def per_dof(now: Instant, i: Any, values: Sequence[Any], what: str) -> tuple[Any, ...]:
+def per_dof(now: Instant, i: Any, values: Sequence[Any], key: str) -> tuple[Any, ...]:
     """Return one resolved number per degree of freedom of a joint."""
-    return number_in(now, spread(values, i.kind.NV, f"{what} of {i.joint.name!r}"))
+    return number_in(now, spread(values, i.kind.NV, argument(key, repr(i.joint.name))))

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...algebra.vectors import ZERO, dot, neg, scale, sub
-from ...errors import InputError, ModelError, unknown_name
+from ...errors import InputError, ModelError, Where, argument, unknown_name
 from ...model.force_checks import JOINT_SPRING, coefficient_names, spring_joint
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND, ForceElement, Joint
@@ -51,7 +51,7 @@ class SpringDamper:
         """Read the numbers."""
         _read_points(self)
         for name, least in (("stiffness", 0.0), ("damping", 0.0), ("free_length", 0.0), ("preload", -float("inf"))):
-            value = coefficient(getattr(self, name), f"the {name} of {_label(self)}", least=least)
+            value = coefficient(getattr(self, name), argument(name, _label(self)), least=least)
             object.__setattr__(self, name, value)
 
     def apply(self, now: Instant) -> None:
@@ -83,7 +83,7 @@ class LinearActuator:
         """Read the numbers."""
         _read_points(self)
         if not callable(self.force):
-            object.__setattr__(self, "force", coefficient(self.force, f"the force of {_label(self)}"))
+            object.__setattr__(self, "force", coefficient(self.force, argument("force", _label(self))))
 
     def apply(self, now: Instant) -> None:
         """Push the two points."""
@@ -108,16 +108,16 @@ class ExternalWrench:
     def __post_init__(self) -> None:
         """Read the numbers."""
         if self.body == GROUND:
-            raise InputError("ExternalWrench acts on the ground, which cannot move; name a body")
-        object.__setattr__(self, "point", vector(self.point, f"the point of ExternalWrench on {self.body!r}"))
+            raise InputError("ExternalWrench acts on the ground, which cannot move; name a body", path=("body",))
+        object.__setattr__(self, "point", vector(self.point, argument("point", f"ExternalWrench on {self.body!r}")))
         for name in ("force", "moment"):
             given = getattr(self, name)
             if not callable(given):
-                object.__setattr__(self, name, vector(given, f"the {name} of ExternalWrench on {self.body!r}"))
+                object.__setattr__(self, name, vector(given, argument(name, f"ExternalWrench on {self.body!r}")))
 
     def apply(self, now: Instant) -> None:
         """Push the body."""
-        _known(now, self.body, "ExternalWrench")
+        _known(now, self.body, Where("ExternalWrench", ("body",)))
         force, moment = (self._entries(now, name) for name in ("force", "moment"))
         now.push(self.body, number_in(now, self.point), force, moment)
 
@@ -128,15 +128,16 @@ class ExternalWrench:
         entries: Any = given(now.t, now)
         if not isinstance(entries, Iterable) or len(entries := tuple(entries)) != 3:
             raise InputError(
-                f"the {name} of ExternalWrench on {self.body!r} is a function that does not return three scalars"
+                f"the {name} of ExternalWrench on {self.body!r} is a function that does not return three scalars",
+                path=(name,),
             )
         return entries
 
 
 def line(now: Instant, pair: SpringDamper | LinearActuator) -> tuple[Any, Any, tuple[Any, Any, Any]]:
     """Return the distance of two points, its rate, and the direction from a to b (shorter than one near zero)."""
-    for body in (pair.body_a, pair.body_b):
-        _known(now, body, type(pair).__name__)
+    for key in ("body_a", "body_b"):
+        _known(now, getattr(pair, key), Where(type(pair).__name__, (key,)))
     a, va = now.point(pair.body_a, number_in(now, pair.point_a))
     b, vb = now.point(pair.body_b, number_in(now, pair.point_b))
     d = sub(b, a)
@@ -182,10 +183,10 @@ def _label(pair: Any) -> str:
 
 def _read_points(pair: Any) -> None:
     for name in ("point_a", "point_b"):
-        object.__setattr__(pair, name, vector(getattr(pair, name), f"{name} of {_label(pair)}"))
+        object.__setattr__(pair, name, vector(getattr(pair, name), argument(name, _label(pair), "")))
 
 
-def _known(now: Instant, body: str, who: str) -> None:
+def _known(now: Instant, body: str, who: Where) -> None:
     names = [*(b.name for b in now.mechanism.bodies), GROUND]
     if body not in names:
         raise unknown_name("body", body, names, where=who)

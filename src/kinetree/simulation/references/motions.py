@@ -6,7 +6,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ...errors import InputError
+from ...errors import InputError, argument
 from ...numbers import number, numbers, positive
 from ..arguments import together
 from ..smooth import clip, cos, sin, where
@@ -21,7 +21,7 @@ class Constant:
 
     def __post_init__(self) -> None:
         """Read the numbers."""
-        _set(self, q=numbers(self.q, "q of Constant"))
+        _set(self, q=numbers(self.q, argument("q", "Constant", "")))
 
     def __call__(self, t: Any) -> Lists:
         """Return q and zeros."""
@@ -50,7 +50,10 @@ class Cycloid:
 
     def __post_init__(self) -> None:
         """Read the numbers."""
-        ends = {"q0": numbers(self.q0, "q0 of Cycloid"), "q1": numbers(self.q1, "q1 of Cycloid")}
+        ends = {
+            "q0": numbers(self.q0, argument("q0", "Cycloid", "")),
+            "q1": numbers(self.q1, argument("q1", "Cycloid", "")),
+        }
         _set(self, **together(ends, "Cycloid"), **_interval(self))
 
     def __call__(self, t: Any) -> Lists:
@@ -81,7 +84,7 @@ class Cosine:
     def __post_init__(self) -> None:
         """Read the numbers."""
         names = ("amplitude", "frequency", "phase", "offset")
-        _set(self, **together({n: numbers(getattr(self, n), f"{n} of Cosine") for n in names}, "Cosine"))
+        _set(self, **together({n: numbers(getattr(self, n), argument(n, "Cosine", "")) for n in names}, "Cosine"))
 
     def __call__(self, t: Any) -> Lists:
         """Return q, qd, qdd."""
@@ -117,11 +120,12 @@ class Polynomial:
     def __post_init__(self) -> None:
         """Read the numbers."""
         names = ("q0", "q1", "qd0", "qd1", "qdd0", "qdd1")
-        ends = {n: numbers(getattr(self, n), f"{n} of Polynomial") for n in names}
+        ends = {n: numbers(getattr(self, n), argument(n, "Polynomial", "")) for n in names}
         if self.degree not in (3, 5):
-            raise InputError(f"the degree of Polynomial is {self.degree!r}; give 3 or 5")
+            raise InputError(f"the degree of Polynomial is {self.degree!r}; give 3 or 5", path=("degree",))
         if self.degree == 3 and any((*ends["qdd0"], *ends["qdd1"])):
-            raise InputError("a Polynomial of degree 3 cannot meet qdd0 and qdd1; leave them out or give degree=5")
+            what = "a Polynomial of degree 3 cannot meet qdd0 and qdd1; leave them out or give degree=5"
+            raise InputError(what, path=("degree",))
         _set(self, **together(ends, "Polynomial"), **_interval(self))
 
     def __call__(self, t: Any) -> Lists:
@@ -168,8 +172,8 @@ def inside(t: Any, T: float, x: Any) -> Any:
 
 def _interval(motion: Any) -> dict[str, float]:
     name = type(motion).__name__
-    duration = positive(motion.duration, f"the duration of {name}")
-    return {"duration": duration, "start": number(motion.start, f"the start of {name}")}
+    duration = positive(motion.duration, argument("duration", name))
+    return {"duration": duration, "start": number(motion.start, argument("start", name))}
 
 
 def _set(motion: Any, **values: Any) -> None:

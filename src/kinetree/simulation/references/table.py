@@ -47,18 +47,20 @@ class Table:
         if times.ndim != 1 or values.ndim != 2 or len(times) != len(values):
             raise InputError(
                 f"the times of Table have shape {times.shape}, the values {values.shape}; "
-                "give [n] and [n, coordinates], one row of values per time"
+                "give [n] and [n, coordinates], one row of values per time",
+                path=("values",),
             )
         if len(times) < 2:
-            raise InputError(f"Table has {len(times)} times; give two or more")
+            raise InputError(f"Table has {len(times)} times; give two or more", path=("times",))
         falls = np.flatnonzero(np.diff(times) <= 0)
         if falls.size:
             k = int(falls[0])
             raise InputError(
-                f"the times of Table must rise: {times[k + 1]:g} s (number {k + 2}) comes after {times[k]:g} s"
+                f"the times of Table must rise: {times[k + 1]:g} s (number {k + 2}) comes after {times[k]:g} s",
+                path=("times",),
             )
         if self.ends not in ENDS:
-            raise InputError(f"the ends of Table are {self.ends!r}; give one of {', '.join(ENDS)}")
+            raise InputError(f"the ends of Table are {self.ends!r}; give one of {', '.join(ENDS)}", path=("ends",))
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "values", values)
 
@@ -134,9 +136,10 @@ def _array(x: Any, what: str) -> NDArray[np.float64]:
     try:
         out = np.array(x, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"the {what} of Table are no array of numbers") from None
+        raise InputError(f"the {what} of Table are no array of numbers", path=(what,)) from None
     if not np.isfinite(out).all():
-        raise InputError(f"the {what} of Table are not all finite: entry {np.argwhere(~np.isfinite(out))[0].tolist()}")
+        first = np.argwhere(~np.isfinite(out))[0].tolist()
+        raise InputError(f"the {what} of Table are not all finite: entry {first}", path=(what,))
     out.setflags(write=False)
     return out
 

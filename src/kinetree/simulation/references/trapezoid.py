@@ -6,7 +6,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ...errors import InputError
+from ...errors import InputError, argument
 from ...numbers import number, numbers
 from ..arguments import together
 from ..smooth import clip, where
@@ -67,13 +67,13 @@ class Trapezoid:
     def __post_init__(self) -> None:
         """Read the numbers."""
         names = ("q0", "q1", "vmax", "amax")
-        given = {n: numbers(getattr(self, n), f"{n} of Trapezoid") for n in names}
+        given = {n: numbers(getattr(self, n), argument(n, "Trapezoid", "")) for n in names}
         for name in ("vmax", "amax"):
             if min(given[name]) <= 0.0:
-                raise InputError(f"{name} of Trapezoid is {min(given[name]):g}; give more than zero")
+                raise InputError(f"{name} of Trapezoid is {min(given[name]):g}; give more than zero", path=(name,))
         for name, value in together(given, "Trapezoid").items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "start", number(self.start, "the start of Trapezoid"))
+        object.__setattr__(self, "start", number(self.start, argument("start", "Trapezoid")))
 
     @property
     def profiles(self) -> list[Profile | None]:
