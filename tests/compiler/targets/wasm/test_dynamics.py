@@ -70,7 +70,7 @@ def check_all(made: list[Dynamics], host) -> None:
 @needs_node
 def test_library_mechanisms_in_node(tmp_path):
     """Run the dynamics of mechanisms of the library, open and closed."""
-    names = ("stanford", "space_robot_3r", "four_bar", "spatial_slider_crank")
+    names = ("stanford", "space_robot_3r", "four_bar")
     made = [Dynamics(system.mechanism, *states(system)) for system in map(kt.load, names)]
     check_all(made, lambda calls: in_node(calls, tmp_path))
 
