@@ -40,6 +40,7 @@ class CompiledMechanism:
         self.mechanism = mechanism
         self.report = report or Report()
         self._functions: dict[Request, Function] = {}
+        self._calls: dict[str, Callable[..., Any]] = {}
 
     @property
     def nq(self) -> int:
@@ -299,13 +300,6 @@ class CompiledMechanism:
     def _nominal(self) -> Numbers | None:
         free = self.mechanism.free_parameters
         return np.array([p.value for p in free]) if free else None
-
-    def _prepare(self, name: str) -> tuple[Any, memoryview, Numbers | None, Function]:
-        """Return and store the data for calls of a function without options."""
-        function = self.function(name)
-        ready = function.gufunc, function.bad_blocks, self._nominal, function
-        setattr(self, f"_ready_{name}", ready)
-        return ready
 
     def _with(
         self,

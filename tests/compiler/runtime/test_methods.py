@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import pickle
 
@@ -37,16 +38,62 @@ def test_signatures_list_every_option(name):
     assert method.__qualname__.endswith(f".{name}")
 
 
+def described(method) -> tuple:
+    """Return name, documentation, and names, kinds and defaults of the arguments of a method."""
+    arguments = [(p.name, p.kind, p.default) for p in inspect.signature(method).parameters.values()]
+    return method.__name__, inspect.getdoc(method), arguments
+
+
 def test_calls_leave_methods_as_they_were():
-    """Call a method, and find it and its signature unchanged."""
+    """Call a method, and find its documentation and its signature unchanged."""
     arm = System(MECHANISM)
-    arm.inertia_matrix(S.q)
-    before = inspect.signature(arm.bias_torque)
+    before = described(arm.inverse_dynamics)
     for _ in range(2):
-        arm.bias_torque(S.q, S.qd)
-        arm.bias_torque(q=S.q, qd=S.qd, check=False)
-    assert inspect.signature(arm.bias_torque) == before
-    assert "bias_torque" not in vars(arm)
+        arm.inverse_dynamics(S.q, S.qd, S.qdd)
+        arm.inverse_dynamics(q=S.q, qd=S.qd, qdd=S.qdd, check=False)
+    assert described(arm.inverse_dynamics) == before
+    assert described(arm.inverse_dynamics) != described(arm.forward_dynamics)
+
+
+def test_looking_at_methods_compiles_nothing():
+    """Read all attributes, as editors do, and find no compiled function."""
+    arm = System(MECHANISM)
+    assert all(callable(getattr(arm, name)) for name in ALGORITHMS)
+    assert arm._functions == {}
+
+
+def test_methods_set_by_users_are_kept():
+    """Replace a method of an instance, and of a class, and find the replacement also after calls of the original."""
+    arm = System(MECHANISM)
+    arm.bias_torque = "mine"  # type: ignore[method-assign]
+    System.bias_torque(arm, S.q[0], S.qd[0])
+    assert arm.bias_torque == "mine"
+
+    class Late(System):
+        pass
+
+    late = Late(MECHANISM)
+    expected = late.bias_torque(S.q[0], S.qd[0])
+    Late.bias_torque = lambda self, q, qd: -super(Late, self).bias_torque(q, qd)  # type: ignore[method-assign]
+    assert np.array_equal(Late(MECHANISM).bias_torque(S.q[0], S.qd[0]), -expected)
+
+
+def test_copies_and_pickles_of_methods():
+    """Copy and pickle a system and its methods, before and after calls, and get the same numbers."""
+    arm = System(MECHANISM)
+    one = S.q[0], S.qd[0]
+    again = pickle.loads(pickle.dumps(arm.bias_torque))
+    expected = arm.bias_torque(*one)
+    for f in (
+        again,
+        pickle.loads(pickle.dumps(arm.bias_torque)),
+        copy.deepcopy(arm.bias_torque),
+        copy.copy(arm).bias_torque,
+        copy.deepcopy(arm).bias_torque,
+        pickle.loads(pickle.dumps(arm)).bias_torque,
+    ):
+        assert np.array_equal(f(*one), expected)
+    assert isinstance(pickle.loads(pickle.dumps(Doubled(MECHANISM).forward_dynamics)).__self__, Doubled)
 
 
 class Doubled(System):
@@ -63,6 +110,7 @@ def test_a_subclass_changes_every_call():
     expected = 2 * plain.forward_dynamics(S.q, S.qd, S.tau)
     for _ in range(3):
         assert np.array_equal(arm.forward_dynamics(S.q, S.qd, S.tau), expected)
+        assert np.array_equal(arm.forward_dynamics(S.q[1], S.qd[1], S.tau[1]), expected[1])
     assert np.array_equal(arm.forward_dynamics(S.q, S.qd, S.tau, threads=2), expected)
 
 

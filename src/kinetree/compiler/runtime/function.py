@@ -22,6 +22,7 @@ from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
 from ..targets import emitter, target
 from .code_keys import code_key
+from .direct import NativeKernel
 from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
 from .misfits import wrong_count, wrong_out, wrong_shape
@@ -46,6 +47,7 @@ class Function:
         self.inputs, self.outputs = signature(mechanism, self.request)
         self._bad: Any = (ctypes.c_int64 * 2)()
         self._rolled: RolledKernel | None = None
+        self.kernel: NativeKernel | None = None
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
     @property
@@ -142,6 +144,8 @@ class Function:
         dtype = self.request.dtype
         key = code_key(self.mechanism, self.request, lambda: self._straight, target().fingerprint())
         code = loaded(key, lambda: self._straight, dtype)
+        if dtype == "float64":
+            self.kernel = NativeKernel(self.inputs, self.outputs, code.find("kernel"), self._bad, code)
         signature = core_signature(self.inputs, self.outputs)
         doc = f"{self.name} of {self.mechanism.name}: {signature}"
         arity = (len(self.inputs), len(self.outputs))

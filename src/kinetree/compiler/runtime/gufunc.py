@@ -28,7 +28,7 @@ def register(address: int, counter: Any, name: str, doc: str, signature: str, ar
         *[ctypes.c_void_p] * 2,
         ctypes.c_int,
         ctypes.c_void_p,
-    )(_table()[FROM_SIGNATURE])
+    )(address_table("_UFUNC_API")[FROM_SIGNATURE])
     ufunc = make(
         ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), 1, nin, nout, -1,
         ctypes.addressof(texts[0]), ctypes.addressof(texts[1]), 0, ctypes.addressof(texts[2]),
@@ -37,11 +37,12 @@ def register(address: int, counter: Any, name: str, doc: str, signature: str, ar
     return ufunc
 
 
-def _table():
+def address_table(name: str) -> Any:
+    """Return a table of addresses in NumPy's C interface: _UFUNC_API for ufuncs, _ARRAY_API for arrays."""
     module = np._core._multiarray_umath  # type: ignore[attr-defined]
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.cast(get(module._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.cast(get(getattr(module, name), None), ctypes.POINTER(ctypes.c_void_p))
 
 
 _forever: list[Any] = []

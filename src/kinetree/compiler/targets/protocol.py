@@ -8,12 +8,14 @@ from ..ir.program import Program
 from ..lanes.form import Kernel
 from ..rolled.context import RolledUnit
 from ..rolled.program import Step
+from .entry import Entry
 
-Unit = Program | Kernel | RolledUnit | Step
+Unit = Program | Kernel | RolledUnit | Step | Entry
 """The input of a target.
 
 A Program, a Kernel and a RolledUnit become a function `kernel`, the inner loop of a gufunc. A Step becomes two
 functions `make` and `make1`, from a block of inputs to a block of results, for a vector of samples and for one sample.
+The Entry becomes a function `entry`, see entry.py.
 """
 
 

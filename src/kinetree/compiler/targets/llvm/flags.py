@@ -12,13 +12,24 @@ ALL = {
     "ppc64le": 0x3E000000, "s390x": 0x00F80000,
 }  # fmt: skip
 """FE_ALL_EXCEPT of <fenv.h> by machine: invalid, divide by zero, overflow, underflow, inexact."""
-WINDOWS = 0x1F
-"""FE_ALL_EXCEPT of the Universal C Runtime, the same on every machine."""
+INEXACT = {
+    "x86_64": 0x20, "amd64": 0x20, "aarch64": 0x10, "arm64": 0x10, "riscv64": 0x01,
+    "ppc64le": 0x02000000, "s390x": 0x00080000,
+}  # fmt: skip
+"""FE_INEXACT of <fenv.h> by machine, which almost every operation raises."""
+WINDOWS, INEXACT_ON_WINDOWS = 0x1F, 0x01
+"""FE_ALL_EXCEPT and FE_INEXACT of the Universal C Runtime, the same on every machine."""
 
 
 def all_flags() -> int:
     """Return FE_ALL_EXCEPT of this machine; 0, which clears no flag, on unknown machines."""
     return WINDOWS if sys.platform == "win32" else ALL.get(platform.machine().lower(), 0)
+
+
+def reported_flags() -> int:
+    """Return the flags that NumPy reports, which are all but that of inexact results; 0 on unknown machines."""
+    inexact = INEXACT_ON_WINDOWS if sys.platform == "win32" else INEXACT.get(platform.machine().lower(), 0)
+    return all_flags() & ~inexact
 
 
 def clear_flags(t: Text) -> None:

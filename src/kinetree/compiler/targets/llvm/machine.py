@@ -20,7 +20,7 @@ def _ready() -> None:
     """Prepare LLVM for this processor, once, and register the addresses of the C library's functions."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    for name in (*LIBRARY, "feclearexcept", "malloc", "free"):
+    for name in (*LIBRARY, "feclearexcept", "fetestexcept", "malloc", "free"):
         llvm.add_symbol(f"kt_{name}", _library_address(name))
 
 

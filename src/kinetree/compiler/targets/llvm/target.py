@@ -9,8 +9,10 @@ from ...ir.program import Program
 from ...lanes.form import Kernel
 from ...rolled.context import RolledUnit
 from ...rolled.program import Step
+from ..entry import Entry
 from ..protocol import Unit
 from .arithmetic import emit
+from .direct_entry import emit_entry
 from .lane_kernel import emit_lanes
 from .machine import Loaded, compile_assembly, fingerprint
 from .rolled import emit_maker, emit_rolled
@@ -20,6 +22,7 @@ EMITTERS: dict[type, Callable[[Any, str], str]] = {
     Kernel: emit_lanes,
     RolledUnit: emit_rolled,
     Step: emit_maker,
+    Entry: emit_entry,
 }
 
 

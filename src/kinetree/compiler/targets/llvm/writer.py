@@ -66,6 +66,11 @@ class Text:
         body()
         self.put(f"  br label %end{tag}", f"end{tag}:")
 
+    def require(self, condition: str, otherwise: str) -> None:
+        """Write a branch to the block `otherwise` unless a condition holds."""
+        self._next += 1
+        self.put(f"  br i1 {condition}, label %go{self._next}, label %{otherwise}", f"go{self._next}:")
+
     def current_block(self) -> str:
         """Return the label of the current basic block."""
         for line in reversed(self.lines):

@@ -1,0 +1,91 @@
+"""Calls of compiled functions as users make them: arrays by position or by name, options by keyword, with checks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...dynamics import ALGORITHMS
+from .direct import direct_call
+
+Call = Callable[..., Any]
+
+
+def prepared_call(owner: Any, method: Any) -> Call:
+    """Return the function that a method of a system calls, with the arguments of the method."""
+    signature = inspect.signature(method)
+    names = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    name = method.__name__
+    if not ALGORITHMS[name].frame:
+        return _call(owner, name, None, names, _described(method, signature))
+    return _call_by_frame(owner, name, names)
+
+
+def _call_by_frame(owner: Any, name: str, names: list[str]) -> Call:
+    """Return the function of arrays and a frame, which prepares a call for each frame."""
+    calls: dict[Any, Call] = {}
+
+    def call(*arguments, **options):
+        if options or len(arguments) != len(names):
+            arguments, options = by_position(name, names, arguments, options)
+        *arrays, frame = arguments
+        if options or not isinstance(frame, str):
+            return owner._with(name, frame=frame, **options)(*arrays)
+        if frame not in calls:
+            calls[frame] = _call(owner, name, frame, names[:-1])
+        return calls[frame](*arrays)
+
+    return call
+
+
+def _call(owner: Any, name: str, frame: str | None, names: list[str], doc: str = "") -> Call:
+    """Return the function of the arrays of an algorithm, direct if possible."""
+    function = owner.function(name, frame=frame)
+    gufunc, count = function.gufunc, function.bad_blocks
+    constants = () if owner._nominal is None else (owner._nominal,)
+
+    def call(*arrays, **options):
+        if options or len(arrays) != len(names):
+            arrays, options = by_position(name, names, arrays, options)
+            if options:
+                return owner._with(name, **options)(*arrays)
+        arguments = arrays + constants
+        before = count[1]
+        try:
+            result = gufunc(*arguments)
+        except (ValueError, TypeError) as error:
+            function.refuse_masked(arrays)
+            raise function.explained(arguments, None, error) from None
+        if count[1] != before:
+            function.refuse_non_finite(arguments)
+        if type(result) is not np.ndarray and type(result) is not np.float64:
+            function.refuse_masked(arrays)
+        return result
+
+    if function.kernel is None:
+        return call
+    return direct_call(function.kernel, owner, name, doc, constants, call) or call
+
+
+def by_position(name: str, names: list[str], arguments: tuple, options: dict[str, Any]) -> tuple[tuple, dict]:
+    """Return all arrays by position, and the options alone; TypeError if there are too few or too many."""
+    missing = [x for x in names[len(arguments) :] if x not in options]
+    if missing:
+        raise TypeError(f"{name}() is called without {', '.join(missing)}; expected {', '.join(names)}")
+    if len(arguments) > len(names):
+        raise TypeError(
+            f"{name}() is called with {len(arguments)} arguments by position; expected {', '.join(names)}, and options "
+            "by keyword"
+        )
+    rest = dict(options)
+    return (*arguments, *(rest.pop(x) for x in names[len(arguments) :])), rest
+
+
+def _described(method: Any, signature: inspect.Signature) -> str:
+    """Return the docstring of a built-in function, which begins with its signature as `inspect` reads it."""
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    text = str(inspect.Signature(bare)).replace("(self", "($self", 1)
+    return f"{method.__name__}{text}\n--\n\n{method.__doc__}"
