@@ -109,6 +109,19 @@ def test_random_closed_mechanisms_in_wasmtime(made):
     check_all([Dynamics(mechanism, q[None], qd[None], tau[None], native=False)], in_wasmtime)
 
 
+@needs_wasmtime
+def test_dynamics_in_single_precision():
+    """Run forward dynamics of an arm in float32."""
+    system = kt.load("stanford")
+    state = states(system)
+    program = interpreted.program(system.mechanism, "forward_dynamics")
+    (found,) = in_wasmtime([Call(Wasm().emit(program, "float32"), program.name, state)])[0]
+    assert found.dtype == np.float32
+    scale = dynamics_scale(system.mechanism, "forward_dynamics", *state)
+    expected = program.interpret(*state)[0]
+    assert_close(found, expected, 20 * float(np.finfo(np.float32).eps) * scale, "float32")
+
+
 def public_robots() -> list[Path]:
     """Return the URDF files of public robots, the first of every folder before others."""
     try:

@@ -6,7 +6,6 @@ A value that is used once, in the block in which it is computed, stays on the st
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -29,6 +28,7 @@ from ...lanes.form import (
 from .arithmetic import SIZES
 from .binary import BLOCKS, PLAIN, access, code, indexed, integer, real
 from .module import Module
+from .single_uses import used_once
 from .variables import Token
 
 READS = ("load", "own", "shared")
@@ -53,7 +53,7 @@ class Statements:
         self.tokens: Code = []
         self.types: dict[int, str] = {}
         self.loops: list[tuple[int, int]] = []
-        self.once = _used_once(kernel.body)
+        self.once = used_once(kernel.body)
         self.pending: dict[int, tuple[Code, bool]] = {}  # code of values on the stack, whether it reads memory
         self.shifted: dict[int, tuple[int, int]] = {}  # counters plus constants, for addresses
         self.counters: set[int] = set()
@@ -118,11 +118,10 @@ class Statements:
         if s.op == "extent":
             return [indexed("local.get", self.extent) + PLAIN["i64.extend_i32_u"]]
         if s.op == "choose":
-            table = b"".join(struct.pack("<d" if self.kind == "f64" else "<f", x.value) for x in s.args[1:])  # type: ignore[union-attr]
-            return [
-                *self._scaled(s.args[0], SIZES[self.kind]),
-                access(f"{self.kind}.load", self.module.constants(table)),
-            ]
+            format_ = "<d" if self.kind == "f64" else "<f"
+            numbers = [x.value for x in s.args[1:] if isinstance(x, Constant)]
+            table = self.module.constants(b"".join(struct.pack(format_, x) for x in numbers))
+            return [*self._scaled(s.args[0], SIZES[self.kind]), access(f"{self.kind}.load", table)]
         if s.op == "select":
             return [*self.push(s.args[1]), *self.push(s.args[2]), *self.push(s.args[0]), PLAIN["select"]]
         return [t for x in s.args for t in self.push(x)] + self._instruction(s)
@@ -249,48 +248,3 @@ class Statements:
         self.write(s.body)
         self.settle(all_values=True)
         self.tokens.append(PLAIN["end"])
-
-
-def _used_once(body: tuple[Statement, ...]) -> set[int]:
-    """Return the values with one use, in the block of statements that computes them."""
-    uses: Counter[int] = Counter()
-    together: set[int] = set()
-
-    def visit(statements: tuple[Statement, ...], *more: Operand) -> None:
-        """Count the uses in a block; `more` are used at its end."""
-        made = {s.to for s in statements if isinstance(s, Let)}
-        for s in statements:
-            for x in _operands(s):
-                use(x, made)
-            if isinstance(s, While):
-                visit(s.test, s.condition)
-            if isinstance(s, Loop | While | When | EachLane):
-                visit(s.body)
-            elif isinstance(s, Repeat):
-                visit(s.body, s.again)
-        for x in more:
-            use(x, made)
-
-    def use(x: Any, made: set[int]) -> None:
-        if isinstance(x, int):
-            uses[x] += 1
-            if x in made:
-                together.add(x)
-
-    visit(body)
-    return {k for k in together if uses[k] == 1}
-
-
-def _operands(s: Statement) -> tuple[Any, ...]:
-    """Return the operands of a statement that are read in the block of the statement itself."""
-    if isinstance(s, Let):
-        return s.args
-    if isinstance(s, Store):
-        return (s.index, s.value)
-    if isinstance(s, Put):
-        return (*s.indices, s.value)
-    if isinstance(s, Loop):
-        return (s.stop, s.stop)  # read twice, so that it is a variable
-    if isinstance(s, Call):
-        return (s.first,)
-    return (s.condition,) if isinstance(s, When) else ()
