@@ -130,10 +130,10 @@ def in_chromium(calls: Sequence[Call], folder: Path) -> list[list[np.ndarray]]:
         f"const said = answer({_as_json(calls)}).catch((error) => `failed: ${{error}}`);\n"
         'document.getElementById("answer").textContent = await said;</script>'
     )
-    return _results(calls, re.search(r'id="answer">(.*?)</p>', dump(page, folder), re.DOTALL)[1])  # type: ignore[index]
+    return _results(calls, re.search(r'id="answer">(.*?)</p>', dump(page.as_uri(), folder), re.DOTALL)[1])  # type: ignore[index]
 
 
-def dump(page: Path, folder: Path) -> str:
+def dump(address: str, folder: Path) -> str:
     """Return a page as HTML after its scripts have run."""
     flags = [
         "--headless",
@@ -143,7 +143,7 @@ def dump(page: Path, folder: Path) -> str:
         f"--user-data-dir={folder}/u",
     ]
     done = subprocess.run(
-        [str(CHROMIUM), *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120,
+        [str(CHROMIUM), *flags, "--dump-dom", address], capture_output=True, text=True, timeout=120,
         env=os.environ | {"HOME": str(folder)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

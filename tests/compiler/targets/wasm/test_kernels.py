@@ -12,7 +12,7 @@ from kinetree.compiler.lanes.interpret import interpret
 from kinetree.compiler.targets.wasm.target import wasm_module
 from kinetree.simulation.integrators import METHODS, stepper
 from tolerance import assert_close
-from wasm_hosts import Call, in_node, in_wasmtime, needs_node, needs_wasmtime
+from wasm_hosts import Call, in_chromium, in_node, in_wasmtime, needs_chromium, needs_node, needs_wasmtime
 
 PAIRS = [name for name, m in METHODS.items() if m.scheme and m.adaptive]
 TIMES = np.array([0.13, 0.151, 0.162, 0.211])
@@ -42,17 +42,17 @@ def check(found, made, arguments) -> None:
         assert_close(a, b, bound, f"{label} of {made.kernel.name}")
 
 
-def check_in_node(folder, cases) -> None:
-    """Run all cases in one process."""
+def check_in(host, folder, cases) -> None:
+    """Run all cases in one process of a host."""
     calls = [Call(wasm_module([made.kernel]), made.kernel.name, given, len(TIMES)) for made, given in cases]
-    for found, case in zip(in_node(calls, folder), cases, strict=True):
+    for found, case in zip(host(calls, folder), cases, strict=True):
         check(found, *case)
 
 
 @needs_node
 def test_runs_of_arms_and_loops(tmp_path):
     """Take fixed and adaptive steps of an arm, and steps of a four-bar with its loop closed after each."""
-    check_in_node(tmp_path, [runs("planar_2r", "dopri5"), runs("four_bar", "rk4")])
+    check_in(in_node, tmp_path, [runs("planar_2r", "dopri5"), runs("four_bar", "rk4")])
 
 
 @needs_node
@@ -60,7 +60,7 @@ def test_runs_with_forces_and_a_controller(tmp_path):
     """Take steps under friction and a PD controller, which are parts of the module."""
     control = kt.PD(3.0, 0.4, kt.Cosine([0.4, -0.3], [1.3, 2.1]))
     friction = kt.JointFriction("joint1", 0.3, slip_speed=0.8)
-    check_in_node(tmp_path, [runs("planar_2r", "rk4", forces=[friction], control=control)])
+    check_in(in_node, tmp_path, [runs("planar_2r", "rk4", forces=[friction], control=control)])
 
 
 @pytest.mark.slow
@@ -69,7 +69,14 @@ def test_every_method_in_node(tmp_path):
     """Run every native method on trees, a free base and loops."""
     methods = [name for name, m in METHODS.items() if m.scheme]
     names = ("planar_3r", "spatial_pendulum", "space_robot_3r", "four_bar", "slider_crank")
-    check_in_node(tmp_path, [runs(name, method) for name in names for method in methods])
+    check_in(in_node, tmp_path, [runs(name, method) for name in names for method in methods])
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_runs_in_chromium(tmp_path):
+    """Take fixed and adaptive steps of a free base and of a loop in a browser."""
+    check_in(in_chromium, tmp_path, [runs("space_robot_3r", "dop853"), runs("four_bar", "gauss")])
 
 
 @needs_wasmtime
