@@ -6,6 +6,7 @@ import ctypes
 import re
 import threading
 from functools import cache
+from typing import Literal
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -44,13 +45,21 @@ def hosted(source: str) -> Loaded:
     text = re.sub(r" addrspace\([134]\)", "", source).replace("ptx_kernel ", "")
     text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@gpu_\1", text)
     text = text.replace("@llvm.nvvm.bar.warp.sync", "@gpu_wait")
+    for size, number in ((4, "float"), (8, "double")):  # copies are complete at once
+        text = text.replace(f"@llvm.nvvm.cp.async.ca.shared.global.{size}(", f"@gpu_copy_{number}(")
+        body = f"%x = load {number}, ptr %from\n store {number} %x, ptr %to\n ret void"
+        declared, head = (f"void @gpu_copy_{number}({x})" for x in ("ptr, ptr", "ptr %to, ptr %from"))
+        text = text.replace(f"declare {declared}", f"define internal {head} {{\n {body}\n}}")
+    text = re.sub(r".*@llvm\.nvvm\.cp\.async\.wait\.all\(\)", "", text)
     text = re.sub(
         r"@stage = external global \[0 x (\w+)\]", rf"@stage = global [{SHARED_NUMBERS} x \1] zeroinitializer", text
     )
     return Loaded(compile_assembly(text))
 
 
-def run(program: Program, entry: str, inputs, *, dtype: str = "float64", order: str = "C") -> list[np.ndarray]:
+def run(
+    program: Program, entry: str, inputs, *, dtype: str = "float64", order: Literal["C", "F"] = "C"
+) -> list[np.ndarray]:
     """Run an entry of GPU code on arrays [samples, entries] of a memory order ("C" or "F"); return the outputs.
 
     An input with a single row among several samples is shared by all.

@@ -8,6 +8,8 @@ through shared memory, so that neighboring threads access neighboring addresses.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...ir.program import Program
 from ..llvm import elementary
 from ..llvm.arithmetic import Writer, operations
@@ -15,35 +17,54 @@ from ..llvm.number_types import SCALARS
 from ..llvm.scalar import Entries, OwnFunctions
 from .head import GLOBAL, bare_angles, head, row
 from .rows import write_rows
-from .staging import WARP, layout
+from .schedule import scheduled
+from .stage import Stage
+from .staging import WARP, inputs_only, layout
 
 THREADS = 128
-"""The threads of a block."""
+"""The threads of a block, if their shared memory allows it."""
+SHARED_BLOCK = 24 * 1024
+"""The shared memory of a block [bytes] above which it has fewer threads."""
+STAGED = 48
+"""The number of input entries from which threads keep them in shared memory, because registers are scarce."""
 
 
 def emit(program: Program, dtype: str) -> str:
     """Return the module's assembly."""
-    parts, used = [], set()
-    for write in (_kernel, write_rows):
-        w = Writer(SCALARS[dtype])
-        write(program, w)
-        parts += [*w.lines, "}"]
-        used |= w.used
+    program = scheduled(program)
     w = Writer(SCALARS[dtype])
-    w.used = used
-    return "\n".join([*parts, *OwnFunctions().definitions(w), "attributes #0 = { nounwind }\n"])
+    for write in (_staged_kernel if _is_staged(program) else _kernel, write_rows):
+        write(program, w)
+        w.lines.append("}")
+    return "\n".join([*w.lines, *OwnFunctions().definitions(w), "attributes #0 = { nounwind }\n"])
 
 
 def launch(program: Program, dtype: str, entry: str) -> tuple[int, int]:
     """Return the threads of a block and its dynamic shared memory [bytes]."""
-    if entry == "kernel":
-        return THREADS, 0
     size = SCALARS[dtype].bits // 8
-    places = layout(program, size)
+    if entry == "rows":
+        places = layout(scheduled(program), size)
+    elif _is_staged(program):
+        places = inputs_only(program, size)
+    else:
+        return THREADS, 0
     threads = THREADS
-    while threads > WARP and places.bytes(threads, size) > 24 * 1024:
+    while threads > WARP and places.bytes(threads, size) > SHARED_BLOCK:
         threads //= 2
     return threads, places.bytes(threads, size)
+
+
+def _is_staged(program: Program) -> bool:
+    return sum(a.size for a in program.inputs) >= STAGED
+
+
+def _begin(program: Program, w: Writer) -> list[str]:
+    """Write the head of `kernel` and the exit of threads without a sample; return the addresses of samples."""
+    head(program, w, "kernel")
+    w.do("%inside = icmp slt i64 %i, %n")
+    w.do("br i1 %inside, label %go, label %out")
+    w.begin("go")
+    return [row(w, k, "%i") for k in range(len(program.inputs) + len(program.outputs))]
 
 
 def _entry(w: Writer, k: int, row: str, index: int) -> str:
@@ -52,13 +73,9 @@ def _entry(w: Writer, k: int, row: str, index: int) -> str:
 
 
 def _kernel(program: Program, w: Writer) -> None:
-    """Write the entry for any distances."""
-    S, size, count = w.lanes.scalar, w.lanes.bits // 8, len(program.inputs)
-    head(program, w, "kernel")
-    w.do("%inside = icmp slt i64 %i, %n")
-    w.do("br i1 %inside, label %go, label %out")
-    w.begin("go")
-    rows = [row(w, k, "%i") for k in range(count + len(program.outputs))]
+    """Write the entry for any distances, with inputs in registers."""
+    S, size = w.lanes.scalar, w.lanes.bits // 8
+    rows = _begin(program, w)
     bare, angles = bare_angles(program)
     known: dict[tuple[int, int], str] = {}
 
@@ -67,13 +84,41 @@ def _kernel(program: Program, w: Writer) -> None:
             known[group, index] = w.new(f"load {S}, {GLOBAL} {_entry(w, group, rows[group], index)}, align {size}")
         return known[group, index]
 
+    if angles:
+        small = elementary.within_a_revolution(w, [load(*place) for place in angles])
+        known.update(zip(angles, small, strict=True))
+    _finish(program, w, rows, load, bare)
+
+
+def _staged_kernel(program: Program, w: Writer) -> None:
+    """Write the entry for any distances, with inputs that each thread copies to its row in shared memory."""
+    S, size = w.lanes.scalar, w.lanes.bits // 8
+    rows = _begin(program, w)
+    places = inputs_only(program, size)
+    stage = Stage(w, places)
+    for k, at in enumerate(places.inputs):
+        if at is not None:
+            for index in range(program.inputs[k].size):
+                stage.copy(_entry(w, k, rows[k], index), stage.own(at + index))
+    stage.arrived()
+
+    def load(group: int, index: int) -> str:
+        at = places.inputs[group]
+        if at is not None:
+            return stage.load(at + index)
+        return w.new(f"load {S}, {GLOBAL} {_entry(w, group, rows[group], index)}, align {size}")
+
+    _finish(program, w, rows, load, stage.reduced(program))
+
+
+def _finish(program: Program, w: Writer, rows: list[str], load: Callable[[int, int], str], bare: set[int]) -> None:
+    """Write the arithmetic, with results that are stored as soon as they are known."""
+    S, size, count = w.lanes.scalar, w.lanes.bits // 8, len(program.inputs)
+
     def store(group: int, index: int, x: str) -> None:
         k = count + group
         w.do(f"store {S} {x}, {GLOBAL} {_entry(w, k, rows[k], index)}, align {size}")
 
-    if angles:
-        small = elementary.within_a_revolution(w, [load(*place) for place in angles])
-        known.update(zip(angles, small, strict=True))
     operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare))
     w.do("br label %out")
     w.begin("out")

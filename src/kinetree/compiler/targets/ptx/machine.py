@@ -7,12 +7,12 @@ from functools import cache
 import llvmlite.binding as llvm
 
 TRIPLE = "nvptx64-nvidia-cuda"
-ARCHITECTURE = "sm_75"
-"""The oldest GPU that runs the code (Turing, 2018), the oldest that current toolkits support.
+ARCHITECTURE = "sm_80"
+"""The oldest GPU that runs the code (Ampere, 2020), the first that copies to shared memory without registers.
 
-Nothing that the code uses came later. The driver compiles PTX for the GPU that is present."""
-VERSION = "ptx63"
-"""The version of PTX, 6.3, that drivers since 2018 (CUDA 10.0) read."""
+The driver compiles PTX for the GPU that is present."""
+VERSION = "ptx70"
+"""The version of PTX, 7.0, that drivers since 2020 (CUDA 11.0) read."""
 LEVEL = 3
 """The optimization level of code generation."""
 

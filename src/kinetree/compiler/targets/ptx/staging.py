@@ -31,23 +31,39 @@ def layout(program: Program, size: int) -> Layout:
     Small arrays come first until the memory is full. Outputs are placed over inputs that are no longer read. The
     distance between rows is odd, so that threads that access the same entry of their rows use different banks.
     """
-    capacity = LIMIT // (WARP * size) - 1
-    inputs: list[int | None] = [None] * len(program.inputs)
-    used = 0
-    for k in sorted(range(len(inputs)), key=lambda k: program.inputs[k].size):
-        if 1 < program.inputs[k].size <= capacity - used:
-            inputs[k], used = used, used + program.inputs[k].size
+    inputs, used = _inputs(program, _capacity(size))
     free = _last_reads(program, inputs, used)
     outputs: list[int | None] = [None] * len(program.outputs)
     for j in sorted(range(len(outputs)), key=lambda j: program.outputs[j].size):
-        if 1 < program.outputs[j].size <= capacity:
+        if program.outputs[j].size > 1:
             at = _fitting(program.results[j], free)
-            if at + program.outputs[j].size <= capacity:
+            if at + program.outputs[j].size <= _capacity(size):
                 outputs[j] = at
                 never = len(program.ops)
                 free += [-1] * (at + program.outputs[j].size - len(free))
                 free[at : at + program.outputs[j].size] = [never] * program.outputs[j].size
     return Layout(tuple(inputs), tuple(outputs), len(free) | 1)
+
+
+def inputs_only(program: Program, size: int) -> Layout:
+    """Return the layout of the inputs alone."""
+    inputs, used = _inputs(program, _capacity(size))
+    return Layout(tuple(inputs), (None,) * len(program.outputs), used | 1)
+
+
+def _capacity(size: int) -> int:
+    """Return the numbers of a row that fit."""
+    return LIMIT // (WARP * size) - 1
+
+
+def _inputs(program: Program, capacity: int) -> tuple[list[int | None], int]:
+    """Return the places of inputs in a row, small arrays first until it is full, and their total size."""
+    places: list[int | None] = [None] * len(program.inputs)
+    used = 0
+    for k in sorted(range(len(places)), key=lambda k: program.inputs[k].size):
+        if 1 < program.inputs[k].size <= capacity - used:
+            places[k], used = used, used + program.inputs[k].size
+    return places, used
 
 
 def _last_reads(program: Program, inputs: list[int | None], used: int) -> list[int]:

@@ -1,0 +1,149 @@
+"""The order of a Program's operations in which few values are in use at the same time.
+
+A thread of a GPU has 255 registers of 32 bits, so that values in use beyond some 120 doubles are spilled to memory. A
+page of sweeps computes all bodies outward, then all bodies inward. Where limbs are independent, it is better to finish
+one limb before the next, as the results of a limb depend on its own operations only.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from ...ir.operations import Op
+from ...ir.program import Program
+
+SHARE = 0.5
+"""The share of a limb's operations that a result must depend on to belong to it; any from 0.1 to 0.7 does the same."""
+
+
+@lru_cache(maxsize=4)
+def scheduled(program: Program) -> Program:
+    """Return the same operations in the order with fewer values in use, of the original one and a new one."""
+    other = _reordered(program, _early(program, _by_limbs(program)))
+    return other if most_in_use(other) < most_in_use(program) else program
+
+
+def _reordered(program: Program, order: list[int]) -> Program:
+    place = {k: i for i, k in enumerate(order)}
+    ops = (program.ops[k] for k in order)
+    return replace(
+        program,
+        ops=tuple(op if op[0] <= Op.CONST else (op[0], *(place[k] for k in op[1:])) for op in ops),
+        results=tuple(tuple(place[k] for k in entries) for entries in program.results),
+    )
+
+
+def most_in_use(program: Program) -> int:
+    """Return the largest number of values in use at the same time; inputs and constants do not count."""
+    last = {k: i for i, op in enumerate(program.ops) for k in _operands(program, op)}
+    ends: dict[int, int] = {}
+    for i in last.values():
+        ends[i] = ends.get(i, 0) + 1
+    count = most = 0
+    for i, op in enumerate(program.ops):
+        count += (i in last and op[0] > Op.CONST) - ends.get(i, 0)
+        most = max(most, count)
+    return most
+
+
+def _operands(program: Program, op: tuple) -> set[int]:
+    """Return the operands of an operation that are neither inputs nor constants."""
+    return {k for k in op[1:] if program.ops[k][0] > Op.CONST} if op[0] > Op.CONST else set()
+
+
+def _cones(program: Program) -> dict[int, int]:
+    """Return the operations that each result depends on, as bits of an integer."""
+    kept = {k for entries in program.results for k in entries}
+    users = [0] * len(program.ops)
+    for op in program.ops:
+        for k in _operands(program, op):
+            users[k] += 1
+    cones: dict[int, int] = {}
+    for i, op in enumerate(program.ops):
+        cone = 1 << i
+        for k in _operands(program, op):
+            cone |= cones[k]
+            users[k] -= 1
+            if not users[k] and k not in kept:
+                del cones[k]
+        cones[i] = cone
+    return {k: cones[k] for k in kept}
+
+
+def _by_limbs(program: Program) -> list[int]:
+    """Return the rank of each operation: limb after limb, and in the original order within each.
+
+    Results are taken one by one, each time the one that requires the fewest further operations. A result that depends
+    on a large share of the limb before it continues that limb.
+    """
+    cones = _cones(program)
+    waiting, done, limbs = sorted(cones, reverse=True), 0, []
+    while waiting:
+        k = min(waiting, key=lambda k: (cones[k] & ~done).bit_count())
+        waiting.remove(k)
+        if limbs and (cones[k] & limbs[-1]).bit_count() >= SHARE * limbs[-1].bit_count():
+            limbs[-1] |= cones[k] & ~done
+        else:
+            limbs.append(cones[k] & ~done)
+        done |= cones[k]
+    rank, count = [0] * len(program.ops), 0
+    for limb in limbs:
+        while limb:
+            lowest = limb & -limb
+            rank[lowest.bit_length() - 1] = count
+            count += 1
+            limb ^= lowest
+    return rank
+
+
+def _early(program: Program, rank: Sequence[int]) -> list[int]:
+    """Return the operations by rank, except that those which leave no more values in use come as early as possible."""
+    ops = program.ops
+    operands = [_operands(program, op) for op in ops]
+    users: list[list[int]] = [[] for _ in ops]
+    for i, x in enumerate(operands):
+        for k in x:
+            users[k].append(i)
+    unused, missing = [len(u) for u in users], [len(x) for x in operands]  # users to come, operands to come
+    order: list[int] = []
+    placed = bytearray(len(ops))
+    ready: list[tuple[int, int]] = []
+    early: list[tuple[int, int]] = []
+
+    def offer(i: int) -> None:
+        heapq.heappush(ready, (rank[i], i))
+        ends = sum(unused[k] == 1 for k in operands[i])
+        if ends >= bool(users[i]):
+            heapq.heappush(early, (rank[i], i))
+
+    def place(i: int) -> None:
+        for k in (*(ops[i][1:] if ops[i][0] > Op.CONST else ()), i):
+            if not placed[k]:
+                placed[k] = 1
+                order.append(k)
+        for k in operands[i]:
+            unused[k] -= 1
+            if unused[k] == 1:
+                for u in users[k]:
+                    if not placed[u] and not missing[u]:
+                        offer(u)
+        for u in users[i]:
+            missing[u] -= 1
+            if not missing[u]:
+                offer(u)
+
+    for i, op in enumerate(ops):
+        if op[0] > Op.CONST and not missing[i]:
+            offer(i)
+    while ready:
+        i = heapq.heappop(early if early else ready)[1]
+        if not placed[i]:
+            place(i)
+    for k in sorted({k for entries in program.results for k in entries}):  # results that are inputs or constants
+        if not placed[k]:
+            order.append(k)
+            placed[k] = 1
+    return order
