@@ -130,7 +130,7 @@ class FakeArray:
     def __init__(self, host: np.ndarray, device: int = 0) -> None:
         """Store an array in the memory of a device."""
         self.host = host
-        self.data = SimpleNamespace(ptr=host.ctypes.data)
+        self.data = SimpleNamespace(ptr=host.ctypes.data, device_id=device)
         self.shape, self.strides, self.dtype = host.shape, host.strides, host.dtype
         self.device = FakeCurrentDevice(device)
 
@@ -181,7 +181,9 @@ def _made_cupy() -> ModuleType:
     module.stack = lambda xs, axis: made(np.stack([x.host for x in xs], axis))
     streams = {0: 7001, 1: 7002}
     module.cuda = SimpleNamespace(
-        Device=FakeCurrentDevice, get_current_stream=lambda device: SimpleNamespace(ptr=streams[device])
+        Device=FakeCurrentDevice,
+        get_device_id=lambda: module.current,
+        get_current_stream=lambda device: SimpleNamespace(ptr=streams[device]),
     )
     return module
 

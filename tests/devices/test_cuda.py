@@ -131,6 +131,34 @@ def test_out_allocates_nothing(arm, driver):
     assert (wide.host[:, [0, 1, 5, 6, 7]] == 0.5).all()
 
 
+def test_repeated_calls(arm, driver):
+    """Run on new arrays of the same layout as on the first ones, and check again what depends on addresses."""
+    gpu, rng = arm.on("cuda"), np.random.default_rng(8)
+    for kind in ("rows", "columns"):
+        out = FakeArray(np.zeros((5, 3)))
+        for _ in range(3):
+            q, qd, tau = rng.normal(size=(3, 5, 3))
+            x = [FakeArray(np.array(v, order="C" if kind == "rows" else "F")) for v in (q, qd, tau)]
+            expected = arm.forward_dynamics(q, qd, tau)
+            assert_equal(gpu.forward_dynamics(*x), expected, "new result")
+            assert gpu.forward_dynamics(*x, out=out) is out
+            assert_equal(out, expected, "out")
+            assert driver.launches[-1].entry == ("rows" if kind == "rows" else "kernel")
+    whole = FakeArray(rng.normal(size=(8, 3)))
+    for last in (False, True):
+        if last:
+            with pytest.raises(InputError, match="out overlaps q; give memory of its own"):
+                gpu.forward_dynamics(whole[:5], x[1], x[2], out=whole[3:])
+        else:
+            gpu.forward_dynamics(FakeArray(whole.host[:5].copy()), x[1], x[2], out=whole[3:])
+    both = FakeArray(rng.normal(size=(5, 6)))
+    for _ in range(2):
+        expected = arm.gravity_torque(both.host[:, :3])
+        assert_equal(gpu.gravity_torque(both[:, :3], out=both[:, 3:]), expected, "columns of one array")
+    with pytest.raises(InputError, match="qd is a NumPy array"):
+        gpu.forward_dynamics(x[0], x[1].host, x[2])
+
+
 def test_out_that_cannot_be_written(arm):
     """Refuse `out` of a wrong shape, precision or layout, and memory that an input shares."""
     q, qd, tau = on_gpu(*motion(arm, 5))

@@ -20,6 +20,8 @@ from .parameters import parameter_argument
 
 DEVICES = "expected 'cpu', 'cuda', or 'cuda:0' with the number of a GPU"
 
+OUT = frozenset({"out"})
+
 
 def device_index(device: str) -> int | None:
     """Return the number in "cuda:1", None for "cuda"; InputError for other texts, and without such a GPU."""
@@ -46,6 +48,9 @@ class CudaSystem(Mirrored):
         self.index = device_index(device)
         self.place = device
         self._functions: dict[Request, CudaFunction] = {}
+        self._plain: dict[str, CudaFunction] = {}
+        free = self.mechanism.free_parameters
+        self._nominal = Constants(p.value for p in free) if free else None
         self._jax: Any = None
 
     def function(
@@ -72,6 +77,11 @@ class CudaSystem(Mirrored):
         return (CudaSystem, (self.system, self.place))
 
     def _call(self, name: str, arrays: tuple, options: dict[str, Any]) -> Any:
+        function = self._plain.get(name)
+        if function is not None and options.keys() <= OUT:
+            result = function.planned(arrays, options.get("out"), self._nominal)
+            if result is not None:
+                return result
         return self._chosen(name, arrays, **options)
 
     def _chosen(
@@ -96,16 +106,22 @@ class CudaSystem(Mirrored):
             view = library.view(arrays[0], f"{name}: q")
             return library.columns(values, view.dtype, view.device)
 
-        arrays += parameter_argument(self.mechanism, parameters, numbers=Constants, columns=columns)
+        constants: Constants | None = None
+        for x in parameter_argument(self.mechanism, parameters, numbers=Constants, columns=columns):
+            if isinstance(x, Constants):
+                constants = x
+            else:
+                arrays = (*arrays, x)
         if not needs_gradient(arrays):
-            return function(*arrays, out=out)
+            if not (frame or axes or wrenches is not None or parameters is not None):
+                self._plain[name] = function
+            return function(*arrays, out=out, constants=constants)
         if out is not None:
             raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
-        count = len(arrays) - isinstance(arrays[-1], Constants)
         return recorded(
-            lambda *tensors: function(*tensors, *arrays[count:]),
+            lambda *tensors: function(*tensors, constants=constants),
             lambda: pullback(self.mechanism, function.request),
-            arrays[:count],
+            arrays,
         )
 
     def _by_jax(

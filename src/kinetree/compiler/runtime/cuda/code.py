@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ class Kernels:
     module: Any
     launches: dict[str, tuple[int, int]]
 
-    def start(self, entry: str, arguments: list[int], samples: int, stream: int) -> None:
+    def start(self, entry: str, arguments: Sequence[int], samples: int, stream: int) -> None:
         """Launch an entry, with one thread per sample."""
         threads, shared = self.launches[entry]
         blocks = -(-samples // threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -18,11 +18,12 @@ from ...targets.ptx.driver import DeviceMemory, driver
 from ..misfits import wrong_count, wrong_out, wrong_shape
 from ..singular_inertia import refuse_singular
 from .code import Kernels, kernels
-from .libraries import DTYPES, Library, library_of
-from .views import Layout, View, layout, overlaps
+from .libraries import Library, library_of
+from .plans import Launch, Plan
+from .views import Layout, View, common, extent, layout, overlaps
 
 KEPT = 256
-"""The most sets of parameters, given as numbers, that a function keeps on devices."""
+"""The most plans, and the most sets of parameters given as numbers, that a function keeps."""
 
 
 class Constants(tuple[float, ...]):
@@ -52,7 +53,10 @@ class CudaFunction:
         refuse_singular(mechanism, self.request)
         self.inputs, self.outputs = signature(mechanism, self.request)
         self._kernels: dict[tuple[int, str], Kernels] = {}
-        self._constants: dict[tuple[int, str, Constants], DeviceMemory] = {}
+        self._stored: dict[tuple[int, str, Constants], DeviceMemory] = {}
+        self._plans: dict[Hashable, Plan] = {}
+        self._library: Library | None = None
+        self._kind: type | None = None
 
     @property
     def name(self) -> str:
@@ -70,36 +74,30 @@ class CudaFunction:
         place = "cuda" if self.index is None else f"cuda:{self.index}"
         return f"<{self.name}({inputs}) -> {outputs} of {self.mechanism.name} on {place}>"
 
-    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+    def __call__(self, *arrays: Any, out: Any = None, constants: Constants | None = None) -> Any:
         """Run on arrays of one library, all on one device; return arrays of the same library, or `out`.
 
-        The free parameters are the last argument: an array, or Constants.
+        If `constants` are given, they are the last input, the free parameters.
         """
-        if wrong := wrong_count(self.name, self.inputs, len(arrays)):
-            raise wrong
-        places = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
-        constants = [x for x in arrays[-1:] if isinstance(x, Constants)]
-        arrays = arrays[: len(arrays) - len(constants)]
-        given = [(a.name, x) for a, x in zip(self.inputs, arrays, strict=False)]
-        given += [("out", x) for x in places if x is not None]
-        library = library_of(given, self.name)
-        views = [library.view(x, f"{self.name}: {label}") for label, x in given]
-        device, dtype = self._common([label for label, _ in given], views)
-        lead = self._lead(views[: len(arrays)], places)
-        results = [
-            library.empty(lead + a.shape, dtype, device) if x is None else x
-            for a, x in zip(self.outputs, places, strict=True)
-        ]
-        samples = prod(lead)
-        kept: list[Any] = []  # copies stay alive until the kernel is queued, on the same stream
-        inputs = [
-            self._input(library, a, x, view, lead, kept) for a, x, view in zip(self.inputs, arrays, views, strict=False)
-        ]
-        written = self._out_layouts(library, results, lead, inputs, samples, dtype)
-        self.start(device, dtype, inputs, constants[0] if constants else None, written, samples, library.stream(device))
-        return results[0] if len(results) == 1 else tuple(results)
+        result = self.planned(arrays, out, constants)
+        return self._checked(arrays, out, constants) if result is None else result
 
-    def start(
+    def planned(self, arrays: tuple, out: Any, constants: Constants | None) -> Any:
+        """Run as a call on such arrays did before, with new addresses; None if there was none, or checks are needed."""
+        library, kind = self._library, self._kind
+        if library is None:
+            return None
+        pointers, sorts = [], []
+        for x in arrays if out is None else (*arrays, *out) if type(out) is tuple else (*arrays, out):
+            sort = library.sort(x) if type(x) is kind else None
+            if sort is None:
+                return None
+            pointers.append(sort[0])
+            sorts.append(sort[1])
+        plan = self._plans.get((out is None, constants, *sorts))
+        return None if plan is None else plan.run(pointers, out)
+
+    def launch(
         self,
         device: int,
         dtype: str,
@@ -107,43 +105,56 @@ class CudaFunction:
         constants: Constants | None,
         outputs: Sequence[Layout],
         samples: int,
-        stream: int,
-    ) -> None:
-        """Queue the kernel on a stream; the constants follow the inputs."""
-        if not samples or not any(a.size for a in self.outputs):
-            return
-        kernels = self._ready(device, dtype)
-        middle = [] if constants is None else [Layout(self._stored(kernels, dtype, constants).address, 0, 1)]
-        at = [*inputs, *middle, *outputs]
-        entry = "rows" if all(x.entry == 1 or a.size < 2 for x, a in zip(at, self._arrays, strict=True)) else "kernel"
-        kernels.start(entry, [v for x in at for v in x] + [samples], samples, stream)
+    ) -> Launch:
+        """Return the launch of a kernel on arrays in memory; the code is compiled if it is new."""
+        ready = self._ready(device, dtype)
+        middle = [] if constants is None else [Layout(self._constant(ready, dtype, constants).address, 0, 1)]
+        at, arrays = [*inputs, *middle, *outputs], (*self.inputs, *self.outputs)
+        rows = all(x.entry == 1 or a.size < 2 for x, a in zip(at, arrays, strict=True))
+        count = samples if any(a.size for a in self.outputs) else 0
+        return Launch(ready, "rows" if rows else "kernel", (*(v for x in at for v in x), count))
 
-    @property
-    def _arrays(self) -> tuple[Array, ...]:
-        return (*self.inputs, *self.outputs)
+    def _checked(self, arrays: tuple, out: Any, constants: Constants | None) -> Any:
+        """Check arrays, run on them, and keep the plan of the call."""
+        if wrong := wrong_count(self.name, self.inputs, len(arrays) + (constants is not None)):
+            raise wrong
+        places = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
+        given = [(a.name, x) for a, x in zip(self.inputs, arrays, strict=False)]
+        given += [("out", x) for x in places if x is not None]
+        library = library_of(given, self.name)
+        views = [library.view(x, f"{self.name}: {label}") for label, x in given]
+        device, dtype = common(self.name, [label for label, _ in given], views, self.index)
+        lead = self._lead(views[: len(arrays)], places)
+        results = [
+            library.empty(lead + a.shape, dtype, device) if x is None else x
+            for a, x in zip(self.outputs, places, strict=True)
+        ]
+        samples, itemsize = prod(lead), np.dtype(dtype).itemsize
+        copies: list[Any] = []  # they stay alive until the kernel is queued, on the same stream
+        inputs = [
+            self._input(library, a, x, view, lead, copies)
+            for a, x, view in zip(self.inputs, arrays, views, strict=False)
+        ]
+        written = self._out_layouts(library, results, lead, inputs, samples, itemsize)
+        launch = self.launch(device, dtype, inputs, constants, written, samples)
+        launch.start(library.stream(device))
+        if not copies:
+            sizes = [a.size for a in (*self.inputs[: len(inputs)], *self.outputs)]
+            extents = [extent(x, n, samples, itemsize) for x, n in zip((*inputs, *written), sizes, strict=True)]
+            numbers = (*range(len(inputs)), *range(len(self.inputs), len(self.inputs) + len(written)))
+            shapes = tuple(lead + a.shape for a in self.outputs)
+            made = Plan(launch, library, device, dtype, shapes, tuple(3 * k for k in numbers), tuple(extents))
+            self._keep(made, [x for _, x in given], out is None, constants)
+        return results[0] if len(results) == 1 else tuple(results)
 
-    def _common(self, labels: Sequence[str], views: Sequence[View]) -> tuple[int, str]:
-        """Return the device and the precision of all arrays."""
-        first = views[0]
-        for label, view in zip(labels, views, strict=True):
-            if view.dtype not in DTYPES:
-                raise InputError(f"{self.name}: {label} has dtype {view.dtype}; expected float64 or float32")
-            if view.dtype != first.dtype:
-                raise InputError(
-                    f"{self.name}: {labels[0]} has dtype {first.dtype} and {label} has {view.dtype}; give all arrays "
-                    "of one dtype"
-                )
-            if view.device != first.device:
-                raise InputError(
-                    f"{self.name}: {labels[0]} is on cuda:{first.device} and {label} on cuda:{view.device}; give all "
-                    "arrays on one device"
-                )
-        if self.index is not None and first.device != self.index:
-            raise InputError(
-                f"{self.name}: {labels[0]} is on cuda:{first.device}; this function is for cuda:{self.index}, and that "
-                "of on('cuda') for arrays on any GPU"
-            )
-        return first.device, first.dtype
+    def _keep(self, plan: Plan, given: Sequence[Any], allocates: bool, constants: Constants | None) -> None:
+        """Keep a plan for calls on arrays of the same type."""
+        self._library, self._kind = plan.library, type(given[0])
+        sorts = [sort[1] for x in given if (sort := plan.library.sort(x)) is not None]
+        if len(self._plans) >= KEPT:
+            self._plans.clear()
+        if len(sorts) == len(given):
+            self._plans[allocates, constants, *sorts] = plan
 
     def _lead(self, views: Sequence[View], places: Sequence[Any]) -> tuple[int, ...]:
         """Return the common leading shape; InputError if shapes do not fit."""
@@ -155,30 +166,21 @@ class CudaFunction:
             raise wrong
         return lead
 
-    def _ready(self, device: int, dtype: str) -> Kernels:
-        key = device, dtype
-        if key not in self._kernels:
-            request = replace(self.request, dtype=dtype)
-            made = kernels(driver().device(device), self.mechanism, request, lambda: build(self.mechanism, request))
-            self._kernels[key] = made
-        return self._kernels[key]
-
-    def _input(self, library: Library, array: Array, x: Any, view: View, lead: tuple[int, ...], kept: list) -> Layout:
+    def _input(self, library: Library, array: Array, x: Any, view: View, lead: tuple[int, ...], copies: list) -> Layout:
         """Return the layout of an input, of a copy if two strides cannot describe it."""
         found = layout(view, array, lead)
         if found is None:
-            copy = library.spread(x, lead + array.shape)
-            kept.append(copy)
-            found = layout(library.view(copy, array.name), array, lead)
+            copies.append(library.spread(x, lead + array.shape))
+            found = layout(library.view(copies[-1], array.name), array, lead)
         assert found is not None
         return found
 
     def _out_layouts(
         self, library: Library, results: Sequence[Any], lead: tuple[int, ...], inputs: Sequence[Layout], samples: int,
-        dtype: str,
+        itemsize: int,
     ) -> list[Layout]:  # fmt: skip
         """Return the layouts of the outputs; InputError if two strides cannot describe one, or it overlaps an input."""
-        made, size = [], np.dtype(dtype).itemsize
+        made = []
         for a, x in zip(self.outputs, results, strict=True):
             view = library.view(x, f"{self.name}: out")
             found = layout(view, a, lead)
@@ -188,16 +190,25 @@ class CudaFunction:
                     "give a contiguous array"
                 )
             for other, b in zip(inputs, self.inputs, strict=False):
-                if overlaps(found, a.size, other, b.size, samples, size):
+                if overlaps(found, a.size, other, b.size, samples, itemsize):
                     raise InputError(f"{self.name}: out overlaps {b.name}; give memory of its own")
             made.append(found)
         return made
 
-    def _stored(self, kernels: Kernels, dtype: str, values: Constants) -> DeviceMemory:
+    def _ready(self, device: int, dtype: str) -> Kernels:
+        key = device, dtype
+        if key not in self._kernels:
+            request = replace(self.request, dtype=dtype)
+            made = kernels(driver().device(device), self.mechanism, request, lambda: build(self.mechanism, request))
+            self._kernels[key] = made
+        return self._kernels[key]
+
+    def _constant(self, kernels: Kernels, dtype: str, values: Constants) -> DeviceMemory:
         """Return numbers in the memory of a device, where they stay for later calls."""
         key = kernels.device.index, dtype, values
-        if key not in self._constants:
-            if len(self._constants) >= KEPT:
-                self._constants.clear()  # waits for the device, so that no kernel still reads them
-            self._constants[key] = kernels.device.upload(np.array(values, dtype).tobytes())
-        return self._constants[key]
+        if key not in self._stored:
+            if len(self._stored) >= KEPT:
+                self._plans.clear()  # they have the addresses
+                self._stored.clear()  # waits for the device, so that no kernel still reads them
+            self._stored[key] = kernels.device.upload(np.array(values, dtype).tobytes())
+        return self._stored[key]

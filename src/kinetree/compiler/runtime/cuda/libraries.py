@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
 from ....errors import InputError, brief
 from .. import optional
 from .views import View
-
-DTYPES = ("float64", "float32")
 
 
 class Library(Protocol):
@@ -25,6 +23,14 @@ class Library(Protocol):
 
     def view(self, x: Any, label: str) -> View:
         """Return the view of an array; InputError with its label if it is not in the memory of a GPU."""
+        ...
+
+    def sort(self, x: Any) -> tuple[int, Hashable] | None:
+        """Return quickly the address of an array, and all else that its view depends on; None if it needs checks."""
+        ...
+
+    def pointer(self, x: Any) -> int:
+        """Return the address of an array."""
         ...
 
     def stream(self, device: int) -> int:
@@ -60,6 +66,15 @@ class CuPy:
             raise InputError(f"{label} has strides {x.strides} [bytes], no multiples of {size}; give a copy, x.copy()")
         return View(x.data.ptr, x.shape, tuple(s // size for s in x.strides), x.dtype.name, x.device.id)
 
+    def sort(self, x: Any) -> tuple[int, Hashable] | None:
+        """Return the address of an array, and what its view depends on."""
+        data = x.data
+        return data.ptr, (x.shape, x.strides, x.dtype.num, data.device_id)
+
+    def pointer(self, x: Any) -> int:
+        """Return the address of an array."""
+        return x.data.ptr
+
     def stream(self, device: int) -> int:
         """Return the handle of the current stream."""
         cupy = optional.cupy()
@@ -68,6 +83,8 @@ class CuPy:
     def empty(self, shape: tuple[int, ...], dtype: str, device: int) -> Any:
         """Return a new array."""
         cupy = optional.cupy()
+        if cupy.cuda.get_device_id() == device:
+            return cupy.empty(shape, dtype)
         with cupy.cuda.Device(device):
             return cupy.empty(shape, dtype)
 
@@ -101,6 +118,19 @@ class Torch:
             raise InputError(f"{label} is a torch tensor of the layout {x.layout}; give a dense one: x.to_dense()")
         dtype = str(x.dtype).removeprefix("torch.")
         return View(x.data_ptr(), tuple(x.shape), x.stride(), dtype, x.device.index)
+
+    def sort(self, x: Any) -> tuple[int, Hashable] | None:
+        """Return the address of a tensor, and what its view depends on; None if it is recorded or not dense."""
+        if x.requires_grad or not x.is_cuda:
+            return None
+        try:
+            return x.data_ptr(), (x.shape, x.stride(), x.dtype, x.get_device())
+        except RuntimeError:  # sparse tensors have no strides
+            return None
+
+    def pointer(self, x: Any) -> int:
+        """Return the address of a tensor."""
+        return x.data_ptr()
 
     def stream(self, device: int) -> int:
         """Return the handle of the current stream."""

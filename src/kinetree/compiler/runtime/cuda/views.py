@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from ....errors import InputError
 from ...ir.program import Array
+
+DTYPES = ("float64", "float32")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,33 @@ class Layout(NamedTuple):
     pointer: int
     sample: int
     entry: int
+
+
+def common(name: str, labels: Sequence[str], views: Sequence[View], index: int | None) -> tuple[int, str]:
+    """Return the device and the precision of all arrays of a call; InputError if they differ, or are not suitable.
+
+    `index` is the device on which they must be; None stands for any.
+    """
+    first = views[0]
+    for label, view in zip(labels, views, strict=True):
+        if view.dtype not in DTYPES:
+            raise InputError(f"{name}: {label} has dtype {view.dtype}; expected float64 or float32")
+        if view.dtype != first.dtype:
+            raise InputError(
+                f"{name}: {labels[0]} has dtype {first.dtype} and {label} has {view.dtype}; give all arrays of one "
+                "dtype"
+            )
+        if view.device != first.device:
+            raise InputError(
+                f"{name}: {labels[0]} is on cuda:{first.device} and {label} on cuda:{view.device}; give all arrays on "
+                "one device"
+            )
+    if index is not None and first.device != index:
+        raise InputError(
+            f"{name}: {labels[0]} is on cuda:{first.device}; this function is for cuda:{index}, and that of on('cuda') "
+            "for arrays on any GPU"
+        )
+    return first.device, first.dtype
 
 
 def layout(view: View, array: Array, lead: Sequence[int]) -> Layout | None:
@@ -62,19 +92,18 @@ def one_stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
 
 def overlaps(out: Layout, out_size: int, other: Layout, other_size: int, samples: int, itemsize: int) -> bool:
     """Return whether two arrays have a number in common, or could have; columns of one array have none."""
-    if not out_size or not other_size:
-        return False
-    (a0, a1), (b0, b1) = (_extent(x, n, samples, itemsize) for x, n in ((out, out_size), (other, other_size)))
-    if a1 < b0 or b1 < a0:
+    (a0, a1), (b0, b1) = (extent(x, n, samples, itemsize) for x, n in ((out, out_size), (other, other_size)))
+    if out.pointer + a0 >= other.pointer + b1 or other.pointer + b0 >= out.pointer + a1:
         return False
     if out.sample != other.sample or out.sample <= 0 or min(out.entry, other.entry) < 0:
         return True
-    shift = (b0 - a0) % out.sample
+    shift = (other.pointer - out.pointer) // itemsize % out.sample
     return shift <= (out_size - 1) * out.entry or shift + (other_size - 1) * other.entry >= out.sample
 
 
-def _extent(at: Layout, size: int, samples: int, itemsize: int) -> tuple[int, int]:
-    """Return the places of the first and the last number of an array in memory, counted in numbers."""
-    ends = [(samples - 1) * at.sample, (size - 1) * at.entry]
-    start = at.pointer // itemsize
-    return start + sum(min(e, 0) for e in ends), start + sum(max(e, 0) for e in ends)
+def extent(at: Layout, size: int, samples: int, itemsize: int) -> tuple[int, int]:
+    """Return the first byte of an array and its end, relative to its address."""
+    if not size or not samples:
+        return 0, 0
+    ends = ((samples - 1) * at.sample, (size - 1) * at.entry)
+    return sum(min(e, 0) for e in ends) * itemsize, (sum(max(e, 0) for e in ends) + 1) * itemsize

@@ -69,7 +69,8 @@ class GpuHandler:
         inputs = [Layout(_pointer(b + DATA), a.size, 1) for b, a in zip(buffers, function.inputs, strict=False)]
         written = [Layout(_pointer(b + DATA), a.size, 1) for b, a in zip(outputs, function.outputs, strict=True)]
         constants = None if self._constants is None else Constants(self._constants)
-        function.start(device.index, function.request.dtype, inputs, constants, written, samples, _stream(frame))
+        launch = function.launch(device.index, function.request.dtype, inputs, constants, written, samples)
+        launch.start(_stream(frame))
 
 
 def _pointer(address: int) -> int:

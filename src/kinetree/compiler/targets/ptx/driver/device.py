@@ -78,7 +78,7 @@ class Device:
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make the context of this device current in this thread, and the previous one again afterwards."""
-        if self._library.handle("cuCtxGetCurrent") == self.context:
+        if self._library.current_context() == self.context:
             yield
             return
         self._library.call("cuCtxPushCurrent_v2", self.context)
@@ -108,14 +108,17 @@ class Device:
         `shared` is the size of dynamic shared memory per block [bytes].
         """
         count = len(arguments)
-        slots = (ctypes.c_char * (8 * count)).from_buffer_copy(_packed(arguments))
+        slots = ctypes.create_string_buffer(_packed(arguments), 8 * count)
         start = ctypes.addressof(slots)
         pointers = (c_void_p * count)(*range(start, start + 8 * count, 8))
-        with self.current():
-            status = self._library.launch_kernel(
-                function, blocks, 1, 1, threads, 1, 1, shared, stream, ctypes.addressof(pointers), None
-            )
-        self._library.check(status, "cuLaunchKernel")
+        given = (function, blocks, 1, 1, threads, 1, 1, shared, stream, ctypes.addressof(pointers), None)
+        if self._library.current_context() == self.context:
+            status = self._library.launch_kernel(*given)
+        else:
+            with self.current():
+                status = self._library.launch_kernel(*given)
+        if status:
+            raise self._library.error(status, "cuLaunchKernel")
 
     def resident_blocks(self, function: int, threads: int, shared: int = 0) -> int:
         """Return how many blocks of a function run on the whole device at the same time."""

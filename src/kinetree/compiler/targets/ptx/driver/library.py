@@ -99,6 +99,12 @@ class Library:
         """Call a function of the driver."""
         self.check(self._functions[name](*arguments), name)
 
+    def current_context(self) -> int:
+        """Return the context that is current in this thread, 0 without one."""
+        context = c_void_p()
+        self.check(self._functions["cuCtxGetCurrent"](byref(context)), "cuCtxGetCurrent")
+        return context.value or 0
+
     def ready(self, name: str, handle: int) -> bool:
         """Call a query function and return whether the queued work is finished."""
         status = self._functions[name](handle)
