@@ -197,6 +197,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     monkeypatch.setattr(function, "driver", lambda: driver)
     monkeypatch.setattr(cuda, "driver", lambda: driver)
     monkeypatch.setattr(code, "target", lambda name: FakeTarget())
+    monkeypatch.setattr(code, "emit", lambda program, dtype, entries: FakeTarget().emit(program, dtype))
     monkeypatch.setattr(code, "launch", lambda program, dtype, entry: (4, 0) if entry == "kernel" else (3, 96))
     monkeypatch.setitem(__import__("sys").modules, "cupy", fake_cupy)
     return driver

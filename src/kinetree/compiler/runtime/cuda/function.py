@@ -17,7 +17,7 @@ from ...lower.build import Request, build, signature
 from ...targets.ptx.driver import DeviceMemory, driver
 from ..misfits import wrong_count, wrong_out, wrong_shape
 from ..singular_inertia import refuse_singular
-from .code import Kernels, kernels
+from .code import Kernels
 from .libraries import Library, library_of
 from .plans import Launch, Plan
 from .views import Layout, View, common, extent, layout, overlaps
@@ -199,8 +199,9 @@ class CudaFunction:
         key = device, dtype
         if key not in self._kernels:
             request = replace(self.request, dtype=dtype)
-            made = kernels(driver().device(device), self.mechanism, request, lambda: build(self.mechanism, request))
-            self._kernels[key] = made
+            self._kernels[key] = Kernels(
+                driver().device(device), self.mechanism, request, lambda: build(self.mechanism, request)
+            )
         return self._kernels[key]
 
     def _constant(self, kernels: Kernels, dtype: str, values: Constants) -> DeviceMemory:

@@ -8,7 +8,7 @@ through shared memory, so that neighboring threads access neighboring addresses.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...ir.program import Program
 from ..llvm import elementary
@@ -21,6 +21,7 @@ from .schedule import scheduled
 from .stage import Stage
 from .staging import WARP, inputs_only, layout
 
+ENTRIES = ("kernel", "rows")
 THREADS = 128
 """The threads of a block, if their shared memory allows it."""
 SHARED_BLOCK = 24 * 1024
@@ -29,12 +30,13 @@ STAGED = 48
 """The number of input entries from which threads keep them in shared memory, because registers are scarce."""
 
 
-def emit(program: Program, dtype: str) -> str:
-    """Return the module's assembly."""
+def emit(program: Program, dtype: str, entries: Sequence[str] = ENTRIES) -> str:
+    """Return the assembly of a module with some of the entries."""
     program = scheduled(program)
     w = Writer(SCALARS[dtype])
-    for write in (_staged_kernel if _is_staged(program) else _kernel, write_rows):
-        write(program, w)
+    writers = {"kernel": _staged_kernel if _is_staged(program) else _kernel, "rows": write_rows}
+    for entry in entries:
+        writers[entry](program, w)
         w.lines.append("}")
     return "\n".join([*w.lines, *OwnFunctions().definitions(w), "attributes #0 = { nounwind }\n"])
 
