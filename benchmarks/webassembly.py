@@ -15,7 +15,7 @@ import numpy as np
 import kinetree as kt
 from book import Section
 from closed_loops import closed_states
-from kinetree.compiler.targets.wasm.loader import NAME, loader
+from kinetree.compiler.targets.wasm.loader import LOADER, loader
 from kinetree.compiler.targets.wasm.target import wasm_module
 from kinetree.simulation.integrators import METHODS, stepper
 from measure import Contender, Figure, NotMeasured, agree, interleaved
@@ -167,7 +167,7 @@ def in_node(node: str, cases: list[Case], rounds: int) -> list[tuple[np.ndarray,
     """Return the result and the times per evaluation [ns] of each case, in turn in one process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / NAME).write_text(loader())
+        (folder / LOADER).write_text(loader())
         (folder / "main.mjs").write_text(SCRIPT)
         (folder / "cases.json").write_text(json.dumps({"cases": [c.data() for c in cases], "rounds": rounds}))
         done = subprocess.run([node, *FLAGS, "main.mjs"], cwd=folder, capture_output=True, text=True, check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Protocol
 
 from ..ir.program import Program
@@ -17,6 +18,11 @@ A Program, a Kernel and a RolledUnit become a function `kernel`, the inner loop 
 functions `make` and `make1`, from a block of inputs to a block of results, for a vector of samples and for one sample.
 The Entry becomes a function `entry`, see entry.py.
 """
+
+
+def digest(unit: Program | Kernel, dtype: str) -> str:
+    """Return a short digest of the arithmetic of a unit, its numbers and their precision, for exported files."""
+    return hashlib.sha256(f"{unit.hash} {dtype}".encode()).hexdigest()[:16]
 
 
 class Loaded(Protocol):

@@ -8,7 +8,7 @@ import numpy as np
 
 import kinetree as kt
 from interpreted import program
-from kinetree.compiler.targets.wasm.loader import NAME, loader
+from kinetree.compiler.targets.wasm.loader import LOADER, loader
 from kinetree.compiler.targets.wasm.target import wasm_module
 from tolerance import assert_close
 from wasm_hosts import needs_node, run_node
@@ -32,7 +32,7 @@ def answers(folder, script: str) -> dict:
     mechanism = kt.load("planar_2r").mechanism
     programs = [program(mechanism, name) for name in ("forward_dynamics", "inertia_matrix")]
     (folder / "arm.wasm").write_bytes(wasm_module(programs, model="planar_2r"))
-    (folder / NAME).write_text(loader())
+    (folder / LOADER).write_text(loader())
     return json.loads(run_node(PROLOGUE + script + "console.log(JSON.stringify(said));", folder))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-NAME = "kinetree.mjs"
+LOADER = "kinetree.mjs"
 """The name of the file."""
 
 
 def loader() -> str:
     """Return the source of the loader, an ES module for browsers, Node and other hosts."""
-    return (files(__package__ or "") / NAME).read_text(encoding="utf-8")
+    return (files(__package__ or "") / LOADER).read_text(encoding="utf-8")

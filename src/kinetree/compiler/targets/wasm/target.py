@@ -17,7 +17,7 @@ from ....version import VERSION
 from ...ir.operations import OPERATIONS
 from ...ir.program import Program
 from ...lanes.form import Kernel
-from ..protocol import Unit
+from ..protocol import Unit, digest
 from .arithmetic import CALLED, REALS, SINES, SIZES, Place, program_body
 from .binary import body, code
 from .elementary import add_functions
@@ -58,7 +58,7 @@ def wasm_module(units: Sequence[Program | Kernel], dtype: str = "float64", *, mo
         "kinetree": VERSION,
         "model": model,
         "dtype": dtype,
-        "functions": [_described(unit) for unit in units],
+        "functions": [_described(unit, dtype) for unit in units],
     }
     return module.bytes(described, ROOM)
 
@@ -124,7 +124,7 @@ def _add_batch(module: Module, name: str, one: int, arrays: int, *, extra: int) 
     module.add(("i32",) * (1 + 2 * arrays + extra), (), body([], code(source)), f"{name}_batch")
 
 
-def _described(unit: Program | Kernel) -> dict[str, Any]:
+def _described(unit: Program | Kernel, dtype: str) -> dict[str, Any]:
     """Return the name, the arrays and the hash of a unit, for the metadata of a module."""
     if isinstance(unit, Program):
         inputs, outputs = ([(a.name, a.shape, False) for a in arrays] for arrays in (unit.inputs, unit.outputs))
@@ -136,4 +136,4 @@ def _described(unit: Program | Kernel) -> dict[str, Any]:
     def listed(arrays: list) -> list[dict[str, Any]]:
         return [{"name": n, "shape": list(shape)} | ({"shared": True} if shared else {}) for n, shape, shared in arrays]
 
-    return {"name": unit.name, "inputs": listed(inputs), "outputs": listed(outputs), "hash": unit.hash}
+    return {"name": unit.name, "inputs": listed(inputs), "outputs": listed(outputs), "hash": digest(unit, dtype)}
