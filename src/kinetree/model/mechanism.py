@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from ..errors import unknown_name
 from .parameters import Expression, Parameter, resolve
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,10 @@ class Mechanism:
     description: str = ""
     guess: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the content alone: what was computed from it and kept is computed again where it is needed."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     @cached_property
     def hash(self) -> str:
         """A digest of the whole content except source and description."""
@@ -66,8 +72,12 @@ class Mechanism:
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """The index of each body's parent; -1 is the ground."""
-        index = {GROUND: -1} | {b.name: i for i, b in enumerate(self.bodies)}
-        return tuple(index[j.parent] for j in self.joints)
+        return tuple(self.body_indices[j.parent] for j in self.joints)
+
+    @cached_property
+    def body_indices(self) -> dict[str, int]:
+        """The index of each body by name; -1 is the ground."""
+        return {GROUND: -1} | {b.name: i for i, b in enumerate(self.bodies)}
 
     @cached_property
     def nq(self) -> int:
@@ -161,6 +171,20 @@ class Mechanism:
     def frame_names(self) -> tuple[str, ...]:
         """The names that `frame` accepts."""
         return tuple(dict.fromkeys([*(f.name for f in self.frames), *(b.name for b in self.bodies), GROUND]))
+
+
+def kept_with_mechanism(function: Callable[[Mechanism], T]) -> Callable[[Mechanism], T]:
+    """Decorate a function of a mechanism: its result is stored with the mechanism, which never changes."""
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def kept(mechanism: Mechanism) -> T:
+        stored = vars(mechanism)
+        if name not in stored:
+            stored[name] = function(mechanism)
+        return stored[name]
+
+    return kept
 
 
 def _slices(counts: Iterable[int]) -> tuple[slice, ...]:

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from .. import joints as joint_kinds
 from ..algebra.vectors import Vector
-from .mechanism import Mechanism, resolved
+from .mechanism import Mechanism, kept_with_mechanism, resolved
 from .parts import Body, Joint, Placement
 
 
-def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
+@kept_with_mechanism
+def split_joints(mechanism: Mechanism) -> tuple[Mechanism, tuple[int | None, ...]]:
     """Return the mechanism with joints of several rotations split, and each body's old index, None for new bodies.
 
     Coordinates, velocities and torques keep their order. Successive revolute joints require less arithmetic than one
@@ -39,7 +40,7 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, list[int | None]]:
             parts = joints[-len(axes) :] if axes else [joint]
             numbers = given[joint.name]
             guess |= {p.name: numbers[k : k + 1] if axes else numbers for k, p in enumerate(parts)}
-    return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints), guess=tuple(guess.items())), origin
+    return replace(mechanism, bodies=tuple(bodies), joints=tuple(joints), guess=tuple(guess.items())), tuple(origin)
 
 
 def _axes(joint: Joint) -> list[Vector]:

@@ -23,8 +23,8 @@ from ...algebra.rotations import ONE, Planar, Rotation, constant, snapped
 from ...algebra.scalars import cos, is_number, sin
 from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
 from ...algebra.vectors import ZERO, Vector, add, cross, from_moments, matmul, neg, sub, times, transpose
-from ...model.mechanism import Mechanism, resolved
-from ...model.parts import GROUND, Frame, Placement
+from ...model.mechanism import Mechanism, kept_with_mechanism, resolved
+from ...model.parts import Frame, Placement
 from ...model.topology import path
 from .working_frames import NOISE, WorkingFrame, chosen_frames, plain_frames, standing
 
@@ -45,6 +45,12 @@ class Record:
         self.added = (0.0,) * self.kind.NV
         self.t = Twist()
         self.w_ext = Wrench()
+
+    def copied(self, parent: Record | Ground) -> Record:
+        """Return a copy on the parent's record of another tree, with all constants that have been computed."""
+        out = object.__new__(Record)
+        vars(out).update(vars(self), parent=parent)
+        return out
 
     @cached_property
     def _stand(self) -> tuple[Propagation, tuple[float, float]]:
@@ -149,6 +155,12 @@ class FrameRecord:
         self.R = snapped(matmul(record.to_work.matrix(), frame.placement.rotation))
         self.A = Propagation(self.r, constant(self.R))
 
+    def copied(self, record: Record | Ground) -> FrameRecord:
+        """Return a copy on the body's record of another tree."""
+        out = object.__new__(FrameRecord)
+        vars(out).update(vars(self), record=record)
+        return out
+
 
 def loop_frames(loop, record_a: Any, record_b: Any) -> tuple[FrameRecord, FrameRecord]:
     """Return the two frames of a loop, with z along the loop's axis; its expressions are scalars already."""
@@ -190,12 +202,10 @@ class Tree:
         self.gravity = resolved(mechanism.gravity, values)
         self.rho = TwistRate(ZERO, ZERO, neg(self.gravity))  # [Saha2013] (26)
         self.records: list[Any] = []
-        frames = plain_frames(mechanism, values) if mechanism.free_parameters else chosen_frames(mechanism)
-        for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
+        bare = _bare_records(mechanism, values) if mechanism.free_parameters else _constant_records(mechanism)
+        for index, constants in enumerate(bare):
             parent = mechanism.parents[index]
-            plain = resolved(joint, values)
-            before = self.records[parent] if parent >= 0 else self.ground
-            record: Any = Record(resolved(body, values), plain, frames[index], before)
+            record: Any = constants.copied(self.records[parent] if parent >= 0 else self.ground)
             own_q, own_v = mechanism.q_slices[index], mechanism.v_slices[index]
             for name in ("q", "q2"):
                 setattr(record, name, _slice(inputs, name, own_q))
@@ -251,10 +261,12 @@ class Tree:
     @cached_property
     def loops(self) -> list[LoopRecord]:
         """The records of the loops, in the order of the mechanism."""
+        mechanism = self.mechanism
+        free = mechanism.free_parameters
+        bare = _bare_loops(mechanism, self._values, self.records) if free else _constant_loops(mechanism)
         out = []
-        for loop in self.mechanism.loops:
-            plain = resolved(loop, self._values)
-            a, b = loop_frames(plain, self._record(loop.body_a), self._record(loop.body_b))
+        for plain, a, b in bare:
+            a, b = a.copied(self._record(plain.body_a)), b.copied(self._record(plain.body_b))
             to_a, to_b = self.chain(a).records, self.chain(b).records
             shared = sum(x is y for x, y in zip(to_a, to_b, strict=False))
             out.append(LoopRecord(plain, a, b, to_a[shared:], to_b[shared:]))
@@ -290,9 +302,8 @@ class Tree:
         return [entries.get((i, j), 0.0) for i in range(self.nv) for j in range(self.nv)]
 
     def _record(self, body: str) -> Any:
-        if body == GROUND:
-            return self.ground
-        return self.records[[b.name for b in self.mechanism.bodies].index(body)]
+        index = self.mechanism.body_indices[body]
+        return self.records[index] if index >= 0 else self.ground
 
 
 class Chain:
@@ -303,6 +314,41 @@ class Chain:
         self.records = records
 
     each, outward, inward = Tree.each, Tree.outward, Tree.inward
+
+
+def _bare_records(mechanism: Mechanism, values: Mapping[str, Any]) -> list[Record]:
+    """Return one record per body, without inputs."""
+    frames = plain_frames(mechanism, values) if mechanism.free_parameters else chosen_frames(mechanism)
+    out: list[Record] = []
+    for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
+        parent = mechanism.parents[index]
+        before = out[parent] if parent >= 0 else Ground()
+        out.append(Record(resolved(body, values), resolved(joint, values), frames[index], before))
+    return out
+
+
+@kept_with_mechanism
+def _constant_records(mechanism: Mechanism) -> list[Record]:
+    """Return the records of a mechanism without free parameters, with the constants that every tree requires."""
+    out = _bare_records(mechanism, mechanism.values())
+    for record in out:
+        _ = record._stand, record.M
+    return out
+
+
+def _bare_loops(mechanism: Mechanism, values: Mapping[str, Any], records: Sequence[Record]) -> list[tuple]:
+    """Return each loop with its expressions replaced by scalars, and its two frames."""
+    out, index, all_records = [], mechanism.body_indices, (*records, Ground())  # index -1 is the ground
+    for loop in mechanism.loops:
+        plain = resolved(loop, values)
+        out.append((plain, *loop_frames(plain, all_records[index[loop.body_a]], all_records[index[loop.body_b]])))
+    return out
+
+
+@kept_with_mechanism
+def _constant_loops(mechanism: Mechanism) -> list[tuple]:
+    """Return the loops and their frames of a mechanism without free parameters."""
+    return _bare_loops(mechanism, mechanism.values(), _constant_records(mechanism))
 
 
 def _slice(inputs: Mapping[str, Sequence[Any]], name: str, own: slice) -> tuple:
