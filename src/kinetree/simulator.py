@@ -28,7 +28,7 @@ from .simulation.events import Event, EventHit, Watch, as_options
 from .simulation.forces.joint_forces import JointSpring
 from .simulation.forces.point_forces import forces_of
 from .simulation.integrators import METHODS, choose
-from .simulation.motion_problem import Problem, closer_of
+from .simulation.motion_problem import Problem, closer_of, default_position
 from .simulation.near_redundancy import explained
 from .simulation.option_arguments import (
     control_of,
@@ -90,7 +90,7 @@ def simulate(
     """
     system, times = system_of(system), output_times(duration, times)
     parameters = free_values(system, parameters)
-    q, qd = start_state(system, q0, qd0, parameters)
+    q, qd = start_state(system, q0, qd0, lambda: default_position(system, parameters))
     values = fitting(system, parameters, q.shape[:-1])
     mechanism = system.mechanism
     refuse_singular(mechanism, Request("forward_dynamics"))

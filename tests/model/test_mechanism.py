@@ -6,12 +6,14 @@ import pickle
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, fields, replace
+from types import SimpleNamespace
 
 import pytest
 
-from kinetree import Body, Frame, Joint, Limits, Mechanism, Parameter, Shape, assemble
+import kinetree as kt
+from kinetree import Body, Frame, Joint, Limits, Mechanism, Parameter, Shape, assemble, joints
 from kinetree.model import parse
-from kinetree.model.mechanism import canonical, resolved
+from kinetree.model.mechanism import canonical, kept_with_mechanism, resolved
 from strategies import one_of_each, random_mechanism
 
 
@@ -119,3 +121,16 @@ def test_values_of_parameters():
     assert [p.name for p in made.free_parameters] == ["b", "c"]
     with pytest.raises(ValueError, match="zip"):
         made.values([5.0])
+
+
+def test_what_is_kept_is_computed_once_per_kind(monkeypatch):
+    """Compute a function of a mechanism once, and again after a kind was replaced; a pickle has the content alone."""
+    mechanism, calls = kt.load("four_bar").mechanism, []
+    count = kept_with_mechanism(lambda m: calls.append(m) or len(m.bodies))
+    assert (count(mechanism), count(mechanism), len(calls)) == (3, 3, 1)
+    monkeypatch.setitem(joints.KINDS, "revolute", SimpleNamespace(**vars(joints.KINDS["revolute"])))
+    assert (count(mechanism), len(calls)) == (3, 2)
+    monkeypatch.undo()
+    copy = pickle.loads(pickle.dumps(mechanism))
+    assert set(vars(copy)) == {f.name for f in fields(mechanism)} < set(vars(mechanism))
+    assert copy == mechanism and copy.hash == mechanism.hash

@@ -27,7 +27,7 @@ def test_a_joint_may_have_the_name_of_a_part(taken):
     parts, origin = split_joints(coupled(taken))
     names = [j.name for j in parts.joints]
     assert len(set(names)) == len(names) == 4 and names[0] == taken
-    assert origin == [0, None, 1, 2]
+    assert origin == (0, None, 1, 2)
     q, qd, tau = [1.7 * 0.3, 0.2, 0.4, 0.3], [1.7 * 0.5, 0.7, -0.2, 0.5], np.array([0.3, -0.4, 0.2, 0.9])
     found, expected = (System(coupled(name)).forward_dynamics(q, qd, tau) for name in (taken, "ankle"))
     assert_close(found[0], 1.7 * found[3], 1e-12, "geared")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import kinetree as kt
+from kinetree.compiler.ir.trace import Trace
 from kinetree.simulation import compiled_parts
 from kinetree.simulation.compiled_parts import Kept, kept_of, value_key
+from kinetree.simulation.engines import pieces
 
 START = {"duration": 0.05, "progress": False}
 
@@ -18,6 +20,32 @@ def test_a_repeated_run_traces_nothing(monkeypatch):
     first = kt.simulate(arm, **START, **given())
     monkeypatch.setattr(Kept, "part", lambda self, key, make: self._parts[key])
     assert np.array_equal(kt.simulate(arm, **START, **given()).q, first.q)
+
+
+def test_a_repeated_run_assembles_nothing(monkeypatch):
+    """Start a closed mechanism twice without a position, and assemble and trace nothing for the second run."""
+    closed = kt.load("four_bar")
+    first = kt.simulate(closed, **START)
+    calls = []
+    monkeypatch.setattr(kt.System, "assemble", lambda self, **options: calls.append(options) or first.q[0])
+    monkeypatch.setattr(Trace, "input", lambda *key: calls.append(key))
+    again = kt.simulate(closed, **START)
+    assert calls == [] and np.array_equal(again.q, first.q)
+
+
+def test_few_native_calls_make_a_long_run(monkeypatch):
+    """Count the native calls of fast runs: one per piece of an adaptive method, and fewer with fixed steps."""
+    arm, calls = kt.load("planar_2r"), []
+    plain = pieces._quietly
+    monkeypatch.setattr(pieces, "_quietly", lambda *arguments: calls.append(arguments) or plain(*arguments))
+    monkeypatch.setattr(pieces, "LOOK", 1e3)  # every call is fast beside this, on any machine
+    kt.simulate(arm, [0.3, 0.4], duration=0.01, progress=False)
+    assert len(calls) == 16
+    calls.clear()
+    long = kt.simulate(arm, [0.3, 0.4], duration=10.0, dt=1e-2, method="rk4", progress=False)
+    assert len(calls) == 3 and long.evaluations == 4000
+    monkeypatch.setattr(pieces.Pace, "learn", lambda self, steps, seconds: None)
+    assert np.array_equal(kt.simulate(arm, [0.3, 0.4], duration=10.0, dt=1e-2, method="rk4").q, long.q)
 
 
 def test_what_a_function_reads_may_change():

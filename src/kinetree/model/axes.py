@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import joints as joint_kinds
-from .mechanism import Mechanism
+from .mechanism import Mechanism, kept_with_mechanism
 
 
 def axis_names(mechanism: Mechanism, which: int) -> Iterable[tuple[str, str, str]]:
@@ -24,8 +24,9 @@ def axis_labels(mechanism: Mechanism, which: int) -> list[str]:
     return [f"{joint}.{name}" if name else joint for joint, name, _ in axis_names(mechanism, which)]
 
 
-def quaternion_places(mechanism: Mechanism) -> list[int]:
+@kept_with_mechanism
+def quaternion_places(mechanism: Mechanism) -> tuple[int, ...]:
     """Return the indices in q at which quaternions start."""
     kinds = (joint_kinds.kind(j.kind) for j in mechanism.joints)
     at = zip(mechanism.q_slices, (kind.QUATERNION for kind in kinds), strict=True)
-    return [own.start + start for own, start in at if start is not None]
+    return tuple(own.start + start for own, start in at if start is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, wraps
@@ -100,6 +101,11 @@ class Mechanism:
         return _slices(joint_kinds.kind(j.kind).NV for j in self.joints)
 
     @cached_property
+    def kind_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the kinds of its joints, and of its loops, each once."""
+        return tuple(dict.fromkeys(j.kind for j in self.joints)), tuple(dict.fromkeys(x.kind for x in self.loops))
+
+    @cached_property
     def closures(self) -> tuple[Closure, ...]:
         """The equations of all loops, then those of the couplings."""
         values = self.values()
@@ -174,17 +180,28 @@ class Mechanism:
 
 
 def kept_with_mechanism(function: Callable[[Mechanism], T]) -> Callable[[Mechanism], T]:
-    """Decorate a function of a mechanism: its result is stored with the mechanism, which never changes."""
+    """Decorate a function of a mechanism: its result is stored with the mechanism, which never changes.
+
+    A result is computed again after a kind of its joints or loops was replaced.
+    """
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
     def kept(mechanism: Mechanism) -> T:
-        stored = vars(mechanism)
-        if name not in stored:
-            stored[name] = function(mechanism)
-        return stored[name]
+        stored, kinds = vars(mechanism), _kinds(mechanism)
+        before, value = stored.get(name, (None, None))
+        if before is None or not all(map(operator.is_, before, kinds)):
+            value = function(mechanism)
+            stored[name] = kinds, value
+        return value  # type: ignore[return-value]
 
     return kept
+
+
+def _kinds(mechanism: Mechanism) -> list[Any]:
+    """Return the kinds that the joints and loops of a mechanism have at present."""
+    of_joints, of_loops = mechanism.kind_names
+    return [*map(joint_kinds.KINDS.get, of_joints), *map(loop_kinds.KINDS.get, of_loops)]
 
 
 def _slices(counts: Iterable[int]) -> tuple[slice, ...]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from .axes import axis_names
-from .mechanism import Mechanism, resolved
+from .mechanism import Mechanism, kept_with_mechanism, resolved
 
 
+@kept_with_mechanism
 def characteristic_length(mechanism: Mechanism) -> float:
     """Return the mean of the nonzero lengths of a mechanism [m]; 1 m if all are zero.
 
@@ -33,13 +34,17 @@ def characteristic_mass(mechanism: Mechanism) -> float:
     return float(np.mean(masses)) if masses else 1.0
 
 
+@kept_with_mechanism
 def loop_units(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
     """Return the units of the equations of loops and of the degrees of freedom: 1 rad, or the characteristic length."""
     length = characteristic_length(mechanism)
-    return (
+    units = (
         np.array([length if e.unit == "m" else 1.0 for e in mechanism.closures]),
         np.array([length if unit == "m" else 1.0 for _, _, unit in axis_names(mechanism, 1)]),
     )
+    for array in units:
+        array.flags.writeable = False  # all callers share them
+    return units
 
 
 def torque_units(mechanism: Mechanism) -> np.ndarray:

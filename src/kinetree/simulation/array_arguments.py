@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,11 @@ def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
 
 
 def start_state(
-    system: System, q0: ArrayLike | None, qd0: ArrayLike | None, parameters: ArrayLike | None
+    system: System, q0: ArrayLike | None, qd0: ArrayLike | None, default: Callable[[], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return q [..., nq] and qd [..., nv] with a common leading shape."""
+    """Return q [..., nq] and qd [..., nv] with a common leading shape; `default` returns q where none is given."""
     given = (
-        ("q0", _default_position(system, parameters) if q0 is None else q0, system.nq),
+        ("q0", default() if q0 is None else q0, system.nq),
         ("qd0", np.zeros(system.nv) if qd0 is None else qd0, system.nv),
     )
     arrays = []
@@ -87,8 +87,3 @@ def _by_name(system: System, name: str, value: Any) -> str:
         return ""
     by = "assemble(hold={joint: position})" if name == "q0" else "consistent_speeds(q0, {joint: speed})"
     return f"; numbers by joint make one with system.{by}"
-
-
-def _default_position(system: System, parameters: ArrayLike | None) -> np.ndarray:
-    """Return zero displacements; for a closed mechanism, the closed position nearest to its guess."""
-    return system.assemble(parameters=parameters) if system.closures else system.neutral()

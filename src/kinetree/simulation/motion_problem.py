@@ -13,7 +13,7 @@ import numpy as np
 from ..compiler.lower.build import is_long
 from ..model.mechanism import Mechanism
 from ..system import System
-from .compiled_parts import Kept, kept_of
+from .compiled_parts import Kept, kept_of, value_key
 from .integrators import Method
 from .loop_closing import Closer, closing_program
 from .rates import Force
@@ -86,3 +86,11 @@ class Problem:
 def closer_of(system: System) -> Closer:
     """Return the compiled closing of the loops of a System."""
     return kept_of(system).part("closer", lambda: Closer.of_program(closing_program(system.mechanism)))
+
+
+def default_position(system: System, parameters: np.ndarray | None) -> np.ndarray:
+    """Return zero displacements; for a closed mechanism, the closed position nearest to its guess, found only once."""
+    if not system.closures:
+        return system.neutral()
+    key = "start", value_key(parameters)
+    return kept_of(system).part(key, lambda: system.assemble(parameters=parameters)).copy()

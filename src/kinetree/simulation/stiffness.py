@@ -41,8 +41,10 @@ class Stiffness:
     def look(self, run: Run) -> bool:
         """Return whether a run is stiff at its last finite state."""
         p, (steps, begun) = self.problem, self._before
-        good: Any = np.isfinite(run.q).all(axis=-1) & np.isfinite(run.qd).all(axis=-1)
-        last = len(good) - 1 if good.all() else int(np.argmin(good)) - 1
+        last = run.reached - 1
+        if run.failures:  # otherwise all samples so far are finite
+            good: Any = np.isfinite(run.q).all(axis=-1) & np.isfinite(run.qd).all(axis=-1)
+            last = len(good) - 1 if good.all() else int(np.argmin(good)) - 1
         now, made = float(run.t[last]), float(run.steps) - steps
         span = now - (begun if steps else float(p.times[0]))
         self._before = float(run.steps), now

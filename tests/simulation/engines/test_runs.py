@@ -9,7 +9,7 @@ from scipy.special import ellipj, ellipk, ellipkinc
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.model import parse
-from kinetree.simulation.engines.pieces import PIECE
+from kinetree.simulation.engines.pieces import PIECE, Pace
 from kinetree.simulation.engines.runs import run
 from kinetree.simulation.integrators import METHODS, stepper
 from kinetree.simulation.rates import rates
@@ -174,9 +174,11 @@ def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch)
             raise KeyboardInterrupt
 
     file = tmp_path / "run.npz"
-    first = run(made, q0, qd0, times, numbers, progress=stop, checkpoint=file, key="a")
+    with monkeypatch.context() as patch:
+        patch.setattr(Pace, "learn", lambda self, steps, seconds: None)  # calls stay short, however fast they are
+        first = run(made, q0, qd0, times, numbers, progress=stop, checkpoint=file, key="a")
     assert first.interrupted
-    assert 1.0 <= float(first.status.removeprefix("stopped: interrupted at t = ").removesuffix(" s")) < 1.5
+    assert 0.8 < float(first.status.removeprefix("stopped: interrupted at t = ").removesuffix(" s")) < 1.5
     assert np.isnan(first.q[-1]).all()
     again = run(made, q0, qd0, times, numbers, checkpoint=file, key="a")
     assert np.array_equal(again.q, expected.q)

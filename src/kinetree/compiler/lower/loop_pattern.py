@@ -14,7 +14,7 @@ import numpy as np
 from ...dynamics import closed, closure, states
 from ...errors import ModelError
 from ...joints import kind
-from ...model.mechanism import Mechanism
+from ...model.mechanism import Mechanism, kept_with_mechanism
 from ...model.scales import loop_units
 from .newton import newton
 from .sweeps import Tree
@@ -79,6 +79,7 @@ class Closing:
         return [max(self.tolerance * self.shares[k], min(self.rounding, self.tolerance)) for k in self.kept]
 
 
+@kept_with_mechanism
 @lru_cache(maxsize=256)
 def closing(mechanism: Mechanism) -> Closing:
     """Return the pattern of a mechanism's equations, found at a few positions."""

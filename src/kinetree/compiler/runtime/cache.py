@@ -113,13 +113,22 @@ def _keep(path: Path, code: bytes) -> None:
 
 def _trim(directory: Path) -> None:
     """Remove abandoned unfinished files, and the oldest code above the limit."""
-    for path in directory.glob("*.tmp"):
-        if time.time() - path.stat().st_mtime > ABANDONED:
-            path.unlink(missing_ok=True)
-    files = [(p.stat().st_mtime, p.stat().st_size, p) for p in directory.glob("*.o")]
+    files = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            try:
+                found = entry.stat()
+            except FileNotFoundError:  # removed by another process
+                continue
+            if entry.name.endswith(".o"):
+                files.append((found.st_mtime, found.st_size, entry.path))
+            elif entry.name.endswith(".tmp") and time.time() - found.st_mtime > ABANDONED:
+                Path(entry.path).unlink(missing_ok=True)
     total = sum(size for _, size, _ in files)
+    if total <= LIMIT:
+        return
     for _, size, path in sorted(files):
+        Path(path).unlink(missing_ok=True)
+        total -= size
         if total <= LIMIT:
             return
-        path.unlink(missing_ok=True)
-        total -= size

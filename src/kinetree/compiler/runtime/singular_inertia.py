@@ -9,7 +9,7 @@ import numpy as np
 from ... import joints as joint_kinds
 from ...dynamics import ALGORITHMS, Algorithm, products
 from ...errors import ModelError
-from ...model.mechanism import Mechanism
+from ...model.mechanism import Mechanism, kept_with_mechanism
 from ..ir.program import Array
 from ..lower.build import UNROLLED, Request
 from ..lower.loop_pattern import random_coordinates
@@ -29,6 +29,7 @@ def refuse_singular(mechanism: Mechanism, request: Request) -> None:
         )
 
 
+@kept_with_mechanism
 @lru_cache(maxsize=256)
 def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
     """Return the joints whose pivot in I = U D U^T vanishes at a random position; I is then singular at every q.

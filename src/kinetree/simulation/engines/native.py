@@ -41,9 +41,11 @@ class Native:
         def until(so_far: Run) -> bool:
             return (bool(watch) and watch.stops(so_far)) or (look is not None and look.look(so_far))
 
+        examined = until if watch or look is not None else None
+
         done = run(
             made, *p.start, p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
-            checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=until,
+            checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=examined,
         )  # fmt: skip
         done = done.with_end()
         return Motion(

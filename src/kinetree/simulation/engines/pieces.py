@@ -6,6 +6,7 @@ long call.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -29,14 +30,22 @@ TOO_MANY = 2
 
 @dataclass
 class Pace:
-    """The most steps of the next native call, from the time that the last one took."""
+    """The most steps, and the most intervals of fixed steps, of the next native call.
 
+    Both grow with the speed of the last call. With `growing` False, for runs that are examined every PIECE intervals,
+    only the steps do.
+    """
+
+    growing: bool = True
     budget: float = 64.0
+    intervals: int = PIECE
 
     def learn(self, steps: float, seconds: float) -> None:
         """Set the budget for a call of LOOK seconds, at most eight times the last budget."""
         fitting = LOOK / max(seconds / max(steps, 1.0), 1e-12)
-        self.budget = float(np.floor(np.clip(fitting, 1.0, 8.0 * max(self.budget, 1.0))))
+        if self.growing and seconds < LOOK / 8.0:  # the budget of steps bounds the time of the call
+            self.intervals *= 8
+        self.budget = float(math.floor(min(max(fitting, 1.0), 8.0 * max(self.budget, 1.0))))
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Carried:
 def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
     """Continue a run of fixed steps by one native call."""
     start = run.reached - 1
-    times = run.t[start : start + PIECE + 1]
+    times = run.t[start : start + pace.intervals + 1]
     state = (run.q[..., start, :], run.qd[..., start, :]) if run.end is None else run.end[1:]
     shared = (times, settings.dt, float(run.skip), pace.budget)
     q, qd, q_end, qd_end, report = _call(
@@ -92,7 +101,13 @@ def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, t
                 stepper, state, parameters, (times, settings.rtol, settings.atol), given, threads, pace,
                 lambda r: (r[..., 1] + r[..., 2]).max(),
             )  # fmt: skip
-            evaluations, accepted, rejected, code, reached, step = np.moveaxis(report, -1, 0)
+            evaluations, accepted, rejected, code, reached, step = (report[..., k] for k in range(report.shape[-1]))
+            if first and not code.any():  # the usual case: all runs have reached the end of the piece
+                _store(stepper, run, (q, qd), slice(start + 1, stop + 1), parameters)
+                run.evaluations += evaluations
+                run.steps += accepted + rejected
+                run.step, run.reached = step, stop + 1
+                return Carried(start, stop, code, reached)
             _take(stepper, run, (q, qd), slice(start, stop + 1), under_way, begin, parameters)
             run.evaluations += np.where(under_way, evaluations - (0 if first else 1), 0)
             run.steps += np.where(under_way, accepted + rejected, 0)
@@ -112,12 +127,24 @@ def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, t
     return Carried(start, stop, status, begin)
 
 
+def _store(stepper: Stepper, run: Run, states, samples: slice, parameters) -> None:
+    """Store the samples of runs that have all reached the end of a piece, with their loops closed."""
+    states = _closed(stepper, states, parameters)
+    run.q[..., samples, :], run.qd[..., samples, :] = (x[..., 1:, :] for x in states)
+
+
+def _closed(stepper: Stepper, states, parameters):
+    """Return samples with their loops closed: those between steps are interpolated, which opens loops slightly."""
+    if not stepper.closer:
+        return states
+    return stepper.closer.close(states[0], states[1], None if parameters is None else parameters[..., None, :])
+
+
 def _take(stepper: Stepper, run: Run, states, samples: slice, under_way, begin, parameters) -> None:
     """Store the samples after `begin` of the unfinished runs, with their loops closed."""
     times = run.t[samples]
     new = under_way[..., None] & (times > begin[..., None])
-    if stepper.closer:  # samples between steps are interpolated, which opens loops slightly
-        states = stepper.closer.close(states[0], states[1], None if parameters is None else parameters[..., None, :])
+    states = _closed(stepper, states, parameters)
     for kept, given in zip((run.q, run.qd), states, strict=True):
         kept[..., samples, :] = np.where(new[..., None], given, kept[..., samples, :])
 
@@ -127,24 +154,26 @@ def _call(stepper: Stepper, state, parameters, shared: tuple, own: tuple, thread
 
     `made` returns the number of steps from a report.
     """
-    gufunc = stepper.gufunc
     more = () if parameters is None else (parameters,)
     arguments = (*state, *more, *shared, *own)
-    each = [True, True, *(p.ndim == state[0].ndim and p.ndim > 1 for p in more)]
-    cut = [*each, *[False] * len(shared), *[True] * len(own)]
-    count = len(state[0]) if state[0].ndim > 1 else 0
-    parts = min(threads, count // 8)
+    parts = min(threads, len(state[0]) // 8) if state[0].ndim > 1 else 1
+    began = time.perf_counter()
+    if parts <= 1:
+        results = _quietly(stepper.gufunc, arguments)
+    else:
+        each = [True, True, *(p.ndim == state[0].ndim for p in more)]
+        results = _in_parts(stepper.gufunc, arguments, [*each, *[False] * len(shared), *[True] * len(own)], parts)
+    pace.learn(float(made(results[-1])), time.perf_counter() - began)
+    return results
+
+
+def _in_parts(gufunc, arguments: tuple, cut: list[bool], parts: int) -> tuple:
+    """Call the native function in several threads; the arguments that are `cut` have the leading axis of the runs."""
 
     def part(rows: slice) -> tuple:
         return _quietly(gufunc, tuple(a[rows] if mine else a for a, mine in zip(arguments, cut, strict=True)))
 
-    began = time.perf_counter()
-    if parts <= 1:
-        results = _quietly(gufunc, arguments)
-    else:
-        results = tuple(np.concatenate(pieces) for pieces in zip(*in_parts(count, parts, part), strict=True))
-    pace.learn(float(made(results[-1])), time.perf_counter() - began)
-    return results
+    return tuple(np.concatenate(x) for x in zip(*in_parts(len(arguments[0]), parts, part), strict=True))
 
 
 def _quietly(gufunc, arguments: tuple) -> tuple:

@@ -37,7 +37,7 @@ def run(
     result = blank_run((q0, qd0), times, first=settings.first)
     if checkpoint is not None:
         load_checkpoint(checkpoint, key, result)
-    piece, pace = adaptive_piece if stepper.adaptive else fixed_piece, Pace()
+    piece, pace = adaptive_piece if stepper.adaptive else fixed_piece, Pace(growing=until is None)
     usual = LOST if stepper.adaptive or not stepper.closing else OPEN
     try:
         while result.reached < len(times) and not result.all_failed:
@@ -58,6 +58,8 @@ def run(
 def _note_failures(result: Run, carried: Carried, usual: str) -> None:
     """Record the runs whose states are not finite in a piece, with the reason and the time of the last good state."""
     start, stop, status, time = carried.start, carried.stop, carried.status, carried.time
+    if all(np.isfinite(x[..., start : stop + 1, :]).all() for x in (result.q, result.qd)):
+        return
     flat = result.q[..., start : stop + 1, :].reshape(-1, stop - start + 1, result.q.shape[-1])
     speeds = result.qd[..., start : stop + 1, :].reshape(len(flat), stop - start + 1, -1)
     good: Any = np.isfinite(flat).all(axis=-1) & np.isfinite(speeds).all(axis=-1)
