@@ -30,21 +30,21 @@ TOO_MANY = 2
 
 @dataclass
 class Pace:
-    """The most steps, and the most intervals of fixed steps, of the next native call.
+    """The most steps of the next native call, from the time that the last one took.
 
-    Both grow with the speed of the last call. With `growing` False, for runs that are examined every PIECE intervals,
-    only the steps do.
+    With `growing` False, for runs that are examined every PIECE intervals, no call covers more than these.
     """
 
     growing: bool = True
     budget: float = 64.0
-    intervals: int = PIECE
+
+    def intervals(self, each: float) -> int:
+        """Return the number of intervals of fixed steps that a call covers, with `each` steps per interval."""
+        return max(PIECE, math.ceil(self.budget / max(each, 1.0))) if self.growing else PIECE
 
     def learn(self, steps: float, seconds: float) -> None:
         """Set the budget for a call of LOOK seconds, at most eight times the last budget."""
         fitting = LOOK / max(seconds / max(steps, 1.0), 1e-12)
-        if self.growing and seconds < LOOK / 8.0:  # the budget of steps bounds the time of the call
-            self.intervals *= 8
         self.budget = float(math.floor(min(max(fitting, 1.0), 8.0 * max(self.budget, 1.0))))
 
 
@@ -61,7 +61,7 @@ class Carried:
 def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
     """Continue a run of fixed steps by one native call."""
     start = run.reached - 1
-    times = run.t[start : start + pace.intervals + 1]
+    times = run.t[start : start + pace.intervals((run.t[start + 1] - run.t[start]) / settings.dt) + 1]
     state = (run.q[..., start, :], run.qd[..., start, :]) if run.end is None else run.end[1:]
     shared = (times, settings.dt, float(run.skip), pace.budget)
     q, qd, q_end, qd_end, report = _call(
