@@ -9,8 +9,8 @@ import tempfile
 import hypothesis
 import pytest
 
-import kinetree as kt
 import tolerance
+from gpus import missing_gpu
 from strategies import examples
 
 hypothesis.settings.register_profile("kinetree", examples(100))
@@ -38,17 +38,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "gpu" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason=reason))
-
-
-def missing_gpu() -> str:
-    """Return why no GPU can be used, or an empty text."""
-    from kinetree.compiler.targets.ptx.driver import driver
-
-    try:
-        driver().device(0)
-    except kt.KinetreeError as error:
-        return str(error)
-    return ""
 
 
 @pytest.hookimpl(wrapper=True)

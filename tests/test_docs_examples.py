@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import kinetree as kt
+from gpus import missing_gpu
 from kinetree.compiler.lower.sweeps import Tree
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAV = (DOCS.parent / "mkdocs.yml").read_text().split("\nnav:\n", 1)[1]
 LISTED = re.findall(r"([\w./-]+\.md)\s*$", NAV, re.MULTILINE)
 PAGES = sorted({*LISTED, *(str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md"))})
+OPTIONAL = ("cupy", "jax", "torch")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -22,6 +25,14 @@ def blocks(page: str) -> list[tuple[int, str]]:
     """Return the Python blocks of a page with the lines they start on."""
     text = (DOCS / page).read_text()
     return [(text[: found.start()].count("\n") + 2, found.group(1)) for found in BLOCK.finditer(text)]
+
+
+def unmet(block: str) -> str:
+    """Return what a block needs and this machine does not have: a library of arrays, or a GPU."""
+    for name in OPTIONAL:
+        if f"import {name}" in block and find_spec(name) is None:
+            return name
+    return "a GPU" if '"cuda"' in block and missing_gpu() else ""
 
 
 def numbers() -> Tree:
@@ -46,4 +57,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {"__name__": "__example__", "tree": numbers()}
     for line, block in blocks(page):
+        if missing := unmet(block):
+            print(f"{page}, line {line}: left out without {missing}")
+            continue
         exec(compile("\n" * (line - 1) + block, str(DOCS / page), "exec"), scope)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..compiled import CompiledMechanism
 from ..compiler.lower.build import Request
+from ..compiler.runtime import optional
 from ..compiler.runtime.cuda.function import Constants, CudaFunction
 from ..compiler.runtime.cuda.libraries import library_of
 from ..compiler.runtime.gradients import pullback
@@ -160,8 +161,10 @@ def is_jax(x: Any) -> bool:
 
 def jax_devices(x: Any) -> set[Any]:
     """Return the devices of an array of JAX; none for a traced one, which XLA places."""
-    module = sys.modules["jax"]
-    return set() if isinstance(x, module.core.Tracer) else x.devices()
+    try:
+        return x.devices()
+    except optional.jax().errors.ConcretizationTypeError:
+        return set()
 
 
 mirror(CudaSystem, CompiledMechanism, "check", "threads", "dtype")
