@@ -76,11 +76,11 @@ def run(
     threads = launch(program, dtype, entry)[0] if entry == "rows" else 32
     kernel = ctypes.CFUNCTYPE(None, *(type(p) for p in parameters), ctypes.c_int64)(code.find(entry))
     for block in range(-(-count // threads)):
-        _run_block(lambda: kernel(*parameters, count), block, threads, together=entry == "rows")
+        run_block(lambda: kernel(*parameters, count), block, threads, together=entry == "rows")
     return [x.reshape(count, *a.shape) for x, a in zip(outputs, program.outputs, strict=True)]
 
 
-def _run_block(call, block: int, threads: int, *, together: bool) -> None:
+def run_block(call, block: int, threads: int, *, together: bool) -> None:
     """Run the threads of a block: at the same time if they wait for each other, otherwise in turn."""
 
     def one(k: int, barrier: threading.Barrier | None) -> None:
@@ -119,5 +119,5 @@ def run_kernel(kernel: Kernel, arguments, *, dtype: str = "float64") -> list[np.
         parameters += [ctypes.c_void_p(x.ctypes.data), *map(ctypes.c_int64, strides)]
     parameters += [ctypes.c_int64(extent), ctypes.c_int64(count)]
     function = ctypes.CFUNCTYPE(None, *map(type, parameters))(code.find("kernel"))
-    _run_block(lambda: function(*parameters), 0, count + 1, together=False)
+    run_block(lambda: function(*parameters), 0, count + 1, together=False)
     return arrays[inputs:]

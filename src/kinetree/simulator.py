@@ -18,7 +18,7 @@ from .model.parameter_values import Named
 from .numbers import positive
 from .results.trajectory import Trajectory
 from .simulation.array_arguments import OUTPUTS as OUTPUTS
-from .simulation.array_arguments import fitting, free_values, output_times, start_state
+from .simulation.array_arguments import fitting, free_values, on_host, output_times, start_state
 from .simulation.closed_starts import closed_start
 from .simulation.control.following import followed
 from .simulation.control.sampled import PythonControl, Sampled
@@ -32,6 +32,7 @@ from .simulation.motion_problem import Problem, closer_of, default_position
 from .simulation.near_redundancy import explained
 from .simulation.option_arguments import (
     control_of,
+    device_of,
     events_of,
     flag,
     listed,
@@ -88,7 +89,10 @@ def simulate(
     (Projection, the default), with gaps that decay (Baumgarte), or by independent degrees of freedom that determine the
     others (Minimal).
     """
+    device, dtype = device_of(system), "float64"
     system, times = system_of(system), output_times(duration, times)
+    if device is not None:
+        dtype, (q0, qd0) = on_host((q0, qd0))
     parameters = free_values(system, parameters)
     q, qd = start_state(system, q0, qd0, lambda: default_position(system, parameters))
     values = fitting(system, parameters, q.shape[:-1])
@@ -103,6 +107,7 @@ def simulate(
         system, start, times, chosen, settings_of(chosen, times, dt, rtol, atol, max_steps),
         parameters=values, forces=acting, control=control_of(control), loops=settled(system, loops, start[0], values),
         threads=threads_of(threads), checkpoint=path_of(checkpoint, "checkpoint"), auto=method == "auto",
+        device=device, dtype=dtype,
     )  # fmt: skip
     watch = Watch(mechanism, events_of(events), values, problem.kept.native)
     with _shown(progress) as show:

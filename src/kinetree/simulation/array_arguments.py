@@ -31,6 +31,21 @@ def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
     return np.linspace(0.0, end, OUTPUTS)
 
 
+def on_host(arrays: tuple[Any, Any]) -> tuple[str, tuple[Any, Any]]:
+    """Return the precision of a run on a GPU, and its start in the memory of the host.
+
+    The run has the precision of the arrays of the start: float32 if one of them is, otherwise float64.
+    """
+    moved = tuple(_copied(x) if hasattr(x, "__cuda_array_interface__") else x for x in arrays)
+    single = any(str(getattr(x, "dtype", "")).removeprefix("torch.") == "float32" for x in arrays)
+    return "float32" if single else "float64", moved  # type: ignore[return-value]
+
+
+def _copied(x: Any) -> np.ndarray:
+    """Return an array of CuPy or torch on a GPU in the memory of the host."""
+    return x.get() if hasattr(x, "get") else x.detach().cpu().numpy()
+
+
 def start_state(
     system: System, q0: ArrayLike | None, qd0: ArrayLike | None, default: Callable[[], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..compiler.ir.program import Program
 from ..errors import unknown_name
@@ -15,6 +16,9 @@ from .rates import Controller, Force, euler_step, rates
 from .stabilization import Baumgarte, Loops, locked_by
 from .steppers import Stepper
 from .tableaus import Pair, Tableau
+
+if TYPE_CHECKING:
+    from ..compiler.targets.ptx.driver import Device
 
 
 @dataclass(frozen=True)
@@ -71,13 +75,17 @@ def stepper(
     *,
     loops: Loops | None = None,
     dtype: str = "float64",
+    device: Device | None = None,
 ) -> Stepper:
-    """Return the native integrator of a mechanism under forces and control; `loops` are projected by default."""
+    """Return the native integrator of a mechanism under forces and control; `loops` are projected by default.
+
+    With a `device`, it runs on that GPU.
+    """
     assert method.scheme is not None, f"{method.name} is not native"
     scheme = method.scheme()
     make = euler_step if scheme is None else rates
     program = make(mechanism, forces, control, loops=loops, dtype=dtype)
-    return stepper_of(mechanism, program, scheme, loops, dtype)
+    return stepper_of(mechanism, program, scheme, loops, dtype, device)
 
 
 def stepper_of(
@@ -86,8 +94,9 @@ def stepper_of(
     scheme: Tableau | Pair | None,
     loops: Loops | None = None,
     dtype: str = "float64",
+    device: Device | None = None,
 ) -> Stepper:
     """Return the native integrator of a Program of rates, or of one that is a step."""
     alone = isinstance(loops, Baumgarte) or not mechanism.closures
     closing = None if alone else closing_program(mechanism, locked_by(loops), dtype=dtype)
-    return Stepper(program, scheme, tuple(quaternion_places(mechanism)), dtype, closing)
+    return Stepper(program, scheme, tuple(quaternion_places(mechanism)), dtype, closing, device)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,17 @@ from .rates import Force
 from .run_states import Settings
 from .stabilization import Loops
 
+if TYPE_CHECKING:
+    from ..compiler.targets.ptx.driver import Device
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A System, its start q [..., nq] and qd [..., nv], output times, forces, control, and the method.
 
     All arguments are checked. `parameters` are [np] or [..., np], None without free parameters. `control` is compiled
-    with the rates, or evaluated outside of them (`outside`). With `auto` the method may be changed.
+    with the rates, or evaluated outside of them (`outside`). With `auto` the method may be changed. With a `device`, a
+    GPU, the runs are computed there in a precision `dtype`.
     """
 
     system: System
@@ -41,6 +45,8 @@ class Problem:
     threads: int = 1
     checkpoint: str | Path | None = None
     auto: bool = False
+    device: Device | None = None
+    dtype: str = "float64"
     kept: Kept = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..devices.mirrored import Mirrored
 from ..errors import InputError, brief
 from ..model.mechanism import Mechanism
 from ..numbers import positive, whole
@@ -17,6 +18,9 @@ from .events import Event
 from .integrators import METHODS, Method
 from .kernels.fixed_steps import ROUNDING
 from .run_states import Settings
+
+if TYPE_CHECKING:
+    from ..compiler.targets.ptx.driver import Device
 
 ATTEMPTS = 1_000_000
 """The default of max_steps for adaptive methods, in attempts: some seconds for a robot, and more than smooth motions
@@ -27,12 +31,26 @@ FIXED_STEPS = 10**12
 
 
 def system_of(x: Any) -> System:
-    """Return the System of a simulation; that of a Mechanism is created."""
+    """Return the System of a simulation, also of one on a GPU; that of a Mechanism is created."""
     if isinstance(x, Mechanism):
         return System(x)
+    if device_of(x) is not None:
+        x = x.system
     if not isinstance(x, System):
         raise InputError(f"simulate takes a System, not {brief(x)}; load one with kt.load(name or file)")
     return x
+
+
+def device_of(x: Any) -> Device | None:
+    """Return the GPU of a system on one; None for others."""
+    if not isinstance(x, Mirrored):
+        return None
+    from ..compiler.targets.ptx.driver import driver
+    from ..devices.cuda import CudaSystem
+
+    if not isinstance(x, CudaSystem):
+        raise InputError(f"simulate takes a System or system.on('cuda'), not {x!r}; give its .system")
+    return driver().device(x.index or 0)
 
 
 def listed(x: Any, what: str, method: str) -> tuple[Any, ...]:

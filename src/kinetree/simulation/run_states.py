@@ -29,7 +29,8 @@ class Run:
     `evaluations` and `steps` are counts per run; `step` is the next step of each run [s]. `saved` is the time of the
     last checkpoint on the clock of `time.monotonic` [s]. If the last call stopped between two output times, `end` is
     its time and state, after `skip` fixed steps of the interval with `pending` evaluations. Both are counted once the
-    interval is finished, since a resumed run repeats them, or once the run is interrupted.
+    interval is finished, since a resumed run repeats them, or once the run is interrupted. A `note` is added to the
+    status of an interrupted run.
     """
 
     t: np.ndarray
@@ -45,6 +46,7 @@ class Run:
     skip: int = 0
     pending: int = 0
     end: tuple[float, np.ndarray, np.ndarray] | None = None
+    note: str = ""
 
     def with_end(self) -> Run:
         """Return the run; an interrupted single run gets the state where it stopped as its last sample."""
@@ -69,7 +71,8 @@ class Run:
     def status(self) -> str:
         """How the run ended, as text."""
         if self.interrupted:
-            return f"stopped: interrupted at t = {self.t[self.reached - 1]:.9g} s"
+            note = f"; {self.note}" if self.note else ""
+            return f"stopped: interrupted at t = {self.t[self.reached - 1]:.9g} s{note}"
         if self.failures:
             first = min(self.failures)
             more = f" (run {first}; {len(self.failures)} runs in all)" if self.q.ndim > 2 else ""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
@@ -16,12 +16,16 @@ from .kernels.implicit_steps import implicit_kernel
 from .loop_closing import Closer
 from .tableaus import Pair, Tableau
 
+if TYPE_CHECKING:
+    from ..compiler.targets.ptx.driver import Device
+
 
 @dataclass(frozen=True)
 class Stepper:
     """The integrator of one Program of rates by one method; `method` is None for a Program that is a step itself.
 
-    `closing` is the Program that closes loops after each step (`loop_closing.closing_program`).
+    `closing` is the Program that closes loops after each step (`loop_closing.closing_program`). With a `device`, a GPU,
+    runs are computed there.
     """
 
     program: Program
@@ -29,6 +33,7 @@ class Stepper:
     quaternions: tuple[int, ...]
     dtype: str = "float64"
     closing: Program | None = None
+    device: Device | None = None
 
     @property
     def adaptive(self) -> bool:
@@ -61,6 +66,10 @@ class Stepper:
         return explicit_kernel(self.program, self.method, *given, dtype=self.dtype, in_registers=in_registers)
 
     @cached_property
-    def gufunc(self) -> np.ufunc:
-        """The native function of the arguments of the kernel."""
-        return native_kernel(self.kernel, self.dtype)
+    def gufunc(self) -> Callable[..., Any]:
+        """The compiled function of the arguments of the kernel: a gufunc, or a kernel on a GPU."""
+        if self.device is None:
+            return native_kernel(self.kernel, self.dtype)
+        from ..compiler.runtime.cuda.lane_kernel import LaneKernel
+
+        return LaneKernel(self.lean_kernel, self.dtype, self.device)

@@ -53,7 +53,8 @@ Comparisons with NaN are false. `choose` takes an index and the constants of a t
 every lane. `number` and `whole` convert counts to scalars and back, the latter rounded toward zero. `bits` is the bit
 pattern of a number, read as a signed integer and converted to a number, `unbits` the reverse. `load` takes the name of
 a memory block and an index. `own` and `shared` take the name of an argument and indices in the lane's own sample or in
-the first. `extent` is the length of axis `t`. No product is fused with a sum.
+the first. `extent` is the length of axis `t`. A product may be fused with a sum only where a lane runs alone, as on a
+graphics card.
 """
 
 

@@ -32,19 +32,21 @@ TOO_MANY = 2
 class Pace:
     """The most steps of the next native call, from the time that the last one took.
 
-    With `growing` False, for runs that are examined every PIECE intervals, no call covers more than these.
+    With `growing` False, for runs that are examined every PIECE intervals, no call covers more than these. `look` is
+    the intended time of a call [s].
     """
 
     growing: bool = True
     budget: float = 64.0
+    look: float = LOOK
 
     def intervals(self, each: float) -> int:
         """Return the number of intervals of fixed steps that a call covers, with `each` steps per interval."""
         return max(PIECE, math.ceil(self.budget / max(each, 1.0))) if self.growing else PIECE
 
     def learn(self, steps: float, seconds: float) -> None:
-        """Set the budget for a call of LOOK seconds, at most eight times the last budget."""
-        fitting = LOOK / max(seconds / max(steps, 1.0), 1e-12)
+        """Set the budget for a call of the intended time, at most eight times the last budget."""
+        fitting = self.look / max(seconds / max(steps, 1.0), 1e-12)
         self.budget = float(math.floor(min(max(fitting, 1.0), 8.0 * max(self.budget, 1.0))))
 
 

@@ -27,17 +27,20 @@ def run(
     checkpoint: str | Path | None = None,
     key: str = "",
     until: Callable[[Run], bool] | None = None,
+    pace: Pace | None = None,
+    result: Run | None = None,
 ) -> Run:
     """Integrate from states [..., nq], [..., nv] over at least two times [s].
 
     With a `checkpoint` file, the states are written there at intervals. A later call of the same run (`key`) continues
     from the file, with the same bits. Ctrl-C ends the run and keeps the states computed so far. `until` is called after
-    each piece and ends the run if it returns True.
+    each piece and ends the run if it returns True. `pace` has the time of a native call, and
+    `result` is a run that contains only the start.
     """
-    result = blank_run((q0, qd0), times, first=settings.first)
+    result = result or blank_run((q0, qd0), times, first=settings.first)
     if checkpoint is not None:
         load_checkpoint(checkpoint, key, result)
-    piece, pace = adaptive_piece if stepper.adaptive else fixed_piece, Pace(growing=until is None)
+    piece, pace = adaptive_piece if stepper.adaptive else fixed_piece, pace or Pace(growing=until is None)
     usual = LOST if stepper.adaptive or not stepper.closing else OPEN
     try:
         while result.reached < len(times) and not result.all_failed:

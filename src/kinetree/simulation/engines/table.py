@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...errors import InputError
 from ..motion_problem import Problem
 from .engine import Engine
+from .gpu import Gpu
 from .held_torques import HeldTorques
 from .marching_engine import Marching
 from .native import Native
@@ -13,6 +14,7 @@ from .scipy_referee import Scipy
 from .sundials import Sundials
 
 ENGINES: tuple[Engine, ...] = (
+    Gpu(),
     Marching(),
     PythonStages(),
     HeldTorques(),

@@ -51,7 +51,8 @@ def explicit_kernel(
     """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report).
 
     With `in_registers`, a method whose stages form a chain keeps one stage and the sum of the step instead of all
-    stages: more operations, in memory that fits into the registers of a graphics card. The bits are the same.
+    stages, which fits into the registers of a graphics card. The bits are the same if the weights of the chain are
+    powers of two, as those of rk4 are.
     """
     chain = in_registers and bool(tableau.chain)
     runs = fixed_runs(tableau.name, program, 1 if chain else len(tableau.b), quaternions, closing, dtype)
@@ -94,10 +95,10 @@ def _chain(runs: RunsOfLanes, tableau: Tableau) -> Advance:
             total[j] = -0.0  # the only number whose sum with any other is that other, to the bit
         with k.loop(len(tableau.b)) as s:
             runs.rates(moment(s), 0)
-            a, b = k.choose(s, (*tableau.chain, 0.0)), k.choose(s, tableau.b)
+            a, b = h * k.choose(s, (*tableau.chain, 0.0)), k.choose(s, tableau.b)
             with k.loop(runs.n) as j:
                 total[j] = total[j] + runs.stages[j] * b
-                runs.inputs[j + 1] = runs.y[j] + runs.stages[j] * a * h
+                runs.inputs[j + 1] = runs.y[j] + runs.stages[j] * a
         with k.loop(runs.n) as j:
             runs.y[j] = runs.y[j] + total[j] * h
 

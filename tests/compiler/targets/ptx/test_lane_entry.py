@@ -11,6 +11,7 @@ import gpu_on_cpu
 import kinetree as kt
 from assembler import assembled, needs_ptxas
 from closed_mechanisms import library_state
+from host_gpu import freed
 from kinetree.compiler.targets import target
 from kinetree.simulation.integrators import METHODS, stepper
 from kinetree.simulation.steppers import Stepper
@@ -18,14 +19,14 @@ from tolerance import assert_close
 
 NATIVE = [name for name, m in METHODS.items() if m.scheme]
 CASES = ("planar_3r", "space_robot_3r", "gear_train", "four_bar", "parameters", "control")
-"""A tree, a free base with a quaternion, a coupling with parameters, a loop, parameters of a tree, a controller."""
+"""A tree, a free base with a quaternion, a coupling, a loop, parameters of a tree, a controller."""
 
 
 @cache
 def case(name: str, method: str, dtype: str = "float64") -> tuple[Stepper, tuple]:
     """Return the integrator of a case, and arguments of its kernel."""
-    model = {"parameters": "spatial_pendulum", "control": "planar_2r"}.get(name, name)
-    arm = kt.load(model)
+    model = {"control": "planar_2r"}.get(name, name)
+    arm = freed("spatial_pendulum") if name == "parameters" else kt.load(model)
     control = kt.PD(0.6, 0.02, kt.Cycloid([0.3, -0.7], [1.1, 0.4], 0.5)) if name == "control" else None
     forces = [kt.JointDamper(arm.joints[0].name, 0.0035)]
     made = stepper(arm.mechanism, METHODS[method], forces, control, dtype=dtype)
@@ -61,6 +62,9 @@ def test_runs_equal_native_ones(name, method):
     made, arguments = case(name, method)
     expected = made.gufunc(*arguments)
     found = gpu_on_cpu.run_kernel(made.lean_kernel, arguments)
+    if made.adaptive:  # the next step follows from an error estimate, all differences, and amplifies rounding
+        assert_close(found[4][:, 5] / expected[4][:, 5], np.ones(3), 1e-4, "step")
+        found[4][:, 5] = expected[4][:, 5] = 0.0
     for label, a, b in zip(("q", "qd", "q_end", "qd_end", "report"), found, expected, strict=True):
         assert_close(a, b, 1e-12 * max(1.0, np.abs(b).max()), f"{label} of {method}")
 

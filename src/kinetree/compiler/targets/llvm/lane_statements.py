@@ -28,7 +28,7 @@ from .number_types import Lanes, Scalars
 from .writer import Text
 
 FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-"""The instructions of arithmetic; without flags, so that no product is fused with a sum."""
+"""The instructions of arithmetic. On vectors they have no flags, so that no product is fused with a sum."""
 
 COMPARISONS = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq"}
 """The predicates for integers; numbers are compared by ordered predicates."""
@@ -114,7 +114,8 @@ class Statements:
             return known
         of = self.kind(args[0])
         if s.op in FLOATS:
-            return t.new(f"{FLOATS[s.op] if s.kind in REAL else s.op} {T} {x[0]}, {x[1]}")
+            how = FLOATS[s.op] + " contract" * self.alone if s.kind in REAL else s.op
+            return t.new(f"{how} {T} {x[0]}, {x[1]}")
         if s.op in COMPARISONS:
             how = f"fcmp o{s.op}" if of in REAL else f"icmp {COMPARISONS[s.op]}"
             return t.new(f"{how} {self.type(of)} {x[0]}, {x[1]}")

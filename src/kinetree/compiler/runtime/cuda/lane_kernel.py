@@ -1,0 +1,84 @@
+"""Kernels of the lane language on a GPU, called with NumPy arrays like gufuncs: one run per thread."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...lanes.form import Argument, Kernel
+from ...targets import target
+from ...targets.ptx.driver import Device, DeviceMemory
+from .. import cache
+
+THREADS = 128
+"""The threads of a block: fewer leave multiprocessors without work, more do not fit beside each other."""
+
+
+class LaneKernel:
+    """A kernel on one GPU; a call copies its arrays there, waits, and returns the outputs in memory of the host.
+
+    Neighboring runs are next to each other in the memory of outputs, so that a warp writes whole lines of the cache.
+    Memory of the GPU is kept for the next call.
+    """
+
+    def __init__(self, kernel: Kernel, dtype: str, device: Device) -> None:
+        """Compile the kernel, or read its PTX from the cache, and load it."""
+        self.kernel, self.dtype, self.device = kernel, np.dtype(dtype), device
+        chosen = target("ptx")
+        name = cache.digest(kernel.hash, dtype, chosen.fingerprint())
+        self._module = device.load(cache.fetch(name, lambda: chosen.build(chosen.emit(kernel, dtype))))
+        self._memory: dict[str, DeviceMemory] = {}
+
+    def __call__(self, *arrays: Any) -> tuple[np.ndarray, ...]:
+        """Return the outputs [..., core] for inputs with a leading shape, or without one: the same for all runs."""
+        inputs = self.kernel.arguments[: self.kernel.arity[0]]
+        given = [np.asarray(x, self.dtype) for x in arrays]
+        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(a.shape)] for a, x in zip(inputs, given, strict=True)))
+        runs = prod(lead)
+        extent = next((len(x) for a, x in zip(inputs, given, strict=True) if a.shape == ("t",)), 0)
+        places: list[int] = []
+        for a, x in zip(inputs, given, strict=True):
+            places += self._brought(a, x)
+        results = [self._room(a, extent, runs) for a in self.kernel.arguments[len(inputs) :]]
+        for x, memory in results:
+            places += [memory.address, x.strides[-1], *x.strides[:-1]]
+        if runs:
+            blocks = -(-runs // THREADS)
+            self.device.launch(self._module.find("kernel"), blocks, THREADS, [*places, extent, runs])
+        for x, memory in results:
+            self.device.copy(x.ctypes.data, memory.address, x.nbytes, kind="to host")
+        self.device.synchronize(0)
+        return tuple(_runs_first(x, lead) for x, _ in results)
+
+    def _brought(self, a: Argument, x: np.ndarray) -> list[int]:
+        """Copy an input to the GPU; return its address, the distance between runs and those of its axes [bytes]."""
+        own = x.ndim > len(a.shape)
+        x = x.reshape(-1, *x.shape[x.ndim - len(a.shape) :]) if own else x
+        near = own and x.strides[0] == x.itemsize  # neighboring runs are next to each other, and stay so
+        x = np.asarray(x.T, order="C").T if near else np.asarray(x, order="C")
+        strides = x.strides if own else (0, *x.strides)
+        memory = self._kept(a.name, x.nbytes)
+        self.device.copy(memory.address, x.ctypes.data, x.nbytes, kind="to device")
+        return [memory.address, *strides]
+
+    def _room(self, a: Argument, extent: int, runs: int) -> tuple[np.ndarray, DeviceMemory]:
+        """Return memory for an output, of the host and of the GPU."""
+        x = np.empty((*(extent if n == "t" else int(n) for n in a.shape), runs), self.dtype)
+        return x, self._kept(a.name, x.nbytes)
+
+    def _kept(self, name: str, size: int) -> DeviceMemory:
+        """Return the memory of an argument, allocated anew if the former is too small."""
+        found = self._memory.get(name)
+        if found is None or found.size < size:
+            found = None
+            self._memory.pop(name, None)  # freed before the new memory is allocated
+            found = self._memory[name] = self.device.allocate(size)
+        return found
+
+
+def _runs_first(x: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
+    """Return a view [..., core] of an array [core, runs]."""
+    core = x.ndim - 1
+    return np.moveaxis(x.reshape(*x.shape[:-1], *lead), range(core), range(-core, 0))

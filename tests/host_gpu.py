@@ -1,0 +1,90 @@
+"""A stand-in for a GPU whose memory is that of the host: kernels of runs are compiled for this processor."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import pytest
+
+import gpu_on_cpu
+import kinetree as kt
+from kinetree.compiler.runtime.cuda import lane_kernel
+from kinetree.compiler.targets import ptx, target
+from kinetree.devices import cuda
+
+
+@dataclass
+class HostDevice:
+    """A GPU; `launches` has the threads and arguments of each launch, and `interrupt` is the one that Ctrl-C hits."""
+
+    index: int = 0
+    free: int = 1 << 30
+    launches: list[tuple[int, list[int]]] = field(default_factory=list)
+    interrupt: int = -1
+
+    def load(self, code: bytes) -> SimpleNamespace:
+        """Compile the assembly of a kernel for this processor."""
+        loaded = gpu_on_cpu.hosted(code.decode())
+        return SimpleNamespace(find=loaded.find, code=loaded)
+
+    def launch(self, function: int, blocks: int, threads: int, arguments: list[int]) -> None:
+        """Run all threads, one after the other."""
+        if len(self.launches) == self.interrupt:
+            raise KeyboardInterrupt
+        self.launches.append((blocks * threads, arguments))
+        call = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(arguments))(function)
+        for block in range(blocks):
+            gpu_on_cpu.run_block(lambda: call(*arguments), block, threads, together=False)
+
+    def allocate(self, size: int) -> SimpleNamespace:
+        """Return memory."""
+        buffer = ctypes.create_string_buffer(max(size, 1))
+        return SimpleNamespace(address=ctypes.addressof(buffer), size=size, buffer=buffer)
+
+    def copy(self, target: int, source: int, size: int, *, kind: str) -> None:
+        """Copy bytes."""
+        assert kind in ("to device", "to host")
+        ctypes.memmove(target, source, size)
+
+    def synchronize(self, stream: int) -> None:
+        """Return at once."""
+
+    def free_memory(self) -> int:
+        """Return the memory that is not allocated [bytes]."""
+        return self.free
+
+
+class HostTarget:
+    """The target PTX without its last step: its code is LLVM assembly."""
+
+    def fingerprint(self) -> str:
+        """Return a text of its own."""
+        return "assembly of PTX"
+
+    def emit(self, unit, dtype: str) -> str:
+        """Return the assembly."""
+        return target("ptx").emit(unit, dtype)
+
+    def build(self, source: str) -> bytes:
+        """Return the assembly as bytes."""
+        return source.encode()
+
+
+def freed(name: str) -> kt.System:
+    """Return a mechanism of the library whose parameters are all free."""
+    mechanism = kt.load(name).mechanism
+    parameters = tuple(replace(p, free=True) for p in mechanism.parameters)
+    return kt.System(replace(mechanism, parameters=parameters))
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> HostDevice:
+    """Replace the driver and the last step of the target PTX; return the only GPU."""
+    device = HostDevice()
+    found = SimpleNamespace(device=lambda index=0: device)
+    monkeypatch.setattr(cuda, "driver", lambda: found)
+    monkeypatch.setattr(ptx.driver, "driver", lambda: found)
+    monkeypatch.setattr(lane_kernel, "target", lambda name: HostTarget())
+    monkeypatch.setattr(lane_kernel, "THREADS", 4)
+    return device
