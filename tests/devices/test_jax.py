@@ -97,7 +97,8 @@ def test_parameters():
     arm = kt.System(kt.assemble("pendulum", [bob], [joint], parameters=free))
     q, lengths = np.random.default_rng(3).normal(size=(6, 1)), np.linspace(0.5, 0.9, 6)
     torque = arm.jax.gravity_torque
-    np.testing.assert_array_equal(torque(q), arm.gravity_torque(q))
+    for _ in range(2):
+        np.testing.assert_array_equal(torque(jax.numpy.asarray(q)), arm.gravity_torque(q))
     np.testing.assert_array_equal(torque(q, parameters={"l": 0.9}), arm.gravity_torque(q, parameters={"l": 0.9}))
     np.testing.assert_array_equal(torque(q, parameters=[1.1, 0.9]), arm.gravity_torque(q, parameters=[1.1, 0.9]))
     mapped = jax.jit(jax.vmap(lambda q, x: torque(q, parameters={"l": x})))(q, lengths)
@@ -107,6 +108,7 @@ def test_parameters():
 def test_bad_arrays(arm):
     """Refuse wrong shapes, types and mixed precision, in jitted functions as well."""
     q, qd, tau = motion(arm, 5)
+    arm.jax.forward_dynamics(q, qd, tau)
     for arrays, message in (
         ((q[:, :2], qd, tau), r"forward_dynamics: q has shape \(5, 2\); expected \[..., 3\]"),
         ((q, qd[:4], tau), r"the leading shapes do not fit together: q \(5,\), qd \(4,\), tau \(5,\)"),

@@ -66,7 +66,9 @@ def test_parameters_and_wrenches():
     rng = np.random.default_rng(3)
     q, lengths, w = rng.normal(size=(6, 1)), np.linspace(0.5, 0.9, 6), rng.normal(size=(6, 1, 6))
     x, torque = torch.from_numpy(q), arm.torch.gravity_torque
-    np.testing.assert_array_equal(torque(x), arm.gravity_torque(q))
+    for _ in range(2):
+        np.testing.assert_array_equal(torque(x), arm.gravity_torque(q))
+        np.testing.assert_array_equal(torque(x.float()), arm.gravity_torque(q, dtype="float32"))
     np.testing.assert_array_equal(torque(x, parameters={"l": 0.9}), arm.gravity_torque(q, parameters={"l": 0.9}))
     named = torque(x, parameters={"l": torch.from_numpy(lengths)})
     np.testing.assert_array_equal(named, arm.gravity_torque(q, parameters={"l": lengths}))
@@ -93,6 +95,7 @@ def test_gradients(arm):
 def test_bad_tensors(arm):
     """Refuse other arrays, wrong types, shapes and numbers that are not finite."""
     q, qd, tau = motion(arm, 5)
+    arm.torch.forward_dynamics(q, qd, tau)
     for arrays, message in (
         ((q, qd.numpy(), tau), "forward_dynamics: an argument is of the type ndarray; expected a torch tensor"),
         (

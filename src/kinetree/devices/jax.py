@@ -35,6 +35,7 @@ class JaxSystem(Mirrored):
     def __init__(self, system: CompiledMechanism) -> None:
         """Store the system."""
         super().__init__(system)
+        self._plain: dict[tuple[str, Any], Callable[..., Any]] = {}
         self._calls: dict[tuple[Request, tuple[float, ...] | None], Callable[..., Any]] = {}
 
     def __reduce__(self):
@@ -42,6 +43,11 @@ class JaxSystem(Mirrored):
         return (JaxSystem, (self.system,))
 
     def _call(self, name: str, arrays: tuple, options: dict[str, Any]) -> Any:
+        jax = optional.jax()
+        dtype = getattr(arrays[0], "dtype", None)
+        call = None if options else self._plain.get((name, dtype))
+        if call is not None and all(isinstance(x, jax.Array) and x.dtype == dtype for x in arrays):
+            return call(*arrays)
         return self._chosen(name, arrays, **options)
 
     def _chosen(
@@ -69,7 +75,10 @@ class JaxSystem(Mirrored):
         arrays = tuple(jnp.asarray(x) for x in (*arrays, *(() if constants else more)))
         dtype = _common_dtype(name, arrays)
         request = Request(name, frame, axes, wrenches is not None, dtype)
-        return self._prepared(request, constants[0] if constants else None)(*arrays)
+        call = self._prepared(request, constants[0] if constants else None)
+        if frame is axes is wrenches is parameters is None:
+            self._plain[name, arrays[0].dtype] = call
+        return call(*arrays)
 
     def _prepared(self, request: Request, constants: tuple[float, ...] | None) -> Callable[..., Any]:
         """Return the jitted function of a request, without its last input if constants are given."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compiled import CompiledMechanism
 from ..compiler.runtime import optional
+from ..compiler.runtime.function import Function
 from ..compiler.runtime.gradients import pullback
 from ..compiler.runtime.methods import mirror
 from ..errors import InputError
@@ -29,6 +30,11 @@ class TorchSystem(Mirrored):
 
     place = "torch"
 
+    def __init__(self, system: CompiledMechanism) -> None:
+        """Store the system."""
+        super().__init__(system)
+        self._plain: dict[tuple[str, Any], Function] = {}
+
     def __reduce__(self):
         """Pickle the system."""
         return (TorchSystem, (self.system,))
@@ -41,7 +47,25 @@ class TorchSystem(Mirrored):
         torch = optional.torch()
         if torch.compiler.is_compiling():
             return torch.compiler.disable(self._chosen)(name, arrays, **options)
-        return self._chosen(name, arrays, **options)
+        result = None if options else self._plain_call(torch, name, arrays)
+        return self._chosen(name, arrays, **options) if result is None else result
+
+    def _plain_call(self, torch: Any, name: str, arrays: tuple) -> Any:
+        """Return the result of a call without options that is like an earlier one; None for others."""
+        dtype = getattr(arrays[0], "dtype", None)
+        function = self._plain.get((name, dtype))
+        if function is None:
+            return None
+        for x in arrays:
+            if type(x) is not torch.Tensor or x.dtype != dtype or x.requires_grad or not x.is_cpu:
+                return None
+        try:
+            given = [x.numpy() for x in arrays]
+        except RuntimeError:  # explained by the call with all checks
+            return None
+        if self.system._nominal is not None:
+            given.append(self.system._nominal.astype(function.request.dtype))
+        return _tensors(function.checked(tuple(given)))
 
     def _chosen(
         self,
@@ -74,6 +98,8 @@ class TorchSystem(Mirrored):
             results = (function.checked if check else function.unchecked)(given, out=places, threads=threads)
             return out if out is not None else _tensors(results)
 
+        if frame is axes is wrenches is parameters is None:
+            self._plain[name, arrays[0].dtype] = function
         _common_dtype(name, arrays)
         if not needs_gradient(arrays):
             return run(*arrays)

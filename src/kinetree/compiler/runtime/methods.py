@@ -95,7 +95,8 @@ def _mirrored(name: str, names: list[str]) -> Callable[..., Any]:
     arrays = names[:-1] if ALGORITHMS[name].frame else names
 
     def method(self, *arguments, **options):
-        arguments, options = by_position(name, names, arguments, options)
+        if len(arguments) != len(names):
+            arguments, options = by_position(name, names, arguments, options)
         if len(arrays) < len(names):
             options = {"frame": arguments[-1], **options}
         return self._call(name, arguments[: len(arrays)], options)
