@@ -7,6 +7,7 @@
 """
 
 from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError
+from .exporting.export import export
 from .loading import chain, from_dh, load, n_four_bars, net, rope, rope_tree, save
 from .model import (
     GROUND,
@@ -99,6 +100,7 @@ __all__ = [
     "chain",
     "energy_balance",
     "event_hits",
+    "export",
     "forces_of",
     "from_dh",
     "limit_violations",

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..model.scales import loop_units
 from .gaps import allowed_gaps
-from .kernels.runs_of_lanes import ASTRAY
+from .kernels.lane_states import ASTRAY
 from .loop_closing import Closer, closing_program
 from .near_redundancy import named
 

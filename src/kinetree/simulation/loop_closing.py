@@ -19,7 +19,7 @@ from ..compiler.runtime.native import native
 from ..dynamics import closed, closure, states
 from ..model.mechanism import Mechanism
 from .gaps import allowed_gaps
-from .kernels.runs_of_lanes import ASTRAY, ROUNDS
+from .kernels.lane_states import ASTRAY, ROUNDS
 from .near_redundancy import contradiction, contradicts
 from .run_states import Run
 

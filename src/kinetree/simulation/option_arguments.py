@@ -30,14 +30,14 @@ FIXED_STEPS = 10**12
 """The default of max_steps for fixed steps: 30 hours for the smallest mechanism. More indicate a mistake in dt."""
 
 
-def system_of(x: Any) -> System:
-    """Return the System of a simulation, also of one on a GPU; that of a Mechanism is created."""
+def system_of(x: Any, who: str = "simulate") -> System:
+    """Return the System that a function takes, also of one on a GPU; that of a Mechanism is created."""
     if isinstance(x, Mechanism):
         return System(x)
     if device_of(x) is not None:
         x = x.system
     if not isinstance(x, System):
-        raise InputError(f"simulate takes a System, not {brief(x)}; load one with kt.load(name or file)")
+        raise InputError(f"{who} takes a System, not {brief(x)}; load one with kt.load(name or file)")
     return x
 
 

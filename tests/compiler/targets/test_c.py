@@ -15,7 +15,7 @@ import pytest
 import kinetree as kt
 from closed_mechanisms import closed_mechanisms, motion
 from kinetree.compiler.ir.program import Array, Program
-from kinetree.compiler.targets.c import source
+from kinetree.compiler.targets.c.target import source
 from kinetree.errors import InputError
 from native_program import traced
 from rounding_scales import torque_scale
@@ -33,7 +33,7 @@ def library(folder: Path, *texts: str) -> ctypes.CDLL:
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
     out = folder / f"lib{abs(hash(texts))}.so"
-    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-O0", "-fPIC", "-shared"]
+    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O0", "-fPIC", "-shared"]
     subprocess.run([str(COMPILER), *flags, *map(str, paths), "-o", str(out), "-lm"], check=True)
     return ctypes.CDLL(str(out))
 

@@ -7,12 +7,12 @@ import os
 from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...dynamics import ALGORITHMS
-from ...errors import InputError, writing
+from ...errors import InputError
 from ...joints import kind
 from ...model.mechanism import Mechanism
 from ...numbers import is_masked
@@ -20,7 +20,7 @@ from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, build, signature
 from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
-from ..targets import emitter, target
+from ..targets import target
 from .code_keys import code_key
 from .direct import NativeKernel
 from .gufunc import core_signature, register
@@ -31,6 +31,9 @@ from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
 from .singular_inertia import refuse_singular
 from .threads import in_parts
+
+if TYPE_CHECKING:
+    from ..export.exportable import Exportable
 
 SPLIT = 8192
 """The least number of samples per thread; smaller batches run faster in one thread."""
@@ -113,18 +116,29 @@ class Function:
         """Two counts of blocks of samples: with an input, and with any number, that is not finite."""
         return memoryview(self._bad).cast("B").cast("q")
 
-    def save(self, path: str | Path) -> Path:
-        """Write the function as code in the language of the suffix, such as .c, and return the path."""
+    def save(self, path: str | Path, *, triple: str | None = None) -> Path:
+        """Write the function as code in the language of the suffix (.c, .o, ...), with its self-test; return the path.
+
+        The header of C and of object code is written beside it. `triple` is the processor of object code.
+        """
+        from ..export.files import write
+
+        write(self.exportable(), path, triple=triple)
+        return Path(path)
+
+    def exportable(self, name: str | None = None) -> Exportable:
+        """Return the function with the meaning of its arrays and a self-test, for files, under a name."""
         if self.request.lowering == "rolled":
             raise InputError(
                 f"{self.name} of {self.mechanism.name!r} is compiled with loops over its bodies, which cannot be "
                 "written to files; make the function with lowering='unrolled'"
             )
-        path = Path(path)
-        content = emitter(path.suffix).emit(self._straight, self.request.dtype)
-        with writing(path):
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
+        from .exports import exportable
+
+        return exportable(
+            self.mechanism, self.request, self._straight, name or self.name,
+            lambda other: Function(self.mechanism, Request(other)),
+        )  # fmt: skip
 
     def __reduce__(self):
         """Pickle the mechanism and the request; unpickling compiles the function or reads it from the cache."""

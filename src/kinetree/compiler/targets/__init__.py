@@ -23,7 +23,7 @@ def _llvm() -> Target:
 
 
 def _c() -> Emitter:
-    from .c import C
+    from .c.target import C
 
     return C()
 
@@ -40,11 +40,39 @@ def _wasm() -> Emitter:
     return Wasm()
 
 
+def _ptx_file() -> Emitter:
+    from .ptx.files import PTXFile
+
+    return PTXFile()
+
+
 TARGETS: dict[str, Callable[[], Target]] = {"llvm": _llvm, "ptx": _ptx}
 """The targets whose code runs in this process, by name."""
 
-EMITTERS: dict[str, Callable[[], Emitter]] = {".c": _c, ".wasm": _wasm}
+
+@cache
+def object_code(processor: str) -> Emitter:
+    """Return the target of object code for a processor: the name of a preset, or a triple of LLVM."""
+    from .llvm.object_code import ObjectCode
+
+    return ObjectCode(processor)
+
+
+def _native_object() -> Emitter:
+    return object_code("native")
+
+
+EMITTERS: dict[str, Callable[[], Emitter]] = {
+    ".c": _c,
+    ".o": _native_object,
+    ".obj": _native_object,
+    ".wasm": _wasm,
+    ".ptx": _ptx_file,
+}
 """The targets whose code is written to files, by the suffix of the file."""
+
+OBJECT = (".o", ".obj")
+"""The suffixes of object code, for which there is a choice of processors."""
 
 
 @cache
@@ -59,5 +87,5 @@ def target(name: str = NATIVE) -> Target:
 def emitter(suffix: str) -> Emitter:
     """Return the target of files with a suffix."""
     if suffix not in EMITTERS:
-        raise InputError(f"the suffix {suffix!r} is not one of exported code; expected {' or '.join(EMITTERS)}")
+        raise InputError(f"the suffix {suffix!r} is not one of exported code; expected one of {', '.join(EMITTERS)}")
     return EMITTERS[suffix]()

@@ -8,6 +8,7 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Tableau
+from .lane_states import LaneStates
 from .runs_of_lanes import RunsOfLanes
 
 ROUNDING = {"float64": 1e-9, "float32": 1e-2}
@@ -30,6 +31,10 @@ Numbers have the precision of the kernel: whole numbers are exact up to 2^53 in 
 """
 
 Step = Callable[[Value, Value, Value], None]
+"""The code of a step; its arguments are the time at the beginning of an interval, the length of a step, its number."""
+
+Advance = Callable[[Callable[[Value], Value], Value], None]
+"""The code that advances y by a step; its arguments are the time of a stage and the length of the step."""
 
 
 def fixed_runs(
@@ -56,23 +61,28 @@ def explicit_kernel(
     """
     chain = in_registers and bool(tableau.chain)
     runs = fixed_runs(tableau.name, program, 1 if chain else len(tableau.b), quaternions, closing, dtype)
-    k = runs.k
     advance = _chain(runs, tableau) if chain else _stages(runs, tableau)
+    return steps_between(runs, _explicit_step(runs, tableau, advance))
+
+
+def explicit_step(states: LaneStates, tableau: Tableau) -> Step:
+    """Return the step of an explicit method that keeps all its stages."""
+    return _explicit_step(states, tableau, _stages(states, tableau))
+
+
+def _explicit_step(states: LaneStates, tableau: Tableau, advance: Advance) -> Step:
+    k = states.k
 
     def step(begin: Value, h: Value, m: Value) -> None:
         number = k.number(m)
         advance(lambda s: begin + (number + k.choose(s, tableau.c)) * h, k.cast(h, Kind.LANE))
-        runs.normalize(runs.y)
-        runs.close_or_lose(runs.y)
+        states.normalize(states.y)
+        states.close_or_lose(states.y)
 
-    return steps_between(runs, step)
-
-
-Advance = Callable[[Callable[[Value], Value], Value], None]
-"""The code that advances y by a step; its arguments are the time of a stage and the length of the step."""
+    return step
 
 
-def _stages(runs: RunsOfLanes, tableau: Tableau) -> Advance:
+def _stages(runs: LaneStates, tableau: Tableau) -> Advance:
     """Return the code of a step that keeps all its stages."""
 
     def advance(moment: Callable[[Value], Value], h: Value) -> None:
@@ -85,7 +95,7 @@ def _stages(runs: RunsOfLanes, tableau: Tableau) -> Advance:
     return advance
 
 
-def _chain(runs: RunsOfLanes, tableau: Tableau) -> Advance:
+def _chain(runs: LaneStates, tableau: Tableau) -> Advance:
     """Return the code of a step whose stages each follow from the one before alone."""
     k, total = runs.k, runs.k.block("sum", runs.n)
 
@@ -108,18 +118,23 @@ def _chain(runs: RunsOfLanes, tableau: Tableau) -> Advance:
 def map_kernel(program: Program, quaternions: Sequence[int], closing: Program | None = None, *, dtype: str) -> Kernel:
     """Return the same kernel for a Program that is a step; its last input is the length of the step."""
     runs = fixed_runs(program.name, program, 1, quaternions, closing, dtype)
-    k = runs.k
+    return steps_between(runs, map_step(runs, program))
+
+
+def map_step(states: LaneStates, program: Program) -> Step:
+    """Return the step of a Program that is one; its last input is the length of the step."""
+    k = states.k
     place = sum(a.size for a in program.inputs) - 1
 
     def step(begin: Value, h: Value, m: Value) -> None:
         elapsed = k.number(m) * h
-        runs.copy(runs.y, runs.inputs, shift=1)
-        runs.inputs[place] = h
-        runs.rates(begin + elapsed, 0)
-        runs.copy(runs.stages, runs.y)
-        runs.close_or_lose(runs.y)
+        states.copy(states.y, states.inputs, shift=1)
+        states.inputs[place] = h
+        states.rates(begin + elapsed, 0)
+        states.copy(states.stages, states.y)
+        states.close_or_lose(states.y)
 
-    return steps_between(runs, step)
+    return step
 
 
 def steps_between(runs: RunsOfLanes, step: Step) -> Kernel:

@@ -12,8 +12,8 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Tableau
-from .fixed_steps import fixed_runs, steps_between
-from .runs_of_lanes import RunsOfLanes
+from .fixed_steps import Step, fixed_runs, steps_between
+from .lane_states import LaneStates
 
 MOST = 60
 """The most iterations of a step. A step that needs more is too long for the method, and its state becomes NaN."""
@@ -31,13 +31,18 @@ def implicit_kernel(
     """Return (q0, qd0[, parameters], times, dt, skip, budget) -> (q, qd, q_end, qd_end, report)."""
     stages = len(tableau.b)
     runs = fixed_runs(tableau.name, program, 2 * stages, quaternions, closing, dtype)
-    return steps_between(runs, _Implicit(runs, tableau).step)
+    return steps_between(runs, implicit_step(runs, tableau))
+
+
+def implicit_step(states: LaneStates, tableau: Tableau) -> Step:
+    """Return the step of an implicit method; the memory has twice its stages."""
+    return _Implicit(states, tableau).step
 
 
 class _Implicit:
     """The writer of one kernel; new stages are in the second half of the block, accepted ones in the first."""
 
-    def __init__(self, runs: RunsOfLanes, tableau: Tableau) -> None:
+    def __init__(self, runs: LaneStates, tableau: Tableau) -> None:
         self.runs, self.k, self.tableau, self.stages = runs, runs.k, tableau, len(tableau.b)
         self.change, self.former, self.size = (self.k.block(name) for name in ("change", "former", "size"))
         self.found, self.tries = self.k.block("found", kind=Kind.MASK), self.k.block("tries", kind=Kind.COUNT)

@@ -1,0 +1,105 @@
+"""The interface of CasADi's `external` around a C function: dense matrices in column-major order."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..ir.program import Program
+from ..lanes.form import Kernel
+from ..targets.c.names import identifier
+from .exportable import arrays_of
+
+HEAD = """\
+#ifdef KINETREE_CASADI
+/* The interface of CasADi's external(), with matrices in column-major order. A null argument is zero. */
+#undef {name}
+#ifndef casadi_real
+#define casadi_real double
+#endif
+#ifndef casadi_int
+#define casadi_int long long int
+#endif
+#ifdef _WIN32
+#define KINETREE_SYMBOL __declspec(dllexport)
+#else
+#define KINETREE_SYMBOL
+#endif
+"""
+
+TAIL = """\
+KINETREE_SYMBOL casadi_int {name}_n_in(void) {{ return {n_in}; }}
+KINETREE_SYMBOL casadi_int {name}_n_out(void) {{ return {n_out}; }}
+KINETREE_SYMBOL void {name}_incref(void) {{ }}
+KINETREE_SYMBOL void {name}_decref(void) {{ }}
+KINETREE_SYMBOL int {name}_work(casadi_int *sz_arg, casadi_int *sz_res, casadi_int *sz_iw, casadi_int *sz_w)
+{{
+    if (sz_arg) *sz_arg = {n_in};
+    if (sz_res) *sz_res = {n_out};
+    if (sz_iw) *sz_iw = 0;
+    if (sz_w) *sz_w = 0;
+    return 0;
+}}
+#endif
+"""
+
+
+def interface(unit: Program | Kernel, real: str) -> str:
+    """Return the C source of the interface; empty for functions whose arrays have no fixed size."""
+    arrays = arrays_of(unit)
+    if any("t" in shape for _, shape, _ in arrays):
+        return ""
+    name = identifier(unit.name)
+    given = [(label, _matrix(shape)) for label, shape, output in arrays if not output]
+    made = [(label, _matrix(shape)) for label, shape, output in arrays if output]
+    lines = [HEAD.format(name=name), _evaluation(name, real, [m for _, m in given], [m for _, m in made])]
+    for which, listed in (("in", given), ("out", made)):
+        lines += [_names(name, which, [label for label, _ in listed]), _sparsity(name, which, [m for _, m in listed])]
+    lines.append(TAIL.format(name=name, n_in=len(given), n_out=len(made)))
+    return "\n".join(lines)
+
+
+def _matrix(shape: tuple[int | str, ...]) -> tuple[int, int]:
+    """Return rows and columns: a vector is a column, and the matrices of a stack lie below each other."""
+    sizes = [int(n) for n in shape]
+    return (prod(sizes), 1) if len(sizes) < 2 else (prod(sizes[:-1]), sizes[-1])
+
+
+def _evaluation(name: str, real: str, given: list[tuple[int, int]], made: list[tuple[int, int]]) -> str:
+    lines = [
+        f"KINETREE_SYMBOL int {name}("
+        "const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem)",
+        "{",
+        *(f"    {real} x{k}[{r * c}];" for k, (r, c) in enumerate(given)),
+        *(f"    {real} y{k}[{r * c}];" for k, (r, c) in enumerate(made)),
+        "    int i, j;",
+        "    (void)iw; (void)w; (void)mem;",
+    ]
+    for k, (r, c) in enumerate(given):
+        lines.append(
+            f"    for (i = 0; i < {r}; ++i) for (j = 0; j < {c}; ++j) "
+            f"x{k}[i * {c} + j] = arg[{k}] ? ({real})arg[{k}][i + j * {r}] : 0;"
+        )
+    arguments = [*(f"x{k}" for k in range(len(given))), *(f"y{k}" for k in range(len(made)))]
+    lines.append(f"    {name}_kinetree({', '.join(arguments)});")
+    for k, (r, c) in enumerate(made):
+        lines.append(
+            f"    if (res[{k}]) for (i = 0; i < {r}; ++i) for (j = 0; j < {c}; ++j) "
+            f"res[{k}][i + j * {r}] = (casadi_real)y{k}[i * {c} + j];"
+        )
+    return "\n".join([*lines, "    return 0;", "}"])
+
+
+def _names(name: str, which: str, labels: list[str]) -> str:
+    cases = "".join(f' case {k}: return "{identifier(label)}";' for k, label in enumerate(labels))
+    head = f"KINETREE_SYMBOL const char *{name}_name_{which}(casadi_int i)"
+    return f"{head}\n{{\n    switch (i) {{{cases} default: return 0; }}\n}}"
+
+
+def _sparsity(name: str, which: str, matrices: list[tuple[int, int]]) -> str:
+    """Return the function of patterns: rows, columns, and 1 for a dense matrix."""
+    rows = ", ".join(f"{{{r}, {c}, 1}}" for r, c in matrices)
+    return (
+        f"KINETREE_SYMBOL const casadi_int *{name}_sparsity_{which}(casadi_int i)\n{{\n"
+        f"    static const casadi_int dense[{len(matrices)}][3] = {{{rows}}};\n"
+        f"    return i >= 0 && i < {len(matrices)} ? dense[i] : 0;\n}}"
+    )

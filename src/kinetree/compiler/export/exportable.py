@@ -1,0 +1,57 @@
+"""The input of every writer of files: a function with the meaning of its arrays and a self-test."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from ...version import VERSION
+from ..ir.program import Program
+from ..lanes.form import Kernel
+from .selftest import Selftest
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The meaning of an array: a text with its unit, and one label for each entry of its axes where they have names."""
+
+    text: str
+    order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Exportable:
+    """A function of one mechanism; `unit.name` is its name in the files.
+
+    `meanings` are by the names of arrays.
+    """
+
+    unit: Program | Kernel
+    dtype: str
+    model: str
+    summary: str
+    meanings: dict[str, Meaning]
+    selftest: Selftest
+
+    @property
+    def hash(self) -> str:
+        """A digest of the arithmetic, its numbers and their precision."""
+        return hashlib.sha256(f"{self.unit.hash} {self.dtype}".encode()).hexdigest()[:16]
+
+    @property
+    def origin(self) -> str:
+        """The model, the version of Kinetree, the precision and the hash, on one line."""
+        return f"model {plain(self.model)}, Kinetree {VERSION}, {self.dtype}, hash {self.hash}"
+
+
+def plain(text: str) -> str:
+    """Return a text as one line of ASCII that ends no comment, since names may come from untrusted files."""
+    shown = "".join(c if c.isprintable() else " " for c in text).encode("ascii", "backslashreplace").decode()
+    return shown.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
+
+
+def arrays_of(unit: Program | Kernel) -> list[tuple[str, tuple[int | str, ...], bool]]:
+    """Return (name, shape, whether it is an output) of each array; "t" is the extent of the axis of times."""
+    if isinstance(unit, Kernel):
+        return [(a.name, a.shape, a.output) for a in unit.arguments]
+    return [(a.name, a.shape, False) for a in unit.inputs] + [(a.name, a.shape, True) for a in unit.outputs]

@@ -1,0 +1,71 @@
+"""Random inputs of functions for self-tests: awkward numbers, and states whose loops are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ...algebra.arrays import Numbers
+from ...errors import InputError
+from ...joints import kind
+from ...joints.random_states import drawn_coordinates
+from ...model.mechanism import Mechanism
+from ..ir.program import Array
+
+CANDIDATES = 16
+"""The number of candidates for the samples of a self-test."""
+STARTS = 96
+"""The random positions from which Newton's method starts to close loops; the candidates are the best closed ones."""
+ROUNDS = 40
+"""The steps of Newton's method."""
+
+
+def sample_inputs(
+    mechanism: Mechanism, inputs: Iterable[Array], function: Callable[[str], Any], count: int = CANDIDATES
+) -> dict[str, Numbers]:
+    """Return arrays [count, *shape] by name; `function(name)` returns the functions that close loops.
+
+    Coordinates and velocities belong to closed positions, as far as Newton's method finds them.
+    """
+    rng = np.random.default_rng(11)
+    nominal = np.array([p.value for p in mechanism.free_parameters], dtype=float)
+    values = nominal * (1.0 + 0.02 * rng.uniform(-1.0, 1.0, size=(count, len(nominal))))
+    more = (values,) if len(nominal) else ()
+    q, qd = states(mechanism, rng, count, more, function)
+    q2, _ = states(mechanism, rng, count, more, function)
+    known = {"q": q, "q2": q2, "qd": qd, "parameters": values}
+
+    def drawn(a: Array) -> Numbers:
+        if a.name in known:
+            return known[a.name]
+        x = rng.normal(size=(count, *a.shape))
+        return np.abs(x) if a.name in ("added", "t") else x
+
+    return {a.name: drawn(a) for a in inputs}
+
+
+def states(mechanism: Mechanism, rng: np.random.Generator, count: int, more: tuple, function) -> tuple:
+    """Return random coordinates [count, nq] and velocities [count, nv] of closed positions."""
+    joints = [(joint, kind(joint.kind)) for joint in mechanism.resolved_joints]
+    if not mechanism.closures:
+        return drawn_coordinates(joints, rng, (count,)), rng.normal(size=(count, mechanism.nv))
+    tries = -(-STARTS // count) * count
+    q, qd = drawn_coordinates(joints, rng, (tries,)), rng.normal(size=(tries, mechanism.nv))
+    given = tuple(np.tile(x, (tries // count, 1)) for x in more)
+    try:
+        step, integrate, speed, gap = (
+            function(name) for name in ("closing_step", "integrate", "closing_speed", "closure_residual")
+        )
+    except InputError:  # the inertia matrix is singular, so that no step is nearest
+        return q[:count], qd[:count]
+    with np.errstate(all="ignore"):
+        for _ in range(ROUNDS):
+            q = integrate(q, step(q, *given), *given)
+        open_by = np.nan_to_num(np.abs(gap(q, *given)).max(axis=-1), nan=np.inf, posinf=np.inf)
+        qd = speed(q, qd, *given)
+    # The best closed positions among those that share the parameters of a candidate.
+    groups = open_by.reshape(tries // count, count)
+    best = np.argmin(groups, axis=0) * count + np.arange(count)
+    return q[best], qd[best]

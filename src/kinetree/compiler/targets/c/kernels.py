@@ -1,0 +1,256 @@
+"""C functions of kernels of the lane language for one lane: one run per call.
+
+Values of lanes and uniform values are plain variables, since there is one lane. Memory blocks are local arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...ir.program import Program
+from ...lanes.form import (
+    Call,
+    Constant,
+    EachLane,
+    Kernel,
+    Kind,
+    Let,
+    Loop,
+    Operand,
+    Put,
+    Repeat,
+    Statement,
+    Store,
+    When,
+    While,
+)
+from .names import REALS, identifier, number
+from .programs import functions, idle
+
+BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
+    "and": "&&", "or": "||",
+}  # fmt: skip
+"""The operations of the lane language that are operators between two values in C."""
+
+BITS = """\
+typedef union {{ {real} x; {whole} i; }} kinetree_bits;
+static {real} kinetree_bits_of({real} x) {{ kinetree_bits b; b.x = x; return ({real})b.i; }}
+static {real} kinetree_of_bits({real} x) {{ kinetree_bits b; b.i = ({whole})x; return b.x; }}
+"""
+"""Numbers from bit patterns and back, through an integer type of the same size."""
+
+WHOLE = {"float64": "long long", "float32": "int"}
+"""The integer type that is as wide as a number, by dtype."""
+
+
+def kernel_parts(kernel: Kernel, dtype: str, name: str) -> list[str]:
+    """Return the definitions of the functions that a kernel calls: its Programs, and the access to bit patterns."""
+    real, _ = REALS[dtype]
+    out = [BITS.format(real=real, whole=WHOLE[dtype])] if _uses_bits(kernel.body) else []
+    for label, program in kernel.programs:
+        out += _called(program, dtype, f"{name}_{identifier(label)}")
+    return out
+
+
+def kernel_statements(kernel: Kernel, dtype: str, name: str) -> list[str]:
+    """Return the statements of the body of a kernel's function."""
+    writer = _Writer(kernel, dtype, name)
+    declared = [f"{writer.type(m.kind)} m_{identifier(m.name)}[{m.size}];" for m in writer.used_memory()]
+    given = [*extents(kernel), *(identifier(a.name) for a in kernel.arguments)]
+    return [*declared, *idle(given, writer.lines), *writer.lines]
+
+
+def extents(kernel: Kernel) -> list[str]:
+    """Return the C names of the extents that callers give before the arrays."""
+    return ["nt"] if "t" in kernel.dimensions else []
+
+
+def _called(program: Program, dtype: str, name: str) -> list[str]:
+    """Return a function from a block of inputs to a block of outputs."""
+    real, _ = REALS[dtype]
+    sources, at = [], 0
+    for a in program.inputs:
+        sources.append(f"(source + {at})" if at else "source")
+        at += a.size
+    targets, at = [], 0
+    for a in program.outputs:
+        targets.append(f"(target + {at})" if at else "target")
+        at += a.size
+    parts, lines = functions(program, dtype, name, sources, targets)
+    body = "\n".join(f"    {line}" for line in (*idle(["source"], lines), *lines))
+    head = f"static void {name}(const {real} *source, {real} *target)"
+    return [*parts, f"{head}\n{{\n{body}\n}}\n"]
+
+
+def _uses_bits(body: Iterable[Statement]) -> bool:
+    for s in body:
+        if isinstance(s, Let) and s.op in ("bits", "unbits"):
+            return True
+        nested = (*getattr(s, "test", ()), *getattr(s, "body", ()))
+        if _uses_bits(nested):
+            return True
+    return False
+
+
+class _Writer:
+    """The lines of a kernel's body; values that nested blocks assign are declared at the beginning."""
+
+    def __init__(self, kernel: Kernel, dtype: str, name: str) -> None:
+        self.kernel, self.name = kernel, name
+        self.real, self.suffix = REALS[dtype]
+        self.arguments = {a.name: a for a in kernel.arguments}
+        self.values: dict[int, str] = {}
+        self.used: set[str] = set()
+        self.lines: list[str] = []
+        self.depth = 0
+        self._steps: dict[type, Callable[[Any], None]] = {
+            Let: self.let, Store: self.store, Put: self.put, Call: self.call, Loop: self.loop, Repeat: self.repeat,
+            While: self.while_, When: self.when, EachLane: self.each_lane,
+        }  # fmt: skip
+        self.read = _needed(kernel.body)
+        self.write(kernel.body)
+
+    def used_memory(self):
+        """Return the blocks of memory that statements access."""
+        return [m for m in self.kernel.memory if m.name in self.used]
+
+    def type(self, kind: Kind) -> str:
+        """Return the C type of values of a kind."""
+        if kind in (Kind.LANE, Kind.SCALAR):
+            return self.real
+        return "long long" if kind in (Kind.INDEX, Kind.COUNT) else "int"
+
+    def put_line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def write(self, body: Iterable[Statement]) -> None:
+        for statement in body:
+            self._steps[type(statement)](statement)
+
+    def nested(self, body: Iterable[Statement]) -> None:
+        self.depth += 1
+        self.write(body)
+        self.depth -= 1
+
+    def text(self, x: Operand) -> str:
+        if not isinstance(x, Constant):
+            return self.values[x]
+        if x.kind in (Kind.LANE, Kind.SCALAR):
+            return number(float(x.value), self.suffix)
+        return str(int(x.value))
+
+    def let(self, s: Let) -> None:
+        if s.to in self.read:
+            self.values[s.to] = f"v{s.to}"
+            self.put_line(f"const {self.type(s.kind)} v{s.to} = {self._operation(s)};")
+
+    def _operation(self, s: Let) -> str:
+        if s.op == "load":
+            return self._entry(str(s.args[0]), s.args[1])
+        if s.op in ("own", "shared"):
+            return self._element(str(s.args[0]), s.args[1:])
+        if s.op == "extent":
+            return "nt"
+        x = [self.text(a) for a in s.args]  # type: ignore[arg-type]
+        if s.op == "choose":
+            return f"((const {self.real}[]){{{', '.join(x[1:])}}})[{x[0]}]"
+        if s.op in BINARY:
+            return f"{x[0]} {BINARY[s.op]} {x[1]}"
+        if s.op == "select":
+            return f"{x[0]} ? {x[1]} : {x[2]}"
+        if s.op in ("abs", "sqrt"):
+            return f"{'fabs' if s.op == 'abs' else 'sqrt'}{self.suffix}({x[0]})"
+        if s.op in ("bits", "unbits"):
+            return f"kinetree_{'bits_of' if s.op == 'bits' else 'of_bits'}({x[0]})"
+        plain = {"not": "!{}", "any": "{}", "splat": "{}", "number": f"({self.real}){{}}", "whole": "(long long){}"}
+        return plain[s.op].format(x[0])
+
+    def _entry(self, memory: str, index: Any) -> str:
+        self.used.add(memory)
+        return f"m_{identifier(memory)}[{self.text(index)}]"
+
+    def _element(self, name: str, indices: Iterable[Any]) -> str:
+        """Return an entry of an array in row-major order; only the first axis may be that of times."""
+        flat = ""
+        for size, index in zip(self.arguments[name].shape, indices, strict=True):
+            flat = f"({flat}) * {size} + {self.text(index)}" if flat else self.text(index)
+        return f"{identifier(name)}[{flat or '0'}]"
+
+    def store(self, s: Store) -> None:
+        self.put_line(f"{self._entry(s.memory, s.index)} = {self.text(s.value)};")
+
+    def put(self, s: Put) -> None:
+        self.put_line(f"{self._element(s.argument, s.indices)} = {self.text(s.value)};")
+
+    def call(self, s: Call) -> None:
+        self.used |= {s.source, s.target}
+        target = f"m_{identifier(s.target)} + {self.text(s.first)}"
+        self.put_line(f"{self.name}_{identifier(s.program)}(m_{identifier(s.source)}, {target});")
+
+    def loop(self, s: Loop) -> None:
+        counter = self.values[s.counter] = f"v{s.counter}"
+        head = f"long long {counter} = 0; {counter} < {self.text(s.stop)}; ++{counter}"
+        self.block(f"for ({head}) {{", s.body)
+
+    def repeat(self, s: Repeat) -> None:
+        # The condition is computed inside the braces, where a test after them could not read it.
+        self.block("for (;;) {", s.body, lambda: self.put_line(f"if (!({self.text(s.again)})) break;"))
+
+    def while_(self, s: While) -> None:
+        self.put_line("for (;;) {")
+        self.nested(s.test)
+        self.depth += 1
+        self.put_line(f"if (!({self.text(s.condition)})) break;")
+        self.write(s.body)
+        self.depth -= 1
+        self.put_line("}")
+
+    def when(self, s: When) -> None:
+        self.block(f"if ({self.text(s.condition)}) {{", s.body)
+
+    def each_lane(self, s: EachLane) -> None:
+        self.block("{", s.body)
+
+    def block(self, head: str, body: Iterable[Statement], end: Callable[[], None] | None = None) -> None:
+        """Write a block in braces, with further lines at its end."""
+        self.put_line(head)
+        self.depth += 1
+        self.write(body)
+        if end:
+            end()
+        self.depth -= 1
+        self.put_line("}")
+
+
+def _needed(body: Iterable[Statement]) -> set[int]:
+    """Return the values that statements read, except for those of which only unread values are made."""
+    found = _operands(body, None)
+    while (fewer := _operands(body, found)) != found:
+        found = fewer
+    return found
+
+
+def _operands(body: Iterable[Statement], needed: set[int] | None) -> set[int]:
+    """Return the values that statements read; those of `Let` only if its own value is needed."""
+    found: set[int] = set()
+    for s in body:
+        given: tuple = ()
+        if isinstance(s, Let):
+            given = s.args if needed is None or s.to in needed else ()
+        elif isinstance(s, Store):
+            given = (s.index, s.value)
+        elif isinstance(s, Put):
+            given = (*s.indices, s.value)
+        elif isinstance(s, Call):
+            given = (s.first,)
+        elif isinstance(s, Loop):
+            given = (s.stop,)
+        elif isinstance(s, Repeat):
+            given = (s.again,)
+        elif isinstance(s, While | When):
+            given = (s.condition,)
+        found |= {x for x in given if isinstance(x, int)}
+        found |= _operands((*getattr(s, "test", ()), *getattr(s, "body", ())), needed)
+    return found

@@ -1,0 +1,66 @@
+"""Processors of object code: triples of LLVM with their features, and names for the common ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from ....errors import InputError
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A triple of LLVM, the processor, its features, and how functions take arguments where there is a choice."""
+
+    triple: str
+    cpu: str = ""
+    features: str = ""
+    abi: str = ""
+    reloc: str = "pic"
+
+
+PROCESSORS: dict[str, Processor] = {
+    "x86_64": Processor("x86_64-unknown-linux-gnu", "x86-64-v2"),
+    "aarch64": Processor("aarch64-unknown-linux-gnu", "generic"),
+    "riscv64": Processor("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d"),
+    "cortex-m4": Processor("thumbv7em-none-eabihf", "cortex-m4", reloc="static"),
+    "cortex-m7": Processor("thumbv7em-none-eabihf", "cortex-m7", reloc="static"),
+    "cortex-m33": Processor("thumbv8m.main-none-eabihf", "cortex-m33", reloc="static"),
+}
+"""Processors by name, besides "native", which is this computer.
+
+Cortex-M7 computes with doubles itself; M4 and M33 have hardware for single precision only and call the compiler's
+library for doubles."""
+
+
+@cache
+def _ready() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def processor(name: str) -> Processor:
+    """Return a processor by its name, or that of a triple of LLVM."""
+    if name == "native":
+        features = llvm.get_host_cpu_features().flatten()
+        return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    return PROCESSORS.get(name) or Processor(name)
+
+
+def target_machine(name: str) -> llvm.TargetMachine:
+    """Return LLVM's code generator for a processor."""
+    _ready()
+    chosen = processor(name)
+    try:
+        found = llvm.Target.from_triple(chosen.triple)
+    except RuntimeError as error:
+        known = ", ".join(["native", *PROCESSORS])
+        raise InputError(
+            f"triple is {name!r}, which LLVM does not know ({error}); give one of {known}, or a triple such as "
+            "aarch64-apple-darwin"
+        ) from None
+    return found.create_target_machine(
+        cpu=chosen.cpu, features=chosen.features, opt=2, reloc=chosen.reloc, codemodel="default", abiname=chosen.abi
+    )

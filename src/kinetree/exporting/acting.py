@@ -1,0 +1,258 @@
+"""Functions of a mechanism under forces and control: rates, loads, control torques, time steps and whole runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..compiler.export.distinct import distinct
+from ..compiler.export.exportable import Exportable, Meaning
+from ..compiler.export.meanings import common, labels
+from ..compiler.export.selftest import selftest
+from ..compiler.ir.operations import Op
+from ..compiler.ir.program import Array, Program
+from ..compiler.lanes.form import Kernel
+from ..compiler.lower.build import is_long
+from ..compiler.runtime.sample_inputs import sample_inputs
+from ..errors import InputError
+from ..model.mechanism import Mechanism
+from ..simulation.engines.held_torques import held
+from ..simulation.integrators import METHODS, Method, choose, stepper_of
+from ..simulation.kernels.single_step import step_kernel
+from ..simulation.rates import Force, euler_step, loads, loads_and_drives, rates
+from ..simulation.stabilization import Loops
+from ..simulation.tableaus import Tableau
+from ..system import System
+
+RUNS = 4
+"""The number of candidates for the samples of the self-test of a step or a run, which are interpreted in Python."""
+
+SETTINGS = {
+    "dt": 2.5e-4, "skip": 0.0, "budget": 1e6, "rtol": 1e-4, "atol": 1e-6, "first": 1e-4, "most": 1000.0, "begin": 0.0,
+}  # fmt: skip
+"""The settings of the self-test of a run."""
+
+TIMES = (0.0, 4.0e-4, 1.1e-3)
+"""The output times of the self-test of a run [s]."""
+
+
+@dataclass(frozen=True)
+class Acting:
+    """A System with everything that acts on it, and the method of its time steps."""
+
+    system: System
+    forces: tuple[Force, ...]
+    control: Any
+    method: str
+    loops: Loops | None
+    dtype: str
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that moves."""
+        return self.system.mechanism
+
+    @property
+    def about(self) -> str:
+        """What acts, as text."""
+        count = len(self.forces)
+        parts = [f"{count} force{'s' * (count != 1)}"] if count else []
+        parts += [type(self.control).__name__] if self.control is not None else []
+        return f" under {' and '.join(parts)}" if parts else ""
+
+
+def rates_of(acting: Acting, name: str) -> Exportable:
+    """Return the rates of a state."""
+    a = acting
+    if a.control is None:
+        program = _with_torques(rates, a)
+    else:
+        program = rates(a.mechanism, a.forces, a.control, loops=a.loops)
+    return _of_program(a, program, name, f"rates of the state{a.about}", {
+        "dq": Meaning("rates of the coordinates", labels(a.mechanism, 0, "{}/s")),
+        "dqd": Meaning("accelerations", labels(a.mechanism, 1, "{}/s^2")),
+    })  # fmt: skip
+
+
+def loads_of(acting: Acting, name: str) -> Exportable:
+    """Return the loads on the mechanism at a state."""
+    a = acting
+    program = loads(a.mechanism, a.forces, a.control)
+    bodies = tuple(b.name for b in a.mechanism.bodies)
+    return _of_program(a, program, name, f"loads on the mechanism{a.about}", {
+        "tau": Meaning("joint torques of control and forces together", labels(a.mechanism, 2)),
+        "qdd": Meaning("accelerations", labels(a.mechanism, 1, "{}/s^2")),
+        "wrenches": Meaning("wrench [n; f] of the forces on each body, in its frame [N m, N]; rows", bodies),
+    })  # fmt: skip
+
+
+def control_of(acting: Acting, name: str) -> Exportable:
+    """Return the torques of the controller."""
+    a = acting
+    if a.control is None:
+        raise InputError(
+            "the function 'control' needs a controller; give control=, such as kt.PDGravity(k, c, reference)"
+        )
+    program = loads_and_drives(a.mechanism, (), a.control)[1]
+    assert program is not None
+    made = Meaning(f"joint torques of {type(a.control).__name__}", labels(a.mechanism, 2))
+    return _of_program(a, program, name, f"torques of the controller {type(a.control).__name__}", {"control": made})
+
+
+def step_of(acting: Acting, name: str) -> Exportable:
+    """Return one time step; without a controller, the joint torques are an input that is held over the step."""
+    a, method = acting, _method(acting)
+    if method.adaptive:
+        raise InputError(
+            f"a step has a fixed length, and {method.name} chooses its own; use {_fixed()}, or export 'run'"
+        )
+    program, scheme = _advancing(a, method)
+    assert scheme is None or isinstance(scheme, Tableau)
+    whole = stepper_of(a.mechanism, program, scheme, a.loops)
+    timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
+    kernel = step_kernel(
+        program, scheme, whole.quaternions, whole.closing,
+        dtype=a.dtype, held=a.mechanism.nv if a.control is None else 0, timed=timed,
+    )  # fmt: skip
+    found = common(a.mechanism)
+    found |= {
+        "dt": Meaning("length of the step [s]"),
+        "q_next": replace(found["q"], text="coordinates after the step"),
+        "qd_next": replace(found["qd"], text="velocities after the step"),
+        "tau": replace(found["tau"], text="joint torques, held over the step"),
+    }
+    return _of_kernel(a, kernel, name, f"one time step by {method.name}{a.about}", found)
+
+
+def run_of(acting: Acting, name: str) -> Exportable:
+    """Return a whole run over given times; without a controller, no joint torques but those of forces act."""
+    a, method = acting, _method(acting)
+    make = rates if method.scheme() is not None else euler_step  # type: ignore[misc]
+    program = make(a.mechanism, a.forces, a.control, loops=a.loops)
+    whole = replace(stepper_of(a.mechanism, program, method.scheme(), a.loops), dtype=a.dtype)  # type: ignore[misc]
+    found = common(a.mechanism)
+    q, qd = found["q"], found["qd"]
+    shared = {
+        "q0": replace(q, text="coordinates at the start"),
+        "qd0": replace(qd, text="velocities at the start"),
+        "parameters": found["parameters"],
+        "times": Meaning("output times, increasing; the first is that of the start [s]"),
+        "q": replace(q, text="coordinates at the output times, NaN where they were not reached"),
+        "qd": replace(qd, text="velocities at the output times, NaN where they were not reached"),
+        "q_end": replace(q, text="coordinates where the call stopped"),
+        "qd_end": replace(qd, text="velocities where the call stopped"),
+    }
+    return _of_kernel(a, whole.kernel, name, f"a run by {method.name}{a.about}", shared | RUN_MEANINGS[method.adaptive])
+
+
+RUN_MEANINGS = {
+    False: {
+        "dt": Meaning("longest step [s]; the steps between two times are equal"),
+        "skip": Meaning("0, or to continue a call: report[2] of that call"),
+        "budget": Meaning("most steps of the call, such as 1e9"),
+        "report": Meaning(
+            "steps of the call, output times reached, and the finished and all steps of the interval in which the "
+            "budget ended (0 if all times were reached)"
+        ),
+    },
+    True: {
+        "rtol": Meaning("relative error of a step"),
+        "atol": Meaning("absolute error of a step [rad, m, rad/s, m/s]"),
+        "first": Meaning("first step to try [s]"),
+        "most": Meaning("most attempts at steps of the call, such as 1e6"),
+        "begin": Meaning(
+            "time of q0 and qd0 [s]: the first output time, or to continue a call, report[4] of that call"
+        ),
+        "report": Meaning(
+            "evaluations of the rates, accepted and rejected steps, status (0 finished, 1 step too short, 2 attempts "
+            "used up), time of q_end and qd_end [s], next step [s]"
+        ),
+    },
+}
+"""The settings of runs, of fixed and of adaptive steps."""
+
+EXTRA: dict[str, Callable[[Acting, str], Exportable]] = {
+    "step": step_of,
+    "run": run_of,
+    "rates": rates_of,
+    "loads": loads_of,
+    "control": control_of,
+}
+"""The functions under forces and control, by name."""
+
+
+def made(acting: Acting, function: str, name: str) -> Exportable:
+    """Return a function of the table under a name."""
+    if is_long(acting.mechanism):
+        raise InputError(
+            f"{function} of {acting.mechanism.name!r} is not exported: the mechanism is too long for straight-line code"
+        )
+    return EXTRA[function](acting, name)
+
+
+def _method(acting: Acting) -> Method:
+    method = choose(acting.method, None, 1e-8)
+    if method.scheme is None:
+        native = ", ".join(m.name for m in METHODS.values() if m.scheme is not None)
+        raise InputError(f"{method.name} is not exported; use one of {native}")
+    return method
+
+
+def _fixed() -> str:
+    return ", ".join(m.name for m in METHODS.values() if m.scheme is not None and not m.adaptive)
+
+
+def _advancing(acting: Acting, method: Method) -> tuple[Program, Any]:
+    """Return the rates of a step with held torques or with the controller, and the method's tableau."""
+    a = acting
+    assert method.scheme is not None
+    scheme = method.scheme()
+    make = euler_step if scheme is None else rates
+    if a.control is None:
+        return held(partial(make, loops=a.loops), a.mechanism, a.forces), scheme
+    return make(a.mechanism, a.forces, a.control, loops=a.loops), scheme
+
+
+def _with_torques(make: Callable[..., Program], acting: Acting) -> Program:
+    """Return rates whose joint torques are an input."""
+    a, nv = acting, acting.mechanism.nv
+    program = held(partial(make, loops=a.loops), a.mechanism, a.forces)
+    free = len(a.mechanism.free_parameters)
+    inputs = [x for x in program.inputs if x.name != "parameters"] + [Array("tau", (nv,))]
+    if free:
+        inputs.append(Array("parameters", (free,)))
+    group = {x.name: k for k, x in enumerate(inputs)}
+    old = [x.name for x in program.inputs]
+
+    def moved(op: tuple) -> tuple:
+        if op[0] is not Op.INPUT:
+            return op
+        if old[op[1]] != "parameters":
+            return (Op.INPUT, group[old[op[1]]], op[2])
+        return (Op.INPUT, group["parameters"], op[2]) if op[2] < free else (Op.INPUT, group["tau"], op[2] - free)
+
+    return replace(program, inputs=tuple(inputs), ops=tuple(map(moved, program.ops)))
+
+
+def _of_program(acting: Acting, program: Program, name: str, summary: str, more: dict[str, Meaning]) -> Exportable:
+    a = acting
+    unit = distinct(program, name)
+    test = selftest(unit, a.dtype, sample_inputs(a.mechanism, unit.inputs, a.system.function))
+    return Exportable(unit, a.dtype, a.mechanism.name, summary, common(a.mechanism) | more, test)
+
+
+def _of_kernel(acting: Acting, kernel: Kernel, name: str, summary: str, found: dict[str, Meaning]) -> Exportable:
+    a, m = acting, acting.mechanism
+    unit = replace(kernel, name=name)
+    shapes = {"q": m.nq, "qd": m.nv, "tau": m.nv, "t": 1, "parameters": len(m.free_parameters)}
+    drawn = sample_inputs(m, [Array(x, (n,)) for x, n in shapes.items()], a.system.function, RUNS)
+    drawn |= {"q0": drawn["q"], "qd0": drawn["qd"], "t": drawn["t"][:, 0], "times": np.tile(TIMES, (RUNS, 1))}
+    inputs: dict[str, Numbers] = {}
+    for x in kernel.arguments[: kernel.arity[0]]:
+        inputs[x.name] = drawn[x.name] if x.name in drawn else np.full(RUNS, SETTINGS[x.name])
+    return Exportable(unit, a.dtype, m.name, summary, found, selftest(unit, a.dtype, inputs))
