@@ -20,6 +20,10 @@ from ..simulation.stabilization import Loops, Minimal
 from ..system import System
 from .acting import EXTRA, Acting, made
 
+SYMBOLS = {"step": "time_step"}
+"""The names of functions in files, where they differ: the C library of Linux has a function `step` of its own, which
+would take the place of another one in a shared library."""
+
 OBJECT_NAME = "object"
 """The name of object code in `to`, followed by a colon and a processor."""
 
@@ -44,7 +48,7 @@ def export(
     """Write functions of a System as code for other machines, each with a self-test, and return the paths.
 
     `functions` are functions of a System by name, and besides: "step", one time step with torques that are held over
-    it; "run", a whole run; "rates", "loads" and "control", the torques of a controller. The latter five act under
+    it, named time_step in files; "run", a whole run; "rates", "loads" and "control", the torques of a controller. The latter five act under
     `control`, `forces` and, with `passive`, the forces of the mechanism itself, as in `simulate`. `method` is the
     integrator of step and run, `loops` the way in which loops stay closed.
 
@@ -57,7 +61,7 @@ def export(
     formats = [_format(x) for x in _names(to, "to")]
     chosen = [_known(name) for name in _names(functions, "functions")]
     ready = [
-        made(acting, name, _file_name(prefix, name, None))
+        made(acting, name, _file_name(prefix, SYMBOLS.get(name, name), None))
         if name in EXTRA
         else _function(system, name, frame, axes, wrenches, dtype, prefix)
         for name in chosen

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..lanes.form import Kernel
+from ..targets.arrays import arrays_of
 from ..targets.c.kernels import extents
 from ..targets.c.names import REALS, identifier, number
 from ..targets.c.target import definitions, prototype
 from .casadi_abi import interface
-from .exportable import Exportable, arrays_of, plain
+from .exportable import Exportable, plain
 
 WIDTH = 116
 """The length of lines of comments."""
@@ -36,7 +37,7 @@ def header(made: Exportable) -> str:
             "",
             f"{prototype(made.unit, made.dtype)};",
             "",
-            "/* Returns 0, or the number of the first sample of the self-test whose outputs differ too much. */",
+            "/* Returns 0, or the number of the first sample whose outputs differ too much; in the C source only. */",
             f"int {name}_selftest(void);",
             "",
             "#ifdef __cplusplus",
@@ -48,13 +49,6 @@ def header(made: Exportable) -> str:
     )
 
 
-def object_header(made: Exportable) -> str:
-    """Return the header of object code, whose self-test is a file of its own."""
-    text = header(made)
-    start, end = text.index("/* Returns 0"), text.index("_selftest(void);") + len("_selftest(void);\n\n")
-    return text[:start] + text[end:]
-
-
 def source(made: Exportable, stem: str) -> str:
     """Return the source, which includes the header with a given stem."""
     name, unit = identifier(made.unit.name), made.unit
@@ -63,13 +57,16 @@ def source(made: Exportable, stem: str) -> str:
     return "\n".join(
         [
             f"/* {name}: {made.origin}.",
-            f"   {stem}.h describes the arguments. Macros: KINETREE_NO_SELFTEST leaves the self-test out"
-            + (";\n   KINETREE_CASADI adds the interface of CasADi's external(). */" if abi else ". */"),
+            f"   {stem}.h describes the arguments. Macros: KINETREE_NO_SELFTEST leaves the self-test out,",
+            "   KINETREE_SELFTEST_ONLY leaves all else out, to test object code"
+            + (",\n   KINETREE_CASADI adds the interface of CasADi's external(). */" if abi else ". */"),
             "#include <math.h>",
             *rename,
             f'#include "{stem}.h"',
             "",
+            "#ifndef KINETREE_SELFTEST_ONLY",
             definitions(unit, made.dtype),
+            "#endif\n",
             selftest_source(made),
             abi,
         ]

@@ -6,8 +6,8 @@ from math import prod
 
 from ..ir.program import Program
 from ..lanes.form import Kernel
+from ..targets.arrays import arrays_of
 from ..targets.c.names import identifier
-from .exportable import arrays_of
 
 HEAD = """\
 #ifdef KINETREE_CASADI

@@ -48,10 +48,3 @@ def plain(text: str) -> str:
     """Return a text as one line of ASCII that ends no comment, since names may come from untrusted files."""
     shown = "".join(c if c.isprintable() else " " for c in text).encode("ascii", "backslashreplace").decode()
     return shown.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
-
-
-def arrays_of(unit: Program | Kernel) -> list[tuple[str, tuple[int | str, ...], bool]]:
-    """Return (name, shape, whether it is an output) of each array; "t" is the extent of the axis of times."""
-    if isinstance(unit, Kernel):
-        return [(a.name, a.shape, a.output) for a in unit.arguments]
-    return [(a.name, a.shape, False) for a in unit.inputs] + [(a.name, a.shape, True) for a in unit.outputs]

@@ -10,10 +10,11 @@ from ...errors import InputError, writing
 from ...version import VERSION
 from ..lanes.form import Kernel
 from ..targets import OBJECT, emitter, object_code
+from ..targets.arrays import arrays_of
 from ..targets.c.kernels import extents
 from ..targets.c.names import identifier
-from .c_files import header, object_header, source
-from .exportable import Exportable, arrays_of
+from .c_files import header, source
+from .exportable import Exportable
 
 
 def write(made: Exportable, path: str | Path, *, triple: str | None = None, beside: str | None = None) -> list[Path]:
@@ -39,7 +40,7 @@ def write(made: Exportable, path: str | Path, *, triple: str | None = None, besi
         chosen = object_code(triple or "native") if suffix in OBJECT else emitter(suffix)
         contents[path] = chosen.emit(made.unit, made.dtype)
         if suffix in OBJECT:
-            contents[path.with_name(f"{stem}.h")] = object_header(made)
+            contents[path.with_name(f"{stem}.h")] = header(made)
         contents[path.with_name(f"{stem}.selftest.json")] = selftest_json(made)
     for place, content in contents.items():
         with writing(place):

@@ -42,8 +42,13 @@ class Selftest:
         return len(next(iter(self.inputs.values())))
 
 
-def selftest(unit: Program | Kernel, dtype: str, candidates: Mapping[str, Numbers]) -> Selftest:
-    """Return the self-test with the best conditioned of the candidates, which are [count, *shape] by name of input."""
+def selftest(
+    unit: Program | Kernel, dtype: str, candidates: Mapping[str, Numbers], floors: Mapping[str, float] | None = None
+) -> Selftest:
+    """Return the self-test with the best conditioned of the candidates, which are [count, *shape] by name of input.
+
+    `floors` are the least tolerances of outputs, by name, relative to their largest entry.
+    """
     given = {name: np.asarray(x, dtype=dtype).astype(float) for name, x in candidates.items()}
     arrays = list(given.values())
     if isinstance(unit, Kernel):
@@ -54,13 +59,14 @@ def selftest(unit: Program | Kernel, dtype: str, candidates: Mapping[str, Number
         outputs, growth = unit.interpret(*arrays), _grown(unit, arrays)
     eps = float(np.finfo(dtype).eps)
     flat = [np.abs(y).reshape(len(y), -1).max(axis=1, initial=0.0) for y in outputs]
-    tolerances = [np.fmax(FACTOR * eps * g, eps * size) for g, size in zip(growth, flat, strict=True)]
+    least = [(floors or {}).get(name, eps) for name in names]
+    tolerances = [np.fmax(FACTOR * eps * g, x * size) for g, size, x in zip(growth, flat, least, strict=True)]
     chosen = _best(outputs, tolerances, flat, unit.name)
     pick = lambda xs: {name: x[chosen] for name, x in zip(names, xs, strict=True)}  # noqa: E731
     return Selftest({name: x[chosen] for name, x in given.items()}, pick(outputs), pick(tolerances))
 
 
-def _best(outputs: Sequence[Numbers], tolerances: Sequence[Numbers], sizes: Sequence[Numbers], name: str) -> Numbers:
+def _best(outputs: Sequence[Numbers], tolerances: Sequence[Numbers], sizes: Sequence[Numbers], name: str) -> list[int]:
     """Return the indices of the candidates with the smallest relative tolerances, in order; only finite ones."""
     finite = np.all([np.isfinite(y).reshape(len(y), -1).all(axis=1) for y in outputs], axis=0)
     worst = np.max([t / np.where(s > 0, s, 1.0) for t, s in zip(tolerances, sizes, strict=True)], axis=0)
@@ -68,7 +74,7 @@ def _best(outputs: Sequence[Numbers], tolerances: Sequence[Numbers], sizes: Sequ
     good = [int(k) for k in order if finite[k] and np.isfinite(worst[k])][:SAMPLES]
     if not good:
         raise InputError(f"{name}: no sample state has finite results, so no self-test can be written; check the model")
-    return np.array(sorted(good))
+    return sorted(good)
 
 
 def _grown(program: Program, arrays: Sequence[Numbers]) -> list[Numbers]:

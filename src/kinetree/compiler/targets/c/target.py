@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....errors import InputError
 from ...ir.program import Program
 from ...lanes.form import Kernel
+from ..arrays import arrays_of
 from ..protocol import Unit
 from .kernels import extents, kernel_parts, kernel_statements
 from .names import REALS, identifier
@@ -45,24 +46,16 @@ def prototype(unit: Program | Kernel, dtype: str) -> str:
     """Return the head of the function: extents, inputs, then outputs, as pointers to row-major arrays."""
     real, _ = REALS[dtype]
     arguments = [f"int {n}" for n in (extents(unit) if isinstance(unit, Kernel) else ())]
-    for name, _, output in arrays(unit):
-        arguments.append(f"{'' if output else 'const '}{real} *{name}")
+    for name, _, output in arrays_of(unit):
+        arguments.append(f"{'' if output else 'const '}{real} *{identifier(name)}")
     return f"void {identifier(unit.name)}({', '.join(arguments)})"
-
-
-def arrays(unit: Program | Kernel) -> list[tuple[str, tuple[int | str, ...], bool]]:
-    """Return (name in C, shape, whether it is an output) of each array, in the order of the arguments."""
-    if isinstance(unit, Kernel):
-        return [(identifier(a.name), a.shape, a.output) for a in unit.arguments]
-    inputs = [(identifier(a.name), a.shape, False) for a in unit.inputs]
-    return inputs + [(identifier(a.name), a.shape, True) for a in unit.outputs]
 
 
 def comment(unit: Unit) -> str:
     """Return the comment at the beginning of a file."""
     if not isinstance(unit, Program | Kernel):
         return ""
-    given = arrays(unit)
+    given = [(identifier(name), shape, output) for name, shape, output in arrays_of(unit)]
 
     def listed(outputs: bool) -> str:
         chosen = [(name, shape) for name, shape, output in given if output is outputs]

@@ -27,9 +27,8 @@ class ObjectCode:
     def emit(self, unit: Unit, dtype: str) -> bytes:
         """Return the object file of a Program, or of a kernel for one run per call."""
         machine = target_machine(self.name)
-        module = llvm.parse_assembly(assembly(unit, dtype))
+        module = llvm.parse_assembly(f'source_filename = "{unit.name}"\n{assembly(unit, dtype)}')  # type: ignore
         module.triple, module.data_layout = processor(self.name).triple, str(machine.target_data)
-        module.name = unit.name  # type: ignore[union-attr]
         module.verify()
         return machine.emit_object(module)
 
@@ -55,7 +54,12 @@ def _kernel(kernel: Kernel, dtype: str) -> str:
     for m in kernel.memory:
         t.put(f"  %m_{m.name} = alloca i8, i64 {statements.width(m.kind) * m.size}, align 16")
     # One lane and one sample: the frame that vectors of many samples need, with constants.
-    t.put("  %i = add i64 0, 0", "  %n = add i64 0, 1", "  %last = add i64 0, 0", "  %bad = getelementptr i8, ptr null, i64 0")
+    t.put(
+        "  %i = add i64 0, 0",
+        "  %n = add i64 0, 1",
+        "  %last = add i64 0, 0",
+        "  %bad = getelementptr i8, ptr null, i64 0",
+    )
     if timed:
         t.put("  %count = sext i32 %nt to i64")
     for a in kernel.arguments:

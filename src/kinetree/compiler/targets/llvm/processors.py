@@ -25,9 +25,9 @@ PROCESSORS: dict[str, Processor] = {
     "x86_64": Processor("x86_64-unknown-linux-gnu", "x86-64-v2"),
     "aarch64": Processor("aarch64-unknown-linux-gnu", "generic"),
     "riscv64": Processor("riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d"),
-    "cortex-m4": Processor("thumbv7em-none-eabihf", "cortex-m4", reloc="static"),
-    "cortex-m7": Processor("thumbv7em-none-eabihf", "cortex-m7", reloc="static"),
-    "cortex-m33": Processor("thumbv8m.main-none-eabihf", "cortex-m33", reloc="static"),
+    "cortex-m4": Processor("thumbv7em-none-unknown-eabihf", "cortex-m4", reloc="static"),
+    "cortex-m7": Processor("thumbv7em-none-unknown-eabihf", "cortex-m7", reloc="static"),
+    "cortex-m33": Processor("thumbv8m.main-none-unknown-eabihf", "cortex-m33", reloc="static"),
 }
 """Processors by name, besides "native", which is this computer.
 
@@ -46,7 +46,18 @@ def processor(name: str) -> Processor:
     if name == "native":
         features = llvm.get_host_cpu_features().flatten()
         return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
-    return PROCESSORS.get(name) or Processor(name)
+    return PROCESSORS.get(name) or Processor(_whole(name))
+
+
+def _whole(triple: str) -> str:
+    """Return a triple with the operating system that people leave out before a binary interface.
+
+    Otherwise LLVM would take the interface for an operating system, and floating-point registers would not be used.
+    """
+    parts = triple.split("-")
+    if len(parts) == 3 and parts[2].startswith(("eabi", "gnueabi", "musleabi")):
+        parts.insert(2, "unknown")
+    return "-".join(parts)
 
 
 def target_machine(name: str) -> llvm.TargetMachine:

@@ -55,7 +55,8 @@ class LibraryFunctions:
         """Write the call of a function of math.h."""
         V = w.lanes.vector
         full = name + ("f" if w.lanes.bits == 32 else "")
-        w.used.add(f"declare {V} @{full}({', '.join([V] * len(arguments))})")
+        # Without side effects, so that a sine or cosine that nothing reads is not computed.
+        w.used.add(f"declare {V} @{full}({', '.join([V] * len(arguments))}) memory(none) nounwind willreturn")
         return w.new(f"call {V} @{full}({', '.join(f'{V} {a}' for a in arguments)})")
 
     def definitions(self, w: Writer) -> list[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +11,11 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from c_compiler import called, library, needs_compiler
 from closed_mechanisms import closed_mechanisms, motion
-from kinetree.compiler.ir.program import Array, Program
+from kinetree.compiler.ir.operations import Op
+from kinetree.compiler.ir.program import Array
+from kinetree.compiler.targets.c import programs
 from kinetree.compiler.targets.c.target import source
 from kinetree.errors import InputError
 from native_program import traced
@@ -23,29 +24,14 @@ from strategies import State, examples, moving_mechanisms, one_of_each
 from tolerance import assert_close
 
 EPS = float(np.finfo(float).eps)
-COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc, gcc or clang) on the PATH")
 
 
-def library(folder: Path, *texts: str) -> ctypes.CDLL:
-    """Compile source texts to a shared library; warnings are errors."""
-    paths = [folder / f"f{k}.c" for k in range(len(texts))]
+def of_texts(folder: Path, *texts: str, level: str = "-O0") -> ctypes.CDLL:
+    """Compile source texts to a shared library."""
+    paths = [folder / f"f{k}_{abs(hash(text))}.c" for k, text in enumerate(texts)]
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
-    out = folder / f"lib{abs(hash(texts))}.so"
-    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O0", "-fPIC", "-shared"]
-    subprocess.run([str(COMPILER), *flags, *map(str, paths), "-o", str(out), "-lm"], check=True)
-    return ctypes.CDLL(str(out))
-
-
-def called(function, program: Program, *inputs, dtype="float64") -> np.ndarray:
-    """Call a C function sample by sample; return its first output."""
-    count = len(inputs[0])
-    arrays = [np.ascontiguousarray(x, dtype) for x in inputs]
-    out = [np.full((count, *a.shape), np.nan, dtype) for a in program.outputs]
-    for k in range(count):
-        function(*(ctypes.c_void_p(x[k].ctypes.data) for x in (*arrays, *out)))
-    return out[0]
+    return library(paths, level=level)
 
 
 def condition(system: kt.System, q) -> float:
@@ -62,11 +48,11 @@ def condition(system: kt.System, q) -> float:
 def check_c_against_gufuncs(folder: Path, system: kt.System, q, qd, force) -> None:
     """Compare both dynamics of a mechanism in C with the gufuncs."""
     names = ("forward_dynamics",) if system.closures else ("forward_dynamics", "inverse_dynamics")
-    programs = [system.function(name).program for name in names]
-    compiled = library(folder, *map(source, programs))
-    for name, program in zip(names, programs, strict=True):
+    made = [system.function(name).program for name in names]
+    compiled = of_texts(folder, *map(source, made))
+    for name, program in zip(names, made, strict=True):
         expected = system.function(name)(q, qd, force)
-        found = called(getattr(compiled, name), program, q, qd, force)
+        (found,) = called(getattr(compiled, name), (q, qd, force), [program.outputs[0].shape])
         if name == "forward_dynamics":
             free = system.tree.forward_dynamics(q, qd, force)  # the multipliers of loops may cancel these
             scale = max(condition(system, q), 8) * max(np.abs(expected).max(), np.abs(free).max())
@@ -124,25 +110,47 @@ def test_every_operation_and_both_precisions(tmp_path):
     x = np.array([[0.37, 0.61], [0.52, 0.23]])
     expected = program.interpret(x)[0]
     for dtype, bound in (("float64", 2 * EPS), ("float32", 4e-7)):
-        compiled = library(tmp_path, source(program, dtype))
-        found = called(compiled["a_3_parts"], program, x, dtype=dtype)
+        compiled = of_texts(tmp_path, source(program, dtype))
+        (found,) = called(compiled["a_3_parts"], [x], [(20,)], dtype)
         finite = np.isfinite(expected)
         np.testing.assert_array_equal(found[~finite], expected[~finite])
         scale = np.maximum(np.abs(expected[finite]), 1e-30)
         assert_close(found[finite] / scale, expected[finite] / scale, bound, dtype)
 
 
-def test_functions_are_saved_by_suffix(tmp_path):
-    """Write a function to a file, and refuse unsuitable suffixes, paths and functions."""
-    arm = kt.load("planar_2r")
-    path = arm.function("inertia_matrix").save(tmp_path / "inertia.c")
-    text = path.read_text()
-    assert "inertia_matrix, written by Kinetree: q[2] -> I[2][2]" in text
-    assert "void inertia_matrix(const double *restrict q, double *restrict I)" in text
-    with pytest.raises(InputError, match=r"the suffix '.f90' is not one of exported code; expected .c"):
-        arm.function("inertia_matrix").save(tmp_path / "inertia.f90")
-    with pytest.raises(InputError, match=r"cannot be written \(No such file or directory\); choose another path"):
-        arm.function("inertia_matrix").save(tmp_path / "missing" / "inertia.c")
-    long = kt.System(one_of_each()).function("inverse_dynamics", lowering="rolled")
-    with pytest.raises(InputError, match="compiled with loops over its bodies.*lowering='unrolled'"):
-        long.save(tmp_path / "long.c")
+@needs_compiler
+def test_long_programs_are_split(tmp_path, monkeypatch):
+    """Compile a Program in parts, whose values and conditions cross the parts, and one in a single function."""
+
+    def page(x, y):
+        values, less = [x, y], x < y
+        for k in range(40):
+            values.append(values[-1] * 0.75 + (values[-2] * values[k // 2]).sin())
+        return [*values[::-7], less.where(values[9], values[3]), x, x * 0.0 + 1.0]
+
+    program = traced(page, 2)
+    x = np.array([[0.37, 0.61], [0.52, 0.23]])
+    monkeypatch.setattr(programs, "PART", 9)
+    parts = source(program)
+    assert parts.count("KINETREE_PART void function_part") > 8
+    (found,) = called(of_texts(tmp_path, parts).function, [x], [program.outputs[0].shape])
+    assert_close(found, program.interpret(x)[0], 8 * EPS, "parts")
+    monkeypatch.setattr(programs, "PART", 10**6)
+    whole = source(program)
+    assert "_part" not in whole
+    (alone,) = called(of_texts(tmp_path, whole).function, [x], [program.outputs[0].shape])
+    np.testing.assert_array_equal(found, alone)
+
+
+def test_operations_without_use_are_left_out():
+    """Write a Program one of whose operations no result needs."""
+    program = traced(lambda x: [x * 3.0])
+    more = replace(program, ops=(*program.ops, (Op.SIN, 0)))
+    assert "sin(" not in source(more)
+
+
+def test_rolled_programs_are_refused():
+    """Request C source of a rolled unit and read the error."""
+    rolled = kt.System(one_of_each()).function("inverse_dynamics", lowering="rolled").program
+    with pytest.raises(InputError, match="C source is not written for a BoundProgram; use lowering='unrolled'"):
+        source(rolled)  # type: ignore[arg-type]
