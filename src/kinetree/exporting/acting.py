@@ -77,7 +77,7 @@ def rates_of(acting: Acting, name: str) -> Exportable:
     if a.control is None:
         program = _with_torques(rates, a)
     else:
-        program = rates(a.mechanism, a.forces, a.control, loops=a.loops)
+        program = rates(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype)
     return _of_program(a, program, name, f"rates of the state{a.about}", {
         "dq": Meaning("rates of the coordinates", labels(a.mechanism, 0, "{}/s")),
         "dqd": Meaning("accelerations", labels(a.mechanism, 1, "{}/s^2")),
@@ -118,7 +118,7 @@ def step_of(acting: Acting, name: str) -> Exportable:
         )
     program, scheme = _advancing(a, method)
     assert scheme is None or isinstance(scheme, Tableau)
-    whole = stepper_of(a.mechanism, program, scheme, a.loops)
+    whole = stepper_of(a.mechanism, program, scheme, a.loops, a.dtype)
     timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
     kernel = step_kernel(
         program, scheme, whole.quaternions, whole.closing,
@@ -138,8 +138,8 @@ def run_of(acting: Acting, name: str) -> Exportable:
     """Return a whole run over given times; without a controller, no joint torques but those of forces act."""
     a, method = acting, _method(acting)
     make = rates if method.scheme() is not None else euler_step  # type: ignore[misc]
-    program = make(a.mechanism, a.forces, a.control, loops=a.loops)
-    whole = replace(stepper_of(a.mechanism, program, method.scheme(), a.loops), dtype=a.dtype)  # type: ignore[misc]
+    program = make(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype)
+    whole = stepper_of(a.mechanism, program, method.scheme(), a.loops, a.dtype)  # type: ignore[misc]
     found = common(a.mechanism)
     q, qd = found["q"], found["qd"]
     shared = {
@@ -221,14 +221,14 @@ def _advancing(acting: Acting, method: Method) -> tuple[Program, Any]:
     scheme = method.scheme()
     make = euler_step if scheme is None else rates
     if a.control is None:
-        return held(partial(make, loops=a.loops), a.mechanism, a.forces), scheme
-    return make(a.mechanism, a.forces, a.control, loops=a.loops), scheme
+        return held(partial(make, loops=a.loops, dtype=a.dtype), a.mechanism, a.forces), scheme
+    return make(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype), scheme
 
 
 def _with_torques(make: Callable[..., Program], acting: Acting) -> Program:
     """Return rates whose joint torques are an input."""
     a, nv = acting, acting.mechanism.nv
-    program = held(partial(make, loops=a.loops), a.mechanism, a.forces)
+    program = held(partial(make, loops=a.loops, dtype=a.dtype), a.mechanism, a.forces)
     free = len(a.mechanism.free_parameters)
     inputs = [x for x in program.inputs if x.name != "parameters"] + [Array("tau", (nv,))]
     if free:

@@ -48,9 +48,9 @@ def export(
     """Write functions of a System as code for other machines, each with a self-test, and return the paths.
 
     `functions` are functions of a System by name, and besides: "step", one time step with torques that are held over
-    it, named time_step in files; "run", a whole run; "rates", "loads" and "control", the torques of a controller. The latter five act under
-    `control`, `forces` and, with `passive`, the forces of the mechanism itself, as in `simulate`. `method` is the
-    integrator of step and run, `loops` the way in which loops stay closed.
+    it, named time_step in files; "run", a whole run; "rates", "loads" and "control", the torques of a controller. The
+    latter five act under `control`, `forces` and, with `passive`, the forces of the mechanism itself, as in `simulate`.
+    `method` is the integrator of step and run, `loops` the way in which loops stay closed.
 
     `to` are "c", "object" or "object:PROCESSOR", and other formats by their suffix, such as "wasm" or "ptx". Functions
     with a choice of `frame` and `axes`, or with external `wrenches`, get them. The files are named like the functions,

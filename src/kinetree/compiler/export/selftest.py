@@ -69,7 +69,8 @@ def selftest(
 def _best(outputs: Sequence[Numbers], tolerances: Sequence[Numbers], sizes: Sequence[Numbers], name: str) -> list[int]:
     """Return the indices of the candidates with the smallest relative tolerances, in order; only finite ones."""
     finite = np.all([np.isfinite(y).reshape(len(y), -1).all(axis=1) for y in outputs], axis=0)
-    worst = np.max([t / np.where(s > 0, s, 1.0) for t, s in zip(tolerances, sizes, strict=True)], axis=0)
+    with np.errstate(all="ignore"):
+        worst = np.max([t / np.where(s > 0, s, 1.0) for t, s in zip(tolerances, sizes, strict=True)], axis=0)
     order = np.argsort(np.where(finite & np.isfinite(worst), worst, np.inf), kind="stable")
     good = [int(k) for k in order if finite[k] and np.isfinite(worst[k])][:SAMPLES]
     if not good:

@@ -15,6 +15,7 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from .lane_states import LaneStates, builder_of
 
+
 class RunsOfLanes(LaneStates):
     """An unfinished kernel of runs."""
 

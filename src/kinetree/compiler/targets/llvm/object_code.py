@@ -10,7 +10,7 @@ from ...lanes.form import Kernel
 from ..protocol import Unit
 from .arithmetic import Writer, operations
 from .lane_statements import Statements
-from .number_types import SCALARS, Lanes
+from .number_types import SCALARS
 from .processors import processor, target_machine
 from .scalar import Entries, LibraryFunctions, scalar_function
 from .writer import Text
@@ -47,19 +47,13 @@ def _kernel(kernel: Kernel, dtype: str) -> str:
     scalars = SCALARS[dtype]
     w, t = Writer(scalars), Text()
     programs = [_program(program, w, name) for name, program in kernel.programs]
-    statements = Statements(kernel, t, Lanes(scalars.scalar, scalars.bits, 1))
+    statements = Statements(kernel, t, scalars)
     timed = "t" in kernel.dimensions
     arguments = [*(["i32 %nt"] if timed else []), *(f"ptr %p_{a.name}" for a in kernel.arguments)]
     t.put(f"define void @{kernel.name}({', '.join(arguments)}) #0 {{", "entry:")
     for m in kernel.memory:
         t.put(f"  %m_{m.name} = alloca i8, i64 {statements.width(m.kind) * m.size}, align 16")
-    # One lane and one sample: the frame that vectors of many samples need, with constants.
-    t.put(
-        "  %i = add i64 0, 0",
-        "  %n = add i64 0, 1",
-        "  %last = add i64 0, 0",
-        "  %bad = getelementptr i8, ptr null, i64 0",
-    )
+    t.put("  %i = add i64 0, 0")  # the index of the only sample
     if timed:
         t.put("  %count = sext i32 %nt to i64")
     for a in kernel.arguments:
@@ -89,5 +83,5 @@ def _program(program: Program, w: Writer, name: str) -> str:
     w.lines, w.label = [], "entry"
     operations(program, w, Entries(program, w, LibraryFunctions(), load, store))
     body, w.lines = w.lines, []
-    head = f"define internal void @{name}(ptr noalias %in, ptr noalias %k, ptr %bad) noinline #0 {{"
+    head = f"define internal void @{name}(ptr noalias %in, ptr noalias %k) noinline #0 {{"
     return "\n".join([head, "entry:", *body, "  ret void", "}"])
