@@ -9,7 +9,7 @@ from typing import Any
 from ..compiler.export.exportable import Exportable
 from ..compiler.export.files import write
 from ..compiler.targets import EMITTERS, OBJECT
-from ..compiler.targets.c.names import identifier
+from ..compiler.targets.c99.names import identifier
 from ..dynamics import ALGORITHMS
 from ..errors import InputError, brief, unknown_name, writing
 from ..model.mechanism import Mechanism

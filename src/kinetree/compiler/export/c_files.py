@@ -9,9 +9,9 @@ import numpy as np
 
 from ..lanes.form import Kernel
 from ..targets.arrays import arrays_of
-from ..targets.c.kernels import extents
-from ..targets.c.names import REALS, identifier, number
-from ..targets.c.target import definitions, prototype
+from ..targets.c import definitions, prototype
+from ..targets.c99.kernels import extents
+from ..targets.c99.names import REALS, identifier, number
 from .casadi_abi import interface
 from .exportable import Exportable, plain
 

@@ -7,7 +7,7 @@ from math import prod
 from ..ir.program import Program
 from ..lanes.form import Kernel
 from ..targets.arrays import arrays_of
-from ..targets.c.names import identifier
+from ..targets.c99.names import identifier
 
 HEAD = """\
 #ifdef KINETREE_CASADI

@@ -11,8 +11,8 @@ from ...version import VERSION
 from ..lanes.form import Kernel
 from ..targets import OBJECT, emitter, object_code
 from ..targets.arrays import arrays_of
-from ..targets.c.kernels import extents
-from ..targets.c.names import identifier
+from ..targets.c99.kernels import extents
+from ..targets.c99.names import identifier
 from .c_files import header, source
 from .exportable import Exportable
 

@@ -23,7 +23,7 @@ def _llvm() -> Target:
 
 
 def _c() -> Emitter:
-    from .c.target import C
+    from .c import C
 
     return C()
 

@@ -10,7 +10,7 @@ from c_compiler import called, library, needs_compiler
 from kinetree.compiler.lanes.builder import Builder
 from kinetree.compiler.lanes.form import Kind
 from kinetree.compiler.lanes.interpret import interpret
-from kinetree.compiler.targets.c.target import source
+from kinetree.compiler.targets.c import source
 from kinetree.simulation.integrators import METHODS, stepper
 from native_program import traced
 from strategies import State

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ....errors import InputError
-from ...ir.program import Program
-from ...lanes.form import Kernel
-from ..arrays import arrays_of
-from ..protocol import Unit
-from .kernels import extents, kernel_parts, kernel_statements
-from .names import REALS, identifier
-from .programs import NOINLINE, functions, idle, is_split
+from ...errors import InputError
+from ..ir.program import Program
+from ..lanes.form import Kernel
+from .arrays import arrays_of
+from .c99.kernels import extents, kernel_parts, kernel_statements
+from .c99.names import REALS, identifier
+from .c99.programs import NOINLINE, functions, idle, is_split
+from .protocol import Unit
 
 
 class C:

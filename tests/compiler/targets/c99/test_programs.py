@@ -15,8 +15,8 @@ from c_compiler import called, library, needs_compiler
 from closed_mechanisms import closed_mechanisms, motion
 from kinetree.compiler.ir.operations import Op
 from kinetree.compiler.ir.program import Array
-from kinetree.compiler.targets.c import programs
-from kinetree.compiler.targets.c.target import source
+from kinetree.compiler.targets.c import source
+from kinetree.compiler.targets.c99 import programs
 from kinetree.errors import InputError
 from native_program import traced
 from rounding_scales import torque_scale

@@ -1,0 +1,1 @@
+"""C code of Programs and kernels: functions of plain arrays, without allocation and with math.h alone."""
