@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from ...version import VERSION
 from ..ir.program import Program
 from ..lanes.form import Kernel
+from ..targets.protocol import digest
 from .selftest import Selftest
 
 
@@ -36,7 +36,7 @@ class Exportable:
     @property
     def hash(self) -> str:
         """A digest of the arithmetic, its numbers and their precision."""
-        return hashlib.sha256(f"{self.unit.hash} {self.dtype}".encode()).hexdigest()[:16]
+        return digest(self.unit, self.dtype)
 
     @property
     def origin(self) -> str:

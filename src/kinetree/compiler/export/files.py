@@ -13,6 +13,8 @@ from ..targets import OBJECT, emitter, object_code
 from ..targets.arrays import arrays_of
 from ..targets.c99.kernels import extents
 from ..targets.c99.names import identifier
+from ..targets.wasm.loader import LOADER, loader
+from ..targets.wasm.target import wasm_module
 from .c_files import header, source
 from .exportable import Exportable
 
@@ -20,7 +22,8 @@ from .exportable import Exportable
 def write(made: Exportable, path: str | Path, *, triple: str | None = None, beside: str | None = None) -> list[Path]:
     """Write a function to a file, in the language of its suffix, and what belongs beside it; return all paths.
 
-    C comes with a header, object code with a header and a self-test in JSON, other code with the self-test alone.
+    C comes with a header, object code with a header and a self-test in JSON, WebAssembly with a loader and a self-test,
+    other code with the self-test alone.
     `triple` is the processor of object code: a name of PROCESSORS or a triple of LLVM, by default this computer.
     `beside` is the stem of the files beside the code, by default that of the path.
     """
@@ -36,11 +39,15 @@ def write(made: Exportable, path: str | Path, *, triple: str | None = None, besi
     if suffix == ".c":
         contents[path] = source(made, stem)
         contents[path.with_name(f"{stem}.h")] = header(made)
+    elif suffix == ".wasm":
+        contents[path] = wasm_module([made.unit], made.dtype, model=made.model)
+        contents[path.with_name(LOADER)] = loader()
     else:
         chosen = object_code(triple or "native") if suffix in OBJECT else emitter(suffix)
         contents[path] = chosen.emit(made.unit, made.dtype)
         if suffix in OBJECT:
             contents[path.with_name(f"{stem}.h")] = header(made)
+    if suffix != ".c":
         contents[path.with_name(f"{stem}.selftest.json")] = selftest_json(made)
     for place, content in contents.items():
         with writing(place):

@@ -179,6 +179,7 @@ def test_functions_are_saved_as_modules(tmp_path):
     f = arm.function("inertia_matrix")
     data = f.save(tmp_path / "inertia.wasm").read_bytes()
     assert data[:8] == b"\0asm\x01\0\0\0"
+    assert metadata_of(data)["model"] == "planar_2r"
     assert metadata_of(data)["functions"][0]["hash"] == digest(f.program, "float64")
     with pytest.raises(InputError, match="two functions of a module have one name: inertia_matrix, inertia_matrix"):
         wasm_module([f.program, f.program])
