@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,9 @@ def test_every_batch_size_and_layout(count, dtype):
 
 
 def test_only_long_rows_are_prefetched():
-    """Find prefetches in the code for long rows, one per cache line of a block, and none for short rows."""
-    size = 8 * LONG * 8
-    assert target().emit(neighbors(LONG), "float64").count("call void @llvm.prefetch") == -(-size // 64)
-    assert "prefetch" not in target().emit(neighbors(SHORT), "float64")
+    """Find one prefetch per cache line of a block of inputs and outputs in the code for long rows, else none."""
+    lines = -(-8 * LONG * 8 // 64)
+    code = target().emit(neighbors(LONG), "float64")
+    for write in (0, 1):
+        assert len(re.findall(rf"call void @llvm.prefetch.p0\(ptr %\w+, i32 {write},", code)) == lines
+    assert "call void @llvm.prefetch" not in target().emit(neighbors(SHORT), "float64")

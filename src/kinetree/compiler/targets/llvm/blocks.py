@@ -60,9 +60,9 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
             load_one(t, lanes, k, a.size, at)
 
     def read_dense() -> None:
-        prefetch(t, lanes, [(k, a.size) for k, a, _ in inputs])
         for k, a, at in inputs:
             load_rows(t, lanes, samples, k, a.size, at)
+        prefetch(t, lanes, *([(k, a.size) for k, a, _ in arrays] for arrays in (inputs, outputs)))
 
     def read_any() -> None:
         for k, a, at in inputs:

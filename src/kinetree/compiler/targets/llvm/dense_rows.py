@@ -13,27 +13,31 @@ WIDE = 128
 LINE = 64
 """The size of a cache line [bytes]; where lines are longer, some are requested twice."""
 
+FIRST_LEVEL, SECOND_LEVEL = 3, 2
+"""The caches that prefetched lines go to, as LLVM numbers them."""
 
-def prefetch(t, lanes, arrays) -> None:
-    """Request long rows of a later block, so that they are in the second-level cache when they are loaded.
 
-    `arrays` are the number and the size of each array.
+def prefetch(t, lanes, inputs, outputs) -> None:
+    """Request long rows before they are accessed: inputs of a later block, and outputs of this one.
+
+    Inputs and outputs are given as the number and the size of each array. Memory is then read while the body computes.
     """
     size = lanes.bits // 8
-    wide = [(k, n) for k, n in arrays if n * size >= WIDE]
-    if not wide:
-        return
-    t.used.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     later = t.new(f"add i64 %i, {AHEAD * lanes.count}")
+    t.used.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
 
-    def request() -> None:
-        for k, n in wide:
-            (start,) = _rows(t, [later], k)
-            for offset in range(0, lanes.count * n * size, LINE):
+    def request(arrays, sample: str, write: int, level: int) -> None:
+        for k, n in arrays:
+            (start,) = _rows(t, [sample], k)
+            for offset in range(0, lanes.count * n * size if n * size >= WIDE else 0, LINE):
                 p = t.new(f"getelementptr i8, ptr {start}, i64 {offset}")
-                t.put(f"  call void @llvm.prefetch.p0(ptr {p}, i32 0, i32 2, i32 1)")
+                t.put(f"  call void @llvm.prefetch.p0(ptr {p}, i32 {write}, i32 {level}, i32 1)")
 
-    t.if_(t.new(f"icmp slt i64 {later}, %n"), request)
+    def both() -> None:
+        request(inputs, later, 0, SECOND_LEVEL)
+        request(outputs, "%i", 1, FIRST_LEVEL)
+
+    t.if_(t.new(f"icmp slt i64 {later}, %n"), both)
 
 
 def load_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
