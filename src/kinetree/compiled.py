@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from . import joints as joint_kinds
 from .algebra.arrays import Numbers
-from .compiler.lower.build import Request
+from .compiler.lower.build import Request, names_of
 from .compiler.runtime.function import Function
-from .compiler.runtime.methods import AxesOptions, Options, WrenchOptions, compiled, complete
+from .compiler.runtime.methods import AxesOptions, DrivenOptions, Options, WrenchOptions, compiled, complete
 from .errors import InputError
 from .formats.report import Report
 from .joints.random_states import drawn_coordinates, generator, leading_shape
@@ -98,13 +98,15 @@ class CompiledMechanism:
         wrenches: bool = False,
         dtype: str | type = "float64",
         lowering: str = "auto",
+        driven: str | Iterable[str] = (),
     ) -> Function:
         """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` its operations.
 
         `lowering` is the form of the code: "unrolled", straight-line code for the numbers of the mechanism; "rolled",
-        loops over bodies, for long chains; "auto", chosen by the numbers of bodies and of output entries.
+        loops over bodies, for long chains; "auto", chosen by the numbers of bodies and of output entries. `driven` are
+        the driven joints of hybrid_dynamics.
         """
-        request = Request(name, frame, axes, wrenches, _dtype_name(dtype), lowering)
+        request = Request(name, frame, axes, wrenches, _dtype_name(dtype), lowering, names_of(driven))
         try:
             function = self._functions.get(request)
         except TypeError:  # not hashable: refused below, with a message
@@ -130,6 +132,18 @@ class CompiledMechanism:
         """Return the accelerations qdd under joint torques, in O(n) by I = U D U^T [rad/s^2, m/s^2], shape [..., nv].
 
         Loops and couplings stay closed if q and qd satisfy their equations.
+        """
+        ...
+
+    @compiled
+    def hybrid_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tau: ArrayLike, **options: Unpack[DrivenOptions]
+    ) -> tuple[Numbers, Numbers]:
+        """Return (qdd, tau) of all joints, from qdd of the `driven` ones and tau of the others, both [..., nv].
+
+        `driven` are names of joints or of their axes, by default none. Entries of qdd at free joints and of tau at
+        driven joints are not read: they may be any finite numbers. A floating base that is not driven moves by the
+        reactions of the joints. Loops stay closed, and transmit forces.
         """
         ...
 
@@ -308,6 +322,7 @@ class CompiledMechanism:
         frame: str | None = None,
         axes: str | None = None,
         wrenches: ArrayLike | None = None,
+        driven: str | Iterable[str] = (),
         parameters: Named | None = None,
         dtype: str | type = "float64",
         check: bool = True,
@@ -315,7 +330,9 @@ class CompiledMechanism:
         threads: int | None = None,
     ) -> Callable[..., Numbers]:
         """Return a function of the arrays alone, for one call with options."""
-        function = self.function(name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype)
+        function = self.function(
+            name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven
+        )
         more = () if wrenches is None else (wrenches,)
         if self._nominal is not None:
             more += (self._nominal if parameters is None else in_order(self.mechanism, parameters),)

@@ -9,24 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algebra.arrays import Numbers
-from ..errors import InputError, unknown_name
+from ..errors import InputError
 from ..joints import kind
-from ..model.axes import axis_labels, axis_names
+from ..model.axes import entries
 from ..model.mechanism import Mechanism
 
 LISTED = 8
 """The most names that a message lists, so that it fits on a few lines; the rest are counted."""
-
-
-def entries(mechanism: Mechanism, name: str, which: int) -> list[int]:
-    """Return the entries of a joint, or of one of its axes such as "rod.angle1", in q (0) or in qd (1)."""
-    joints = [joint.name for joint in mechanism.joints]
-    if name in joints:
-        return [k for k, (joint, _, _) in enumerate(axis_names(mechanism, which)) if joint == name]
-    labels = axis_labels(mechanism, which)
-    if name not in labels:
-        raise unknown_name("joint", str(name), dict.fromkeys([*joints, *labels]))
-    return [labels.index(name)]
 
 
 def listed(names: str | Iterable[str]) -> list[str]:

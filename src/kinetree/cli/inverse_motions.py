@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..analysis.joint_entries import entries
 from ..errors import InputError
-from ..model.axes import axis_labels
+from ..model.axes import axis_labels, entries
 from ..results import read_trajectory
 from ..results.columns import columns
 from ..results.files import is_run

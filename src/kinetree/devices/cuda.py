@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from ..compiled import CompiledMechanism
-from ..compiler.lower.build import Request
+from ..compiler.lower.build import Request, names_of
 from ..compiler.runtime import optional
 from ..compiler.runtime.cuda.function import Constants, CudaFunction
 from ..compiler.runtime.cuda.libraries import library_of
@@ -62,9 +62,10 @@ class CudaSystem(Mirrored):
         axes: str | None = None,
         wrenches: bool = False,
         lowering: str = "auto",
+        driven: Any = (),
     ) -> CudaFunction:
         """Return a compiled function for arrays on GPUs, of both precisions."""
-        request = Request(name, frame, axes, wrenches, lowering=lowering)
+        request = Request(name, frame, axes, wrenches, lowering=lowering, driven=names_of(driven))
         if request not in self._functions:
             self._functions[request] = CudaFunction(self.mechanism, request, self.index)
         return self._functions[request]
@@ -94,13 +95,15 @@ class CudaSystem(Mirrored):
         axes: str | None = None,
         wrenches: Any = None,
         parameters: Any = None,
+        driven: Any = (),
         out: Any = None,
     ) -> Any:
+        if is_jax(arrays[0]):
+            options = {"frame": frame, "axes": axes, "wrenches": wrenches, "parameters": parameters}
+            return self._by_jax(name, arrays, options | ({"driven": driven} if driven else {}), out)
         if wrenches is not None:
             arrays = (*arrays, wrenches)
-        if is_jax(arrays[0]):
-            return self._by_jax(name, arrays, frame, axes, parameters, wrenches is not None, out)
-        function = self.function(name, frame=frame, axes=axes, wrenches=wrenches is not None)
+        function = self.function(name, frame=frame, axes=axes, wrenches=wrenches is not None, driven=driven)
 
         def columns(values: Any) -> Any:
             library = library_of([("q", arrays[0])], name)
@@ -114,7 +117,7 @@ class CudaSystem(Mirrored):
             else:
                 arrays = (*arrays, x)
         if not needs_gradient(arrays):
-            if not (frame or axes or wrenches is not None or parameters is not None):
+            if not (frame or axes or driven or wrenches is not None or parameters is not None):
                 self._plain[name] = function
             return function(*arrays, out=out, constants=constants)
         if out is not None:
@@ -125,22 +128,17 @@ class CudaSystem(Mirrored):
             arrays,
         )
 
-    def _by_jax(
-        self, name: str, arrays: tuple, frame: str | None, axes: str | None, parameters: Any, wrenches: bool, out: Any
-    ) -> Any:
+    def _by_jax(self, name: str, arrays: tuple, options: dict[str, Any], out: Any) -> Any:
         """Let JAX call the function, on its own stream and with memory of its own."""
         from .jax import JaxSystem
 
         if out is not None:
             raise InputError(f"{name}: arrays of JAX cannot be written; call the function without out")
-        self._refuse_other_devices(name, arrays)
+        given = {key: x for key, x in options.items() if x is not None}
+        self._refuse_other_devices(name, (*arrays, *([given["wrenches"]] if "wrenches" in given else [])))
         if self._jax is None:
             self._jax = JaxSystem(self.system)
-        more = {"frame": frame, "axes": axes, "parameters": parameters}
-        if wrenches:
-            *given, more["wrenches"] = arrays
-            arrays = tuple(given)
-        return self._jax._call(name, arrays, {k: x for k, x in more.items() if x is not None})
+        return self._jax._call(name, arrays, given)
 
     def _refuse_other_devices(self, name: str, arrays: tuple) -> None:
         """Raise InputError for arrays of JAX that are not on a GPU, or not on that of this system."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import CompiledMechanism
-from ..compiler.lower.build import Request
+from ..compiler.lower.build import Request, names_of
 from ..compiler.runtime import optional
 from ..compiler.runtime.function import Function
 from ..compiler.runtime.gradients import pullback
@@ -59,6 +59,7 @@ class JaxSystem(Mirrored):
         axes: str | None = None,
         wrenches: Any = None,
         parameters: Any = None,
+        driven: Any = (),
     ) -> Any:
         jnp = optional.jax().numpy
         if wrenches is not None:
@@ -74,9 +75,9 @@ class JaxSystem(Mirrored):
         more = parameter_argument(self.mechanism, parameters, numbers=numbers, columns=columns)
         arrays = tuple(jnp.asarray(x) for x in (*arrays, *(() if constants else more)))
         dtype = _common_dtype(name, arrays)
-        request = Request(name, frame, axes, wrenches is not None, dtype)
+        request = Request(name, frame, axes, wrenches is not None, dtype, driven=names_of(driven))
         call = self._prepared(request, constants[0] if constants else None)
-        if frame is axes is wrenches is parameters is None:
+        if frame is axes is wrenches is parameters is None and not driven:
             self._plain[name, arrays[0].dtype] = call
         return call(*arrays)
 
@@ -85,9 +86,8 @@ class JaxSystem(Mirrored):
         key = request, constants
         if key not in self._calls:
             r = request
-            function = self.system.function(
-                r.name, frame=r.frame, axes=r.axes, wrenches=r.wrenches, dtype=r.dtype, lowering=r.lowering
-            )
+            options = {"frame": r.frame, "axes": r.axes, "wrenches": r.wrenches, "dtype": r.dtype, "driven": r.driven}
+            function = self.system.function(r.name, lowering=r.lowering, **options)
             self._calls[key] = differentiable(function, constants)
         return self._calls[key]
 

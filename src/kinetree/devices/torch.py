@@ -76,12 +76,14 @@ class TorchSystem(Mirrored):
         axes: str | None = None,
         wrenches: Any = None,
         parameters: Any = None,
+        driven: Any = (),
         out: Any = None,
         threads: int | None = None,
         check: bool = True,
     ) -> Any:
         if any(getattr(x, "is_cuda", False) for x in arrays):
             options = {"frame": frame, "axes": axes, "wrenches": wrenches, "parameters": parameters, "out": out}
+            options |= {"driven": driven} if driven else {}
             return self._cuda._call(name, arrays, {k: x for k, x in options.items() if x is not None})
         if wrenches is not None:
             arrays = (*arrays, wrenches)
@@ -90,7 +92,9 @@ class TorchSystem(Mirrored):
             self.mechanism, parameters, numbers=lambda values: _tensor(values, dtype), columns=_columns(dtype)
         )
         arrays = (*arrays, *more)
-        function = self.system.function(name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype)
+        function = self.system.function(
+            name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven
+        )
         places = None if out is None else tuple(map(_numbers, out if isinstance(out, tuple) else (out,)))
 
         def run(*tensors: Any) -> Any:

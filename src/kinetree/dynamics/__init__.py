@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import closed, closure, convective, energy, inertia, inverse, jacobians, kinematics, states
+from . import closed, closure, convective, energy, hybrid, inertia, inverse, jacobians, kinematics, states
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Algorithm:
     Shapes are in terms of nq, nv, nb (bodies), nc (equations of loops) and numbers. `wrenches` tells whether external
     wrenches matter, `frame` whether a frame is asked for, `axes` the default axes where there is a choice, `inverts`
     whether the inertia matrix must be invertible, `lumps` whether only the torques matter, so that masses may be
-    counted to whichever body is cheaper.
+    counted to whichever body is cheaper, `driven` whether driven joints can be chosen.
     """
 
     page: Callable
@@ -29,6 +29,7 @@ class Algorithm:
     axes: str | None = None
     inverts: bool = False
     lumps: bool = False
+    driven: bool = False
 
     @property
     def outputs(self) -> tuple[tuple[str, Any], ...]:
@@ -50,6 +51,16 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "implicit_dynamics": Algorithm(
         closed.forward_dynamics, ("q", "qd", "tau", "added"), "qdd", ("nv",), wrenches=True, inverts=True, lumps=True
+    ),
+    "hybrid_dynamics": Algorithm(
+        hybrid.hybrid_dynamics,
+        ("q", "qd", "qdd", "tau"),
+        ("qdd", "tau"),
+        (("nv",), ("nv",)),
+        wrenches=True,
+        inverts=True,
+        lumps=True,
+        driven=True,
     ),
     "inertia_matrix": Algorithm(inertia.inertia_matrix, ("q",), "I", ("nv", "nv"), lumps=True),
     "inverse_inertia_matrix": Algorithm(

@@ -18,12 +18,12 @@ def forward_dynamics(tree, rate: float = 0.0):
     """
     if not tree.mechanism.closures:
         return forward.forward_dynamics(tree)
-    return accelerations(_dynamics(tree), rate)
+    return accelerations(moving(tree), rate)
 
 
 def multipliers(tree):
     """Return lambda of every equation, zero for those that the others imply.                    [Saha2013] (54)"""
-    return forces(_dynamics(tree))
+    return forces(moving(tree))
 
 
 def closing_step(tree, locked=frozenset()):
@@ -158,7 +158,8 @@ class Pulls:
         return total
 
 
-def _dynamics(tree) -> Pulls:
+def moving(tree) -> Pulls:
+    """Return the pulls on the tree with its velocities, torques and wrenches, all joints free."""
     for i in tree.records:
         i.qdd = (0.0,) * len(i.labels)
     newton_euler(tree)

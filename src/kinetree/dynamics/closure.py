@@ -53,14 +53,20 @@ def closure_jacobian(tree):
     """
     out = []
     for row in rows(tree):
-        entries = dict(row.torques)
-        for chain, _, w in row.wrenches:
-            for i in reversed(chain):
-                for k, pk in zip(i.labels, i.P.columns, strict=True):
-                    entries[k] = power(w, pk)
-                w = i.A.T @ w
+        entries = of_row(row)
         out += [entries.get(k, 0.0) for k in range(tree.nv)]
     return out
+
+
+def of_row(row: Row) -> dict[int, Any]:
+    """Return the entries of J of one equation, by label of the degree of freedom; missing ones are zero."""
+    entries = dict(row.torques)
+    for chain, _, w in row.wrenches:
+        for i in reversed(chain):
+            for k, pk in zip(i.labels, i.P.columns, strict=True):
+                entries[k] = power(w, pk)
+            w = i.A.T @ w
+    return entries
 
 
 def of_loop(loop, end_a: End, end_b: End) -> list[Row]:

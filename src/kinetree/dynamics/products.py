@@ -52,10 +52,10 @@ def convective_product(tree):
     return _torques(tree, armature=False)
 
 
-def resistance(tree):
+def resistance(tree, driven=frozenset()):
     """Return each pivot of I = U D U^T relative to the composite body's: 0 where nothing resists the motion.
 
-    Negligible pivots are not eliminated.
+    Negligible pivots are not eliminated, nor those of driven degrees of freedom, given by label, which count as 1.
     """
     forward.start(tree)
 
@@ -66,7 +66,10 @@ def resistance(tree):
     @tree.inward
     def pivots(i, p):
         i.left = []
-        for pk, armature in reversed(list(zip(i.P.columns, i.armature, strict=True))):
+        for k, pk, armature in reversed(list(zip(i.labels, i.P.columns, i.armature, strict=True))):
+            if k in driven:
+                i.left.insert(0, 1.0)
+                continue
             psihat = i.Mhat @ pk
             mhat, whole = power(psihat, pk) + armature, power(i.Mtilde @ pk, pk) + armature
             some = mhat > NOTHING * whole

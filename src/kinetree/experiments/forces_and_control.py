@@ -10,10 +10,10 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..analysis.joint_entries import entries
 from ..compiler.ir.trace import Trace
 from ..errors import InputError, ModelError, argument, below, unknown_name
 from ..formats.fields import constant, known_keys, name, required, sequence, sort, text, truth
+from ..model.axes import entries
 from ..model.mechanism import Mechanism
 from ..numbers import numbers
 from ..simulation import references

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import joints as joint_kinds
+from ..errors import unknown_name
 from .mechanism import Mechanism, kept_with_mechanism
 
 
@@ -22,6 +23,17 @@ def axis_names(mechanism: Mechanism, which: int) -> Iterable[tuple[str, str, str
 def axis_labels(mechanism: Mechanism, which: int) -> list[str]:
     """Return "joint.name" of each coordinate (0), velocity (1) or force (2), or "joint" if the joint has only one."""
     return [f"{joint}.{name}" if name else joint for joint, name, _ in axis_names(mechanism, which)]
+
+
+def entries(mechanism: Mechanism, name: str, which: int) -> list[int]:
+    """Return the entries of a joint, or of one of its axes such as "rod.angle1", in q (0) or in qd (1)."""
+    joints = [joint.name for joint in mechanism.joints]
+    if name in joints:
+        return [k for k, (joint, _, _) in enumerate(axis_names(mechanism, which)) if joint == name]
+    labels = axis_labels(mechanism, which)
+    if name not in labels:
+        raise unknown_name("joint", str(name), dict.fromkeys([*joints, *labels]))
+    return [labels.index(name)]
 
 
 @kept_with_mechanism

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..analysis.joint_entries import entries
 from ..compiler.lower.build import tree_maker
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, states
 from ..errors import InputError, argument
+from ..model.axes import entries
 from ..model.mechanism import Mechanism
 from ..numbers import positive
 from ..system import System

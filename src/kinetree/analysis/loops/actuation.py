@@ -15,9 +15,9 @@ from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...compiler.lower.newton import RANK
 from ...errors import InputError
-from ...model.axes import axis_labels, axis_names
+from ...model.axes import axis_labels, axis_names, entries
 from ...model.mechanism import Mechanism
-from ..joint_entries import entries, listed
+from ..joint_entries import listed
 from .constraints import Split, require_closed, split
 from .load_sharing import Share, shared, transmission
 

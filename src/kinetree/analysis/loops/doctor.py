@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import AssemblyError, InputError
-from ..joint_entries import entries, listed
+from ...model.axes import entries
+from ..joint_entries import listed
 from . import findings as say
 from .assembly import assemble
 from .closed_positions import surroundings

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...model.axes import axis_names
+from ...model.axes import axis_names, entries
 from ...model.parts import GROUND
-from ..joint_entries import entries, listed
+from ..joint_entries import listed
 from .kinematics import LoopKinematics
 
 WEAK = 0.02

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...dynamics import ALGORITHMS
 from ...errors import InputError, unknown_name
+from ...model.axes import entries
 from ...model.mechanism import Mechanism
 from ...model.splitting import split_joints
 from ..ir.program import Array, Program
@@ -45,7 +46,10 @@ def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
 
 @dataclass(frozen=True)
 class Request:
-    """An algorithm to compile, with its options; `lowering` is "auto", "unrolled" or "rolled" (see the glossary)."""
+    """An algorithm to compile, with its options; `lowering` is "auto", "unrolled" or "rolled" (see the glossary).
+
+    `driven` are joints or axes by name, or entries of qd; a checked request has the entries.
+    """
 
     name: str
     frame: str | None = None
@@ -53,6 +57,7 @@ class Request:
     wrenches: bool = False
     dtype: str = "float64"
     lowering: str = "auto"
+    driven: tuple[str | int, ...] = ()
 
     def checked(self, mechanism: Mechanism) -> Request:
         """Return the request with defaults filled in, or raise an error with the possible values."""
@@ -75,7 +80,11 @@ class Request:
             raise InputError(f"{self.name} does not depend on external wrenches")
         if self.dtype not in ("float64", "float32"):
             raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
-        return Request(self.name, self.frame, axes, self.wrenches, self.dtype, self._lowered(mechanism))
+        if self.driven and not algorithm.driven:
+            raise InputError(f"{self.name} takes no driven joints; hybrid_dynamics does")
+        places = sorted({k for x in self.driven for k in ([x] if isinstance(x, int) else entries(mechanism, x, 1))})
+        lowering = self._lowered(mechanism)
+        return Request(self.name, self.frame, axes, self.wrenches, self.dtype, lowering, tuple(places))
 
     def _lowered(self, mechanism: Mechanism) -> str:
         """Return "unrolled" or "rolled"."""
@@ -94,6 +103,14 @@ class Request:
             large = not closed and sum(a.size for a in signature(mechanism, self)[1]) > LARGE
             return "rolled" if large or is_long(mechanism, closed=closed) else "unrolled"
         return self.lowering
+
+
+def names_of(driven: Any) -> tuple[str | int, ...]:
+    """Return the driven joints of a request: one name, or several names of joints or of their axes."""
+    names = (driven,) if isinstance(driven, str) else tuple(driven) if isinstance(driven, Iterable) else None
+    if names is None or not all(isinstance(x, str) for x in names):
+        raise InputError(f"driven is {repr(driven)[:60]}; give the names of joints, such as ['shoulder', 'elbow']")
+    return names
 
 
 def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
@@ -120,12 +137,14 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     lean = algorithm.lumps and not mechanism.free_parameters
     tree = lean_tree(mechanism, scalars) if lean else ClosedTree(mechanism, scalars)
     tree.dtype = request.dtype
-    options = {"frame": request.frame} if algorithm.frame else {}
+    options: dict[str, Any] = {"frame": request.frame} if algorithm.frame else {}
     if algorithm.axes:
         options["axes"] = request.axes
+    if algorithm.driven:
+        options["driven"] = frozenset(request.driven)
     results = algorithm.page(tree, **options)
-    entries = [list(results)] if len(outputs) == 1 else [list(x) for x in results]
-    return Program.of_trace(request.name, inputs, outputs, trace, entries)
+    scalars_out = [list(results)] if len(outputs) == 1 else [list(x) for x in results]
+    return Program.of_trace(request.name, inputs, outputs, trace, scalars_out)
 
 
 def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> ClosedTree:

@@ -19,6 +19,8 @@ def prepared_call(owner: Any, method: Any) -> Call:
     signature = inspect.signature(method)
     names = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
     name = method.__name__
+    if ALGORITHMS[name].driven:  # the code depends on an option
+        return _call_by_options(owner, name, names)
     if not ALGORITHMS[name].frame:
         return _call(owner, name, None, names, _described(method, signature))
     return _call_by_frame(owner, name, names)
@@ -37,6 +39,16 @@ def _call_by_frame(owner: Any, name: str, names: list[str]) -> Call:
         if frame not in calls:
             calls[frame] = _call(owner, name, frame, names[:-1])
         return calls[frame](*arrays)
+
+    return call
+
+
+def _call_by_options(owner: Any, name: str, names: list[str]) -> Call:
+    """Return the function of arrays and options, which compiles nothing before it has the options."""
+
+    def call(*arguments, **options):
+        arrays, options = by_position(name, names, arguments, options)
+        return owner._with(name, **options)(*arrays)
 
     return call
 

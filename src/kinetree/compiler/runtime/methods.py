@@ -6,7 +6,7 @@ A class declares such a method by its signature and docstring alone.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from types import BuiltinFunctionType
 from typing import Any, TypedDict, TypeVar
@@ -37,13 +37,19 @@ class WrenchOptions(Options, total=False):
     wrenches: ArrayLike | None
 
 
+class DrivenOptions(WrenchOptions, total=False):
+    """Options of functions with driven joints."""
+
+    driven: str | Iterable[str]
+
+
 class AxesOptions(Options, total=False):
     """Options of functions with a choice of axes, "body" or "world"."""
 
     axes: str | None
 
 
-DEFAULTS = {"check": True, "dtype": "float64"}
+DEFAULTS = {"check": True, "dtype": "float64", "driven": ()}
 """The defaults of options; for all others None."""
 
 

@@ -20,7 +20,7 @@ from .rolled_kernel import RolledKernel
 
 def refuse_singular(mechanism: Mechanism, request: Request) -> None:
     """Raise ModelError if an algorithm divides by inertias that are zero in every state."""
-    if ALGORITHMS[request.name].inverts and (joints := weightless_joints(mechanism)):
+    if ALGORITHMS[request.name].inverts and (joints := weightless_joints(mechanism, request.driven)):
         named = ", ".join(map(repr, joints))
         raise ModelError(
             f"{request.name} requires an invertible inertia matrix, but no inertia resists the motion of joint {named}",
@@ -31,8 +31,10 @@ def refuse_singular(mechanism: Mechanism, request: Request) -> None:
 
 @kept_with_mechanism
 @lru_cache(maxsize=256)
-def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
+def weightless_joints(mechanism: Mechanism, driven: tuple[str | int, ...] = ()) -> tuple[str, ...]:
     """Return the joints whose pivot in I = U D U^T vanishes at a random position; I is then singular at every q.
+
+    Driven degrees of freedom, given by their entries in qd, take no part.
 
     `resistance` of dynamics/products.py runs on plain numbers for short mechanisms, because that is quicker than
     compiling it, and as rolled code for long ones.
@@ -40,15 +42,19 @@ def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
     if not mechanism.nv:
         return ()
     q = random_coordinates(mechanism, np.random.default_rng(1))
-    page = resistance_of_short if len(mechanism.bodies) <= UNROLLED else resistance_of_long
-    left = np.asarray(page(mechanism, q))
+    if driven or len(mechanism.bodies) <= UNROLLED:
+        left = np.asarray(resistance_of_short(mechanism, q, frozenset(driven)))
+    else:
+        left = resistance_of_long(mechanism, q)
     of_joint = np.repeat(np.arange(len(mechanism.joints)), [joint_kinds.kind(j.kind).NV for j in mechanism.joints])
     return tuple(mechanism.joints[k].name for k in np.unique(of_joint[left <= products.NOTHING]))
 
 
-def resistance_of_short(mechanism: Mechanism, q: list[float]) -> list[float]:
+def resistance_of_short(
+    mechanism: Mechanism, q: list[float], driven: frozenset[str | int] = frozenset()
+) -> list[float]:
     """Return each pivot at q as a fraction of the composite body's inertia, computed on plain numbers."""
-    return products.resistance(Tree(mechanism, {"q": q}))
+    return products.resistance(Tree(mechanism, {"q": q}), driven)
 
 
 def resistance_of_long(mechanism: Mechanism, q: list[float]) -> np.ndarray:
