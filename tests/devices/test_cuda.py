@@ -38,7 +38,11 @@ def motion(system: kt.System, *lead: int) -> list[np.ndarray]:
 
 
 def assert_equal(result: FakeArray, expected: np.ndarray, label: str, eps: float = EPS) -> None:
-    """Compare an array on the device with one of the CPU."""
+    """Compare an array, or each of several, on the device with those of the CPU."""
+    if isinstance(expected, tuple):
+        for one, other in zip(result, expected, strict=True):
+            assert_equal(one, other, label, eps)
+        return
     assert result.shape == expected.shape
     assert_close(result.host, expected, 2000 * eps * max(1.0, np.abs(expected).max(initial=0.0)), label)
 
@@ -54,6 +58,8 @@ def test_every_algorithm(arm):
         options = {"frame": system.bodies[-1].name} if algorithm.frame else {}
         if algorithm.axes:
             options["axes"] = "world"
+        if algorithm.driven:
+            options["driven"] = [system.joints[1].name]
         expected, gpu = getattr(system, name)(*arrays, **options), system.on("cuda")
         assert_equal(getattr(gpu, name)(*on_gpu(*arrays), **options), expected, name)
         if algorithm.wrenches and name in ("reactions", "multipliers"):

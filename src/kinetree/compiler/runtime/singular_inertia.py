@@ -20,7 +20,9 @@ from .rolled_kernel import RolledKernel
 
 def refuse_singular(mechanism: Mechanism, request: Request) -> None:
     """Raise ModelError if an algorithm divides by inertias that are zero in every state."""
-    if ALGORITHMS[request.name].inverts and (joints := weightless_joints(mechanism, request.driven)):
+    if not ALGORITHMS[request.name].inverts:
+        return
+    if joints := _weightless(mechanism, request.driven) if request.driven else weightless_joints(mechanism):
         named = ", ".join(map(repr, joints))
         raise ModelError(
             f"{request.name} requires an invertible inertia matrix, but no inertia resists the motion of joint {named}",
@@ -31,14 +33,17 @@ def refuse_singular(mechanism: Mechanism, request: Request) -> None:
 
 @kept_with_mechanism
 @lru_cache(maxsize=256)
-def weightless_joints(mechanism: Mechanism, driven: tuple[str | int, ...] = ()) -> tuple[str, ...]:
+def weightless_joints(mechanism: Mechanism) -> tuple[str, ...]:
     """Return the joints whose pivot in I = U D U^T vanishes at a random position; I is then singular at every q.
-
-    Driven degrees of freedom, given by their entries in qd, take no part.
 
     `resistance` of dynamics/products.py runs on plain numbers for short mechanisms, because that is quicker than
     compiling it, and as rolled code for long ones.
     """
+    return _weightless(mechanism, ())
+
+
+def _weightless(mechanism: Mechanism, driven: tuple[str | int, ...]) -> tuple[str, ...]:
+    """Return the weightless joints if some degrees of freedom, given by their entries in qd, are driven."""
     if not mechanism.nv:
         return ()
     q = random_coordinates(mechanism, np.random.default_rng(1))
