@@ -45,6 +45,7 @@ def hosted(source: str) -> Loaded:
     text = re.sub(r" addrspace\([134]\)", "", source).replace("ptx_kernel ", "")
     text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@gpu_\1", text)
     text = text.replace("@llvm.nvvm.bar.warp.sync", "@gpu_wait")
+    text = re.sub(r"call ptr asm .*\(ptr (%\w+)\)", r"getelementptr i8, ptr \1, i32 0", text)
     for size, number in ((4, "float"), (8, "double")):  # copies are complete at once
         text = text.replace(f"@llvm.nvvm.cp.async.ca.shared.global.{size}(", f"@gpu_copy_{number}(")
         body = f"%x = load {number}, ptr %from\n store {number} %x, ptr %to\n ret void"

@@ -148,6 +148,10 @@ def boolean(w: Writer, op: Op, names: list[str]) -> str:
 class Surroundings(Protocol):
     """The code around the arithmetic of a Program: its loads, its stores, and its elementary functions."""
 
+    def before(self, k: int, names: list[str], /) -> None:
+        """Write what comes before operation k; it may rename earlier values in `names`."""
+        ...
+
     def load(self, group: int, index: int, /) -> str:
         """Write the load of an entry of an input, and return its name."""
         ...
@@ -171,6 +175,7 @@ def operations(program: Program, w: Writer, around: Surroundings) -> None:
     names: list[str] = []
     trig: dict[int, tuple[str, str]] = {}
     for k, (op, *x) in enumerate(program.ops):
+        around.before(k, names)
         if op is Op.INPUT:
             name = around.load(*x)
         elif op is Op.CONST:
@@ -204,6 +209,9 @@ class _Blocks:
         self.w, self.offsets = w, offsets(program)
         self.bare, _ = bare_angles(program)
         self.slots = {k: slot for slot, k in enumerate(distinct_results(program))}
+
+    def before(self, k: int, names: list[str]) -> None:
+        pass
 
     def load(self, group: int, index: int) -> str:
         V = self.w.lanes.vector

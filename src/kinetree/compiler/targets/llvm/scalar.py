@@ -68,7 +68,8 @@ class Entries:
     """The surroundings of a Program's arithmetic: places of entries, and a source of functions.
 
     `load(group, index)` writes the load of an entry of an input, `store(output, index, name)` that of a result. `bare`
-    are operations whose values are angles within the limit of `vector_math.sines`.
+    are operations whose values are angles within the limit of `vector_math.sines`. `before(k, names)` writes what comes
+    before operation k.
     """
 
     def __init__(
@@ -79,13 +80,20 @@ class Entries:
         load: Callable[[int, int], str],
         store: Callable[[int, int, str], None],
         bare: Set[int] = frozenset(),
+        before: Callable[[int, list[str]], None] | None = None,
     ) -> None:
         """Note at which entries of the outputs each operation is stored."""
         self.w, self.functions, self.load, self._store, self.bare = w, functions, load, store, bare
+        self._before = before
         self.places: dict[int, list[tuple[int, int]]] = {}
         for group, entries in enumerate(program.results):
             for index, k in enumerate(entries):
                 self.places.setdefault(k, []).append((group, index))
+
+    def before(self, k: int, names: list[str]) -> None:
+        """Write what comes before operation k."""
+        if self._before is not None:
+            self._before(k, names)
 
     def store(self, k: int, name: str) -> None:
         """Write the stores of the value of operation k, if it is a result."""

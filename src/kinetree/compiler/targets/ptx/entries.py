@@ -19,7 +19,7 @@ from .head import GLOBAL, bare_angles, head, row
 from .rows import write_rows
 from .schedule import scheduled
 from .stage import Stage
-from .staging import WARP, inputs_only, layout
+from .staging import WARP, layout
 
 ENTRIES = ("kernel", "rows")
 THREADS = 128
@@ -45,9 +45,9 @@ def launch(program: Program, dtype: str, entry: str) -> tuple[int, int]:
     """Return the threads of a block and its dynamic shared memory [bytes]."""
     size = SCALARS[dtype].bits // 8
     if entry == "rows":
-        places = layout(scheduled(program), size)
+        places = layout(scheduled(program), size, outputs=True)
     elif _is_staged(program):
-        places = inputs_only(program, size)
+        places = layout(scheduled(program), size, outputs=False)
     else:
         return THREADS, 0
     threads = THREADS
@@ -96,7 +96,7 @@ def _staged_kernel(program: Program, w: Writer) -> None:
     """Write the entry for any distances, with inputs that each thread copies to its row in shared memory."""
     S, size = w.lanes.scalar, w.lanes.bits // 8
     rows = _begin(program, w)
-    places = inputs_only(program, size)
+    places = layout(program, size, outputs=False)
     stage = Stage(w, places)
     for k, at in enumerate(places.inputs):
         if at is not None:
@@ -110,10 +110,17 @@ def _staged_kernel(program: Program, w: Writer) -> None:
             return stage.load(at + index)
         return w.new(f"load {S}, {GLOBAL} {_entry(w, group, rows[group], index)}, align {size}")
 
-    _finish(program, w, rows, load, stage.reduced(program))
+    _finish(program, w, rows, load, stage.reduced(program), stage.before)
 
 
-def _finish(program: Program, w: Writer, rows: list[str], load: Callable[[int, int], str], bare: set[int]) -> None:
+def _finish(
+    program: Program,
+    w: Writer,
+    rows: list[str],
+    load: Callable[[int, int], str],
+    bare: set[int],
+    before: Callable[[int, list[str]], None] | None = None,
+) -> None:
     """Write the arithmetic, with results that are stored as soon as they are known."""
     S, size, count = w.lanes.scalar, w.lanes.bits // 8, len(program.inputs)
 
@@ -121,7 +128,7 @@ def _finish(program: Program, w: Writer, rows: list[str], load: Callable[[int, i
         k = count + group
         w.do(f"store {S} {x}, {GLOBAL} {_entry(w, k, rows[k], index)}, align {size}")
 
-    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare))
+    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare, before))
     w.do("br label %out")
     w.begin("out")
     w.do("ret void")

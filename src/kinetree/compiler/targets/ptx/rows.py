@@ -13,7 +13,7 @@ from .staging import WARP, layout
 def write_rows(program: Program, w: Writer) -> None:
     """Write the entry for row-major arrays."""
     S, size, count = w.lanes.scalar, w.lanes.bits // 8, len(program.inputs)
-    places = layout(program, size)
+    places = layout(program, size, outputs=True)
     head(program, w, "rows")
     stage = Stage(w, places)
     w.do(f"%first = sub i64 %i, {w.new('zext i32 %lane to i64')}")
@@ -48,7 +48,7 @@ def write_rows(program: Program, w: Writer) -> None:
             w.do(f"store {S} {x}, {GLOBAL} {place}, align {size}")
 
     bare = stage.reduced(program)
-    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare))
+    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare, stage.before))
     if any(at is not None for at in places.outputs):
         stage.meet()
     for j, at in enumerate(places.outputs):

@@ -35,6 +35,8 @@ class Stage:
         warp = w.new(f"mul i32 {w.new('sub i32 %tid, %lane')}, {self.pitch}")
         w.do(f"%base = getelementptr {S}, {SHARED} @stage, i32 {warp}")
         w.do(f"%row = getelementptr {S}, {SHARED} %base, i32 {w.new(f'mul i32 %lane, {self.pitch}')}")
+        # The same address under a name that LLVM knows nothing of: it would replace moves by registers.
+        w.do(f'%again = call {SHARED} asm "mov.b64 $0, $1;", "=l,l"({SHARED} %row)')
 
     def own(self, place: int) -> str:
         """Write the address of an entry of the thread's own row."""
@@ -49,6 +51,16 @@ class Stage:
         """Write a store into the thread's own row."""
         S, size = self.w.lanes.scalar, self.w.lanes.bits // 8
         self.w.do(f"store {S} {x}, {SHARED} {self.own(place)}, align {size}")
+
+    def before(self, k: int, names: list[str]) -> None:
+        """Write the moves of values between registers and the thread's own row that come before operation k."""
+        S, size = self.w.lanes.scalar, self.w.lanes.bits // 8
+        for move in self.places.moves.get(k, ()):
+            if move.back:
+                place = self.w.new(f"getelementptr {S}, {SHARED} %again, i32 {move.place}")
+                names[move.value] = self.w.new(f"load {S}, {SHARED} {place}, align {size}")
+            else:
+                self.store(move.place, names[move.value])
 
     def copy(self, source: str, target: str) -> None:
         """Write a copy from global memory, which is complete after `arrived`."""

@@ -1,4 +1,4 @@
-"""The layout of rows in shared memory: for each warp of 32 threads, one row per sample with its inputs and outputs."""
+"""The layout of rows in shared memory: for each thread, one row with its inputs, its outputs and waiting values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from ...ir.operations import Op
 from ...ir.program import Program
+from .schedule import most_in_use
+from .spills import BUDGET, Moves, last_uses, placed, stays
 
 WARP = 32
-LIMIT = 48 * 1024
-"""The largest shared memory of a warp [bytes]: what every GPU gives a block without a special request."""
+LIMIT = 56 * 1024
+"""The largest shared memory of a warp [bytes], so that several warps run at the same time."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Layout:
 
     inputs: tuple[int | None, ...]
     outputs: tuple[int | None, ...]
+    moves: Moves
     pitch: int
 
     def bytes(self, threads: int, size: int) -> int:
@@ -25,35 +28,35 @@ class Layout:
         return threads * self.pitch * size
 
 
-def layout(program: Program, size: int) -> Layout:
-    """Return the layout of a Program's arrays for numbers of `size` bytes.
+def layout(program: Program, size: int, *, outputs: bool) -> Layout:
+    """Return the layout of a Program's inputs, optionally its outputs, and waiting values, of `size` bytes each.
 
-    Small arrays come first until the memory is full. Outputs are placed over inputs that are no longer read. The
-    distance between rows is odd, so that threads that access the same entry of their rows use different banks.
+    Small arrays come first until the memory is full. Outputs are placed over inputs that are no longer read, and so
+    are waiting values. The distance between rows is odd, so that threads that access the same entry of their rows use
+    different banks.
     """
-    inputs, used = _inputs(program, _capacity(size))
-    free = _last_reads(program, inputs, used)
-    outputs: list[int | None] = [None] * len(program.outputs)
-    for j in sorted(range(len(outputs)), key=lambda j: program.outputs[j].size):
-        if program.outputs[j].size > 1:
-            at = _fitting(program.results[j], free)
-            if at + program.outputs[j].size <= _capacity(size):
-                outputs[j] = at
-                never = len(program.ops)
-                free += [-1] * (at + program.outputs[j].size - len(free))
-                free[at : at + program.outputs[j].size] = [never] * program.outputs[j].size
-    return Layout(tuple(inputs), tuple(outputs), len(free) | 1)
-
-
-def inputs_only(program: Program, size: int) -> Layout:
-    """Return the layout of the inputs alone."""
-    inputs, used = _inputs(program, _capacity(size))
-    return Layout(tuple(inputs), (None,) * len(program.outputs), used | 1)
-
-
-def _capacity(size: int) -> int:
-    """Return the numbers of a row that fit."""
-    return LIMIT // (WARP * size) - 1
+    capacity = LIMIT // (WARP * size) - 1
+    inputs, used = _inputs(program, capacity)
+    home = {
+        k: at + op[2] for k, op in enumerate(program.ops) if op[0] is Op.INPUT and (at := inputs[op[1]]) is not None
+    }
+    last, end = last_uses(program), len(program.ops)
+    busy: list[list[tuple[int, int]]] = [[] for _ in range(used)]
+    for k, place in home.items():
+        busy[place].append((0, last.get(k, k)))
+    places: list[int | None] = [None] * len(program.outputs)
+    for j in sorted(range(len(places)), key=lambda j: program.outputs[j].size) if outputs else ():
+        entries = program.results[j]
+        at = _fitting(entries, busy)
+        if 1 < len(entries) <= capacity - at:
+            places[j] = at
+            busy += [[] for _ in range(at + len(entries) - len(busy))]
+            for e, k in enumerate(entries):
+                busy[at + e].append((k, end))
+    moves: Moves = {}
+    if most_in_use(program) > BUDGET[size]:
+        moves = placed(stays(program, BUDGET[size], home), home, busy, capacity)
+    return Layout(tuple(inputs), tuple(places), moves, len(busy) | 1)
 
 
 def _inputs(program: Program, capacity: int) -> tuple[list[int | None], int]:
@@ -66,18 +69,10 @@ def _inputs(program: Program, capacity: int) -> tuple[list[int | None], int]:
     return places, used
 
 
-def _last_reads(program: Program, inputs: list[int | None], used: int) -> list[int]:
-    """Return the operation that reads each entry of the row."""
-    last = [-1] * used
-    for k, (op, *x) in enumerate(program.ops):
-        if op is Op.INPUT and (at := inputs[x[0]]) is not None:
-            last[at + x[1]] = k
-    return last
-
-
-def _fitting(entries: tuple[int, ...], free: list[int]) -> int:
-    """Return the first place at which each entry is written after the last read of what it overwrites."""
-    for at in range(len(free)):
-        if all(at + e >= len(free) or free[at + e] < k for e, k in enumerate(entries)):
+def _fitting(entries: tuple[int, ...], busy: list[list[tuple[int, int]]]) -> int:
+    """Return the first place at which each entry is written after the last use of what it overwrites."""
+    last = [max((end for _, end in taken), default=-1) for taken in busy]
+    for at in range(len(last)):
+        if all(at + e >= len(last) or last[at + e] < k for e, k in enumerate(entries)):
             return at
-    return len(free)
+    return len(last)
