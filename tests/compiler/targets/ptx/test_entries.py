@@ -13,10 +13,12 @@ from closed_mechanisms import closed_mechanisms, library_state, motion
 from kinetree.algebra import scalars
 from kinetree.compiler.targets import target
 from kinetree.compiler.targets.ptx.entries import launch
+from kinetree.compiler.targets.ptx.spills import BUDGET
+from kinetree.compiler.targets.ptx.staging import layout
 from kinetree.errors import InputError
 from native_program import traced
 from rounding_scales import dynamics_scale
-from strategies import State, examples, moving_mechanisms, one_of_each
+from strategies import State, examples, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
 
 EPS = float(np.finfo(float).eps)
@@ -56,6 +58,19 @@ def test_inputs_in_shared_memory(entry, order, count):
     x = np.random.default_rng(count).uniform(-9, 9, (34, count))
     found = gpu_on_cpu.run(program, entry, (x,), order=order)[0]
     assert_close(found, program.interpret(x)[0], 90 * EPS, entry)
+
+
+@pytest.mark.parametrize(("entry", "order"), [("kernel", "F"), ("rows", "C")])
+def test_more_values_than_registers(entry, order, monkeypatch):
+    """Move values to shared memory and back where registers are too few, over inputs and beside outputs."""
+    monkeypatch.setitem(BUDGET, 8, 12)
+    system = kt.load("stanford")
+    program = system.function("forward_dynamics").program
+    assert len(layout(program, 8, outputs=entry == "rows").moves) > 50
+    s = State(system.mechanism, 4, 34)
+    found = gpu_on_cpu.run(program, entry, (s.q, s.qd, s.tau), order=order)[0]
+    scale = dynamics_scale(system.mechanism, "forward_dynamics", s.q, s.qd, s.tau)
+    assert_close(found, system.forward_dynamics(s.q, s.qd, s.tau), 20 * EPS * scale, entry)
 
 
 @pytest.mark.slow
@@ -142,10 +157,10 @@ def test_ptx_of_the_library(name, tmp_path):
 
 
 def test_launches_fit_shared_memory():
-    """Give a block no more shared memory than every GPU has, and whole warps."""
-    system = kt.load("stanford")
-    for name, dtype in (("inverse_dynamics", "float64"), ("inertia_matrix", "float32")):
-        program = system.function(name).program
-        assert launch(program, dtype, "kernel") == (128, 0)
-        threads, shared = launch(program, dtype, "rows")
-        assert threads % 32 == 0 and 0 < shared <= 48 * 1024
+    """Give blocks whole warps, and shared memory only to wide rows and to programs that exceed the registers."""
+    narrow, wide = kt.load("stanford"), kt.System(random_mechanism(("revolute",) * 30, range(-1, 29), 2))
+    for dtype in ("float64", "float32"):
+        program = narrow.function("inverse_dynamics").program
+        assert [launch(program, dtype, entry) for entry in ("kernel", "rows")] == [(128, 0), (128, 0)]
+        threads, shared = launch(wide.function("inverse_dynamics").program, dtype, "rows")
+        assert threads % 32 == 0 and 0 < shared <= 99 * 1024

@@ -7,13 +7,15 @@ from ..llvm.arithmetic import Writer, operations
 from ..llvm.scalar import Entries, OwnFunctions
 from .head import GLOBAL, head, row
 from .stage import Stage
-from .staging import WARP, layout
+from .staging import WARP, Layout
 
 
-def write_rows(program: Program, w: Writer) -> None:
-    """Write the entry for row-major arrays."""
+def write_rows(program: Program, w: Writer, places: Layout) -> None:
+    """Write the entry for row-major arrays.
+
+    The threads of a warp copy the rows of their samples together, so that neighbors access neighboring addresses.
+    """
     S, size, count = w.lanes.scalar, w.lanes.bits // 8, len(program.inputs)
-    places = layout(program, size, outputs=True)
     head(program, w, "rows")
     stage = Stage(w, places)
     w.do(f"%first = sub i64 %i, {w.new('zext i32 %lane to i64')}")

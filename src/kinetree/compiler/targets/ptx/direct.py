@@ -1,0 +1,87 @@
+"""GPU kernels whose threads access the arrays by themselves, with inputs in registers or in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...ir.operations import Op
+from ...ir.program import Program
+from ..llvm import elementary
+from ..llvm.arithmetic import Writer, operations
+from ..llvm.scalar import Entries, OwnFunctions
+from .head import GLOBAL, bare_angles, head, row
+from .stage import Stage
+from .staging import Layout
+
+
+class _Arrays:
+    """The addresses of a thread's sample in all arrays, with any distance between entries or, in `rows`, one."""
+
+    def __init__(self, program: Program, w: Writer, entry: str) -> None:
+        """Write the head of an entry and the exit of threads without a sample."""
+        head(program, w, entry)
+        self.w, self.entry = w, entry
+        w.do("%inside = icmp slt i64 %i, %n")
+        w.do("br i1 %inside, label %go, label %out")
+        w.begin("go")
+        self.samples = [row(w, k, "%i") for k in range(len(program.inputs) + len(program.outputs))]
+
+    def place(self, k: int, index: int) -> str:
+        """Write the address of an entry of array k."""
+        w, S = self.w, self.w.lanes.scalar
+        distance = str(index) if self.entry == "rows" else w.new(f"mul i64 %e{k}, {index}")
+        return w.new(f"getelementptr {S}, {GLOBAL} {self.samples[k]}, i64 {distance}")
+
+    def load(self, k: int, index: int) -> str:
+        """Write the load of an entry of array k."""
+        S, size = self.w.lanes.scalar, self.w.lanes.bits // 8
+        return self.w.new(f"load {S}, {GLOBAL} {self.place(k, index)}, align {size}")
+
+
+def write_direct(program: Program, w: Writer, entry: str) -> None:
+    """Write an entry that reads all inputs into registers."""
+    arrays = _Arrays(program, w, entry)
+    read = sorted(op[1:] for op in program.ops if op[0] is Op.INPUT)
+    known: dict[tuple[int, int], str] = {place: arrays.load(*place) for place in read}
+    bare, angles = bare_angles(program)
+    if angles:
+        small = elementary.within_a_revolution(w, [known[place] for place in angles])
+        known.update(zip(angles, small, strict=True))
+    _finish(program, w, arrays, lambda *place: known[place], bare)
+
+
+def write_staged(program: Program, w: Writer, places: Layout) -> None:
+    """Write the entry for any distances, with inputs that each thread copies to its row in shared memory."""
+    arrays = _Arrays(program, w, "kernel")
+    stage = Stage(w, places)
+    for k, at in enumerate(places.inputs):
+        if at is not None:
+            for index in range(program.inputs[k].size):
+                stage.copy(arrays.place(k, index), stage.own(at + index))
+    stage.arrived()
+
+    def load(group: int, index: int) -> str:
+        at = places.inputs[group]
+        return stage.load(at + index) if at is not None else arrays.load(group, index)
+
+    _finish(program, w, arrays, load, stage.reduced(program), stage.before)
+
+
+def _finish(
+    program: Program,
+    w: Writer,
+    arrays: _Arrays,
+    load: Callable[[int, int], str],
+    bare: set[int],
+    before: Callable[[int, list[str]], None] | None = None,
+) -> None:
+    """Write the arithmetic, with results that are stored as soon as they are known."""
+    S, size, count = w.lanes.scalar, w.lanes.bits // 8, len(program.inputs)
+
+    def store(group: int, index: int, x: str) -> None:
+        w.do(f"store {S} {x}, {GLOBAL} {arrays.place(count + group, index)}, align {size}")
+
+    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare, before))
+    w.do("br label %out")
+    w.begin("out")
+    w.do("ret void")
