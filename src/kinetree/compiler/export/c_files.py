@@ -80,7 +80,7 @@ def documentation(made: Exportable) -> str:
     if isinstance(unit, Kernel) and extents(unit):
         lines.append("nt: the number of output times, at least 2")
     for name, shape, output in arrays_of(unit):
-        meaning = made.meanings[name]
+        meaning = made.meaning(name)
         size = "".join(f"[{'nt' if n == 't' else n}]" for n in shape or (1,))
         lines += _wrapped(f"{identifier(name)}{size} ({'out' if output else 'in'}): {plain(meaning.text)}", "")
         if meaning.order:

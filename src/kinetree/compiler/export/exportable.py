@@ -33,6 +33,10 @@ class Exportable:
     meanings: dict[str, Meaning]
     selftest: Selftest
 
+    def meaning(self, name: str) -> Meaning:
+        """Return the meaning of an array, by default its name alone."""
+        return self.meanings.get(name, Meaning(name))
+
     @property
     def hash(self) -> str:
         """A digest of the arithmetic, its numbers and their precision."""

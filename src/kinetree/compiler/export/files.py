@@ -44,7 +44,8 @@ def write(made: Exportable, path: str | Path, *, triple: str | None = None, besi
         contents[path.with_name(LOADER)] = loader()
     else:
         chosen = object_code(triple or "native") if suffix in OBJECT else emitter(suffix)
-        contents[path] = chosen.emit(made.unit, made.dtype)
+        content = chosen.emit(made.unit, made.dtype)
+        contents[path] = f"// {made.unit.name}: {made.origin}\n{content}" if isinstance(content, str) else content
         if suffix in OBJECT:
             contents[path.with_name(f"{stem}.h")] = header(made)
     if suffix != ".c":
@@ -59,7 +60,7 @@ def selftest_json(made: Exportable) -> str:
     """Return the self-test as JSON: the origin, the arrays in the order of arguments, and the samples."""
     test, unit = made.selftest, made.unit
     arrays = [
-        {"name": name, "shape": list(shape), "output": output, "meaning": made.meanings[name].text}
+        {"name": name, "shape": list(shape), "output": output, "meaning": made.meaning(name).text}
         for name, shape, output in arrays_of(unit)
     ]
     samples = [
