@@ -29,7 +29,7 @@ class HostDevice:
         loaded = gpu_on_cpu.hosted(code.decode())
         return SimpleNamespace(find=loaded.find, code=loaded)
 
-    def launch(self, function: int, blocks: int, threads: int, arguments: list[int]) -> None:
+    def launch(self, function: int, blocks: int, threads: int, arguments: list[int], *, stream: int) -> None:
         """Run all threads, one after the other."""
         if len(self.launches) == self.interrupt:
             raise KeyboardInterrupt

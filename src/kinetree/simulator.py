@@ -23,6 +23,7 @@ from .simulation.closed_starts import closed_start
 from .simulation.control.following import followed
 from .simulation.control.sampled import PythonControl, Sampled
 from .simulation.engines.engine import Fields
+from .simulation.engines.gpu_kept import device_runs
 from .simulation.engines.table import engine_of
 from .simulation.events import Event, EventHit, Watch, as_options
 from .simulation.forces.joint_forces import JointSpring
@@ -35,6 +36,7 @@ from .simulation.option_arguments import (
     device_of,
     events_of,
     flag,
+    kept_by,
     listed,
     method_name,
     path_of,
@@ -69,6 +71,7 @@ def simulate(
     progress: bool | None = None,
     checkpoint: str | Path | None = None,
     loops: Loops | None = None,
+    keep: str = "host",
 ) -> Trajectory:
     """Return the motion of a mechanism from one state, or from many at once: q0 [..., nq] and qd0 [..., nv].
 
@@ -88,8 +91,11 @@ def simulate(
     A closed mechanism requires a closed start. `loops` selects how it stays closed: corrected after each step
     (Projection, the default), with gaps that decay (Baumgarte), or by independent degrees of freedom that determine the
     others (Minimal).
+
+    With a system on a GPU, `arm.on("cuda")`, each run is a thread of the GPU (docs/gpu.md). `keep="device"` leaves the
+    samples there, as arrays of the library of q0, and returns DeviceRuns instead of a Trajectory.
     """
-    device, dtype = device_of(system), "float64"
+    device, dtype, library = device_of(system), "float64", kept_by(keep, system, q0)
     system, times = system_of(system), output_times(duration, times)
     if device is not None:
         dtype, (q0, qd0) = on_host((q0, qd0))
@@ -109,6 +115,9 @@ def simulate(
         threads=threads_of(threads), checkpoint=path_of(checkpoint, "checkpoint"), auto=method == "auto",
         device=device, dtype=dtype,
     )  # fmt: skip
+    if library is not None:
+        with _shown(progress) as show:
+            return device_runs(problem, library, show)  # type: ignore[return-value]
     watch = Watch(mechanism, events_of(events), values, problem.kept.native)
     with _shown(progress) as show:
         motion = engine_of(problem).run(problem, watch, show)

@@ -20,6 +20,7 @@ from .kernels.fixed_steps import ROUNDING
 from .run_states import Settings
 
 if TYPE_CHECKING:
+    from ..compiler.runtime.cuda.libraries import Library
     from ..compiler.targets.ptx.driver import Device
 
 ATTEMPTS = 1_000_000
@@ -51,6 +52,19 @@ def device_of(x: Any) -> Device | None:
     if not isinstance(x, CudaSystem):
         raise InputError(f"simulate takes a System or system.on('cuda'), not {x!r}; give its .system")
     return driver().device(x.index or 0)
+
+
+def kept_by(keep: Any, system: Any, q0: Any) -> Library | None:
+    """Return the library of the arrays in which samples stay on a GPU; None if they are copied to the host."""
+    if keep == "host":
+        return None
+    if keep != "device":
+        raise InputError(f"keep is {brief(keep)}; give 'host' or 'device'")
+    if not isinstance(system, Mirrored):
+        raise InputError("keep is 'device': give a system on a GPU, system.on('cuda')")
+    from ..compiler.runtime.cuda.libraries import library_of
+
+    return library_of([("q0", q0)], "simulate")
 
 
 def listed(x: Any, what: str, method: str) -> tuple[Any, ...]:

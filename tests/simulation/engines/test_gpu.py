@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
+import fake_cuda
 import host_gpu
 import kinetree as kt
 from closed_mechanisms import library_state
@@ -117,6 +120,66 @@ def test_ctrl_c_keeps_finished_blocks(device, monkeypatch):
     assert found.status == "stopped: interrupted at t = 0 s; runs 0 to 2 are finished"
     assert np.isfinite(found.q[:3]).all() and np.isnan(found.q[3:, 1:]).all()
     np.testing.assert_array_equal(found.q[:, 0], q)
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """Install a stand-in for CuPy, whose arrays are those of NumPy."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cuda.fake_cupy)
+    monkeypatch.setattr(fake_cuda.FakeArray, "__cuda_array_interface__", {}, raising=False)
+    for name, of in (
+        ("get", lambda x: x.host.copy()),
+        ("reshape", lambda x, shape: fake_cuda.FakeArray(x.host.reshape(shape))),
+        ("transpose", lambda x, axes: fake_cuda.FakeArray(x.host.transpose(axes))),
+    ):
+        monkeypatch.setattr(fake_cuda.FakeArray, name, of, raising=False)
+
+
+@pytest.mark.parametrize(("method", "more"), [("rk4", {"dt": 1e-3}), ("euler", {"dt": 1e-3}), ("dopri5", {})])
+def test_samples_stay_on_the_device(method, more, device, cupy):
+    """Keep the samples of a batch with two axes on the GPU, in the library of the start."""
+    arm = host_gpu.freed("spatial_pendulum")
+    q, qd = (x.reshape(2, 3, -1) for x in arm.random_state(5, 6))
+    values = np.array([p.value for p in arm.mechanism.free_parameters]) * np.linspace(0.9, 1.1, 6).reshape(2, 3, 1)
+    options = {"times": np.linspace(0.0, 0.1, 12), "method": method, "parameters": values, **more}
+    expected = kt.simulate(arm, q, qd, **options)
+    given = fake_cuda.on_gpu(q, qd)
+    found = kt.simulate(arm.on("cuda"), *given, keep="device", **options)
+    assert (found.status, found.method, list(found.failed)) == ("finished", method, [])
+    assert_close(found.q.host, expected.q, 1e-7 if method == "dopri5" else 1e-11, "q")
+    assert_close(found.qd.host, expected.qd, 1e-6 if method == "dopri5" else 1e-10, "qd")
+    assert found.q.host.strides[-3:] == (3 * 6 * 8, 6 * 8, 8) or found.q.host.strides[1] == 8
+    assert found.evaluations == expected.evaluations
+    if method == "dopri5":
+        return
+    device.interrupt = len(device.launches) + 2
+    part = kt.simulate(arm.on("cuda"), *given, keep="device", **options)
+    assert part.status == f"stopped: interrupted at t = {options['times'][3]:.9g} s"
+    np.testing.assert_array_equal(part.q.host, found.q.host[:, :, :4])
+
+
+def test_failed_runs_on_the_device_are_named(device, cupy):
+    """Start one run so fast that its state leaves the finite numbers."""
+    arm = kt.load("planar_2r")
+    q, qd = arm.random_state(7, 3)
+    qd[1] = 1e150
+    found = kt.simulate(arm.on("cuda"), *fake_cuda.on_gpu(q, qd), times=[0.0, 0.04, 0.1], dt=2e-3, keep="device")
+    assert found.status == "stopped: the state left the finite numbers (run 1; 1 runs in all)"
+    assert list(found.failed) == [1]
+
+
+def test_what_cannot_stay_on_the_device_is_refused(device, cupy):
+    """Name the option and what it takes."""
+    arm, q, qd, _ = library_state("four_bar")
+    given = {"q0": fake_cuda.on_gpu(q)[0], "qd0": qd, "duration": 0.1, "keep": "device"}
+    for system, more, message in (
+        (arm, {}, "keep is 'device': give a system on a GPU, system.on"),
+        (arm.on("cuda"), {"keep": "gpu"}, "keep is 'gpu'; give 'host' or 'device'"),
+        (arm.on("cuda"), {"q0": q}, "simulate: q0 is a NumPy array in the memory of the host"),
+        (arm.on("cuda"), {"method": "dop853"}, "dop853 interpolates samples, whose loops are closed on the CPU"),
+    ):
+        with pytest.raises(InputError, match=message):
+            kt.simulate(system, **(given | more))
 
 
 class OnDevice:

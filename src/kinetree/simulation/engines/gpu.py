@@ -36,6 +36,9 @@ SHARE = 0.25
 LOOK = 0.15
 """The intended time of a call [s]: short for Ctrl-C, long beside the copies of states."""
 
+CPU = "simulate the system itself, which runs on the CPU"
+"""The alternative, for messages."""
+
 LEAST_RTOL = {"float64": 0.0, "float32": 1e-6}
 """The smallest relative tolerance by precision: steps cannot be more accurate than a few units of rounding."""
 
@@ -51,7 +54,9 @@ class Gpu:
         """Integrate block by block."""
         p, device = problem, problem.device
         assert device is not None, "`takes` is true for systems on a GPU only"
-        _refuse(p, watch)
+        if watch:
+            raise InputError(f"events are located on the CPU only; leave them out, or {CPU}")
+        refuse(p)
         made = p.kept.part(
             ("gpu", device.index, p.dtype, p.method.name, p.loops, p.acting_key),
             lambda: stepper(p.mechanism, p.method, p.forces, p.control, loops=p.loops, dtype=p.dtype, device=device),
@@ -64,22 +69,19 @@ class Gpu:
         return Motion(done.with_end(), onward, lambda ended: (ended, acting_on(p)))
 
 
-def _refuse(p: Problem, watch: Watch) -> None:
+def refuse(p: Problem) -> None:
     """Raise InputError for what runs on the CPU only."""
-    cpu = "simulate the system itself, which runs on the CPU"
-    if watch:
-        raise InputError(f"events are located on the CPU only; leave them out, or {cpu}")
     if p.outside:
         raise InputError(
             f"{type(p.control).__name__} is evaluated between the steps, on the CPU only; use a controller that is "
-            f"compiled, such as kt.PD or kt.TorqueFunction, or {cpu}"
+            f"compiled, such as kt.PD or kt.TorqueFunction, or {CPU}"
         )
     if p.method.scheme is None:
         known = ", ".join(name for name, m in METHODS.items() if m.scheme)
-        raise InputError(f"{p.method.name} runs on the CPU only; on a GPU use {known}, or {cpu}")
+        raise InputError(f"{p.method.name} runs on the CPU only; on a GPU use {known}, or {CPU}")
     if p.is_long:
         raise InputError(
-            f"{p.mechanism.name!r} has {len(p.mechanism.bodies)} bodies, too many for the kernel of a GPU; {cpu}"
+            f"{p.mechanism.name!r} has {len(p.mechanism.bodies)} bodies, too many for the kernel of a GPU; {CPU}"
         )
     if p.threads != 1:
         raise InputError(f"threads is {p.threads}: it is for the CPU; leave it out for a GPU")

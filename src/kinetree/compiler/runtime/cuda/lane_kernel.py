@@ -44,13 +44,20 @@ class LaneKernel:
         results = [self._room(a, extent, runs) for a in self.kernel.arguments[len(inputs) :]]
         for x, memory in results:
             places += [memory.address, x.strides[-1], *x.strides[:-1]]
-        if runs:
-            blocks = -(-runs // THREADS)
-            self.device.launch(self._module.find("kernel"), blocks, THREADS, [*places, extent, runs])
+        self.start(places, extent, runs)
         for x, memory in results:
             self.device.copy(x.ctypes.data, memory.address, x.nbytes, kind="to host")
         self.device.synchronize(0)
         return tuple(_runs_first(x, lead) for x, _ in results)
+
+    def start(self, places: list[int], extent: int, runs: int, stream: int = 0) -> None:
+        """Queue the kernel for a number of times, the `extent`.
+
+        `places` has for each argument its address, the distance between runs and those of its axes [bytes].
+        """
+        if runs:
+            blocks = -(-runs // THREADS)
+            self.device.launch(self._module.find("kernel"), blocks, THREADS, [*places, extent, runs], stream=stream)
 
     def _brought(self, a: Argument, x: np.ndarray) -> list[int]:
         """Copy an input to the GPU; return its address, the distance between runs and those of its axes [bytes]."""

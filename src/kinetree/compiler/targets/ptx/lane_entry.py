@@ -17,6 +17,7 @@ from ..llvm.number_types import SCALARS
 from ..llvm.scalar import Entries, OwnFunctions
 from ..llvm.writer import Text
 from .head import bare_angles
+from .schedule import scheduled
 
 REGISTERS = ("tid", "ctaid", "ntid")
 
@@ -33,6 +34,7 @@ def emit_lanes(kernel: Kernel, dtype: str) -> str:
 
 def _program(program: Program, w: Writer, name: str) -> str:
     """Return the function `name(in, k)` of a Program, which is inlined where it is called."""
+    program = scheduled(program)
     S, size = w.lanes.scalar, w.lanes.bits // 8
     bare, angles = bare_angles(program)
     starts = [sum(a.size for a in program.inputs[:k]) for k in range(len(program.inputs))]

@@ -1,0 +1,170 @@
+"""Runs whose samples stay in the memory of a GPU, as arrays of the library of their start."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import InputError
+from ..integrators import stepper
+from ..motion_problem import Problem
+from ..run_states import LOST, REASONS
+from ..steppers import Stepper
+from .engine import Progress
+from .gpu import LOOK, refuse
+from .pieces import PIECE
+
+if TYPE_CHECKING:
+    from ...compiler.runtime.cuda.libraries import Library
+    from ...compiler.targets.ptx.driver import Device
+
+
+@dataclass(frozen=True)
+class DeviceRuns:
+    """The samples of runs in the memory of a GPU: q [..., nt, nq] and qd [..., nt, nv] at the times t [nt].
+
+    In memory, neighboring runs are next to each other. Samples that a run did not reach are NaN. `status` is "finished"
+    or "stopped: reason", and `failed` has the indices of the runs that stopped early.
+    """
+
+    t: np.ndarray
+    q: Any
+    qd: Any
+    status: str
+    failed: np.ndarray
+    evaluations: int
+    method: str
+
+
+def device_runs(p: Problem, library: Library, progress: Progress | None) -> DeviceRuns:
+    """Integrate over all times, a few intervals per launch; Ctrl-C keeps the samples so far."""
+    device = p.device
+    assert device is not None, "the system is on a GPU"
+    refuse(p)
+    made = p.kept.part(
+        ("gpu", device.index, p.dtype, p.method.name, p.loops, p.acting_key),
+        lambda: stepper(p.mechanism, p.method, p.forces, p.control, loops=p.loops, dtype=p.dtype, device=device),
+    )
+    if made.adaptive and made.closing:
+        raise InputError(
+            f"{p.method.name} interpolates samples, whose loops are closed on the CPU; with keep='device' use fixed "
+            "steps, such as method='rk4', or keep the samples on the host"
+        )
+    return _Kept(p, device, made, library).run(progress)
+
+
+class _Kept:
+    """The memory of runs on a GPU, and their launches: [entries, runs] for every array of the kernel."""
+
+    def __init__(self, p: Problem, device: Device, made: Stepper, library: Library) -> None:
+        """Copy the start to the GPU, and allocate the samples."""
+        self.p, self.device, self.made = p, device, made
+        self.kernel: Any = made.gufunc
+        self.count, self.dtype = prod(p.lead), np.dtype(p.dtype)
+        self.times = p.times.astype(self.dtype)
+        m = p.mechanism
+        self.samples = {
+            name: library.empty((len(p.times), size, self.count), p.dtype, device.index)
+            for name, size in (("q", m.nq), ("qd", m.nv))
+        }
+        self.places = {name: library.view(x, name).pointer for name, x in self.samples.items()}
+        given = {"q0": p.start[0], "qd0": p.start[1]}
+        if p.parameters is not None:
+            given["parameters"] = np.broadcast_to(p.parameters, (*p.lead, p.parameters.shape[-1]))
+        self.memory: dict[str, Any] = {}
+        for name, x in given.items():
+            self._fill(name, x.reshape(self.count, -1).T)
+        for name, size in (("q_end", m.nq), ("qd_end", m.nv), ("report", 6 if made.adaptive else 4)):
+            self.memory[name] = device.allocate(size * self.count * self.dtype.itemsize)
+        self.evaluations, self.steps = 0.0, np.zeros(self.count)
+        self.step, self.code = np.full(self.count, p.settings.first), np.zeros(self.count)
+
+    def run(self, progress: Progress | None) -> DeviceRuns:
+        """Launch until all times are reached.
+
+        Fixed steps take more intervals at once while launches are short. The bits of adaptive steps depend on the
+        number of intervals, which is that of the CPU.
+        """
+        adaptive = self.made.adaptive
+        at, last, intervals, interrupted = 0, len(self.times) - 1, PIECE if adaptive else 1, False
+        try:
+            while at < last:
+                began, end = time.perf_counter(), min(at + intervals, last)
+                self._launch(at, end)
+                at = end
+                if not adaptive and time.perf_counter() - began < LOOK / 2:
+                    intervals *= 2
+                if progress is not None:
+                    progress(at / last)
+        except KeyboardInterrupt:
+            interrupted = True
+        return self._result(at, interrupted)
+
+    def _launch(self, begin: int, end: int) -> None:
+        """Integrate from one time to another; the state at the end is the next start."""
+        p, size, n = self.p, self.dtype.itemsize, self.count
+        shared = {"times": self.times[begin : end + 1]}
+        if self.made.adaptive:
+            shared |= {"rtol": np.array(p.settings.rtol), "atol": np.array(p.settings.atol)}
+            own = {"first": self.step, "most": p.settings.most - self.steps, "begin": np.full(n, self.times[begin])}
+        else:
+            shared |= {"dt": np.array(p.settings.dt), "skip": np.zeros(()), "budget": np.array(np.inf)}
+            own = {}
+        for name, x in (shared | own).items():
+            self._fill(name, x)
+        places: list[int] = []
+        for a in self.kernel.kernel.arguments:
+            if a.name in self.places:
+                width = int(a.shape[1]) * n * size
+                places += [self.places[a.name] + begin * width, size, width, n * size]
+            else:
+                core = {0: [], 1: [size if a.shared else n * size]}[len(a.shape)]
+                places += [self.memory[a.name].address, 0 if a.shared else size, *core]
+        self.kernel.start(places, end + 1 - begin, n)
+        report = self._read("report")
+        if self.made.adaptive:
+            evaluations, accepted, rejected, self.code, _, self.step = report
+            self.evaluations, self.steps = self.evaluations + evaluations.sum(), self.steps + accepted + rejected
+        else:
+            self.evaluations += n * float(report[0, 0]) * (len(self.made.method.b) if self.made.method else 1)
+        for name in ("q", "qd"):
+            self.memory[f"{name}0"], self.memory[f"{name}_end"] = self.memory[f"{name}_end"], self.memory[f"{name}0"]
+
+    def _result(self, at: int, interrupted: bool) -> DeviceRuns:
+        """Return the samples so far; runs whose last state is not finite have failed."""
+        p, lead = self.p, self.p.lead
+        good = np.isfinite(self._read("q0")).all(axis=0) & np.isfinite(self._read("qd0")).all(axis=0)
+        failed, status = np.flatnonzero(~good), "finished"
+        if interrupted:
+            status = f"stopped: interrupted at t = {p.times[at]:.9g} s"
+        elif len(failed):
+            reason = REASONS.get(int(self.code[failed[0]]), LOST)
+            status = f"stopped: {reason} (run {failed[0]}; {len(failed)} runs in all)"
+        q, qd = (_runs_first(x[: at + 1], lead) for x in self.samples.values())
+        return DeviceRuns(p.times[: at + 1], q, qd, status, failed, int(self.evaluations), p.method.name)
+
+    def _fill(self, name: str, x: np.ndarray) -> None:
+        """Copy an array to the GPU."""
+        data = np.ascontiguousarray(x, self.dtype)
+        if name not in self.memory or self.memory[name].size < data.nbytes:
+            self.memory[name] = self.device.allocate(data.nbytes)
+        self.device.copy(self.memory[name].address, data.ctypes.data, data.nbytes, kind="to device")
+        self.device.synchronize(0)
+
+    def _read(self, name: str) -> np.ndarray:
+        """Return an array [entries, runs] of the GPU in the memory of the host."""
+        x = np.empty((self.memory[name].size // (self.count * self.dtype.itemsize), self.count), self.dtype)
+        self.device.copy(x.ctypes.data, self.memory[name].address, x.nbytes, kind="to host")
+        self.device.synchronize(0)
+        return x.astype(float)
+
+
+def _runs_first(x: Any, lead: tuple[int, ...]) -> Any:
+    """Return a view [..., nt, n] of an array [nt, n, runs] of CuPy or torch."""
+    wide = x.reshape((*x.shape[:2], *lead))
+    axes = (*range(2, 2 + len(lead)), 0, 1)
+    return wide.permute(axes) if hasattr(wide, "permute") else wide.transpose(axes)
