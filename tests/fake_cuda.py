@@ -45,9 +45,10 @@ class FakeDriver:
             raise InputError(f"there is no GPU cuda:{index}")
         return FakeDevice(self, index)
 
-    def current(self) -> FakeDevice:
-        """Return the first GPU."""
-        return self.device(0)
+    def holding(self, address: int) -> FakeDevice:
+        """Return the GPU of an address, always the second one."""
+        assert address
+        return self.device(1)
 
 
 @dataclass

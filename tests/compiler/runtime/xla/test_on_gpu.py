@@ -39,6 +39,7 @@ def test_launch_by_xla(driver):
     assert_close(result, arm.bias_torque(q, qd), 1e-4, "bias torque")
     last = driver.launches[-1]
     assert (last.entry, last.samples, last.stream, last.strides) == ("rows", 6, 7003, [(3, 1)] * 3)
+    assert last.device == 1
 
 
 def test_failures_reach_jax(driver, monkeypatch):

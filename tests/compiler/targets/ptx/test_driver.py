@@ -183,6 +183,7 @@ def test_code_runs():
     np.testing.assert_array_equal(numbers, expected)
     np.testing.assert_array_equal(np.frombuffer(memory.read()), expected)
     assert module.resources("kernel")["registers"] > 0
+    assert driver().holding(memory.address + 8) is device
 
 
 @pytest.mark.gpu

@@ -60,12 +60,15 @@ class GpuHandler:
         if self._function is None:
             request: Request = replace(self._of.request)
             self._function = CudaFunction(self._of.mechanism, request)
-        function, device = self._function, driver().current()
+        function = self._function
         arguments, results = _pointer(frame + ARGUMENTS), _pointer(frame + RESULTS)
         given = len(function.inputs) - (self._constants is not None)
         buffers = [_pointer(arguments + 8 * k) for k in range(given)]
         outputs = [_pointer(results + 8 * k) for k in range(len(function.outputs))]
         samples = _entries(outputs[0]) // function.outputs[0].size
+        if not samples:
+            return
+        device = driver().holding(_pointer(outputs[0] + DATA))
         inputs = [Layout(_pointer(b + DATA), a.size, 1) for b, a in zip(buffers, function.inputs, strict=False)]
         written = [Layout(_pointer(b + DATA), a.size, 1) for b, a in zip(outputs, function.outputs, strict=True)]
         constants = None if self._constants is None else Constants(self._constants)

@@ -8,6 +8,8 @@ from .....errors import InputError
 from .device import Device
 from .library import Library, library
 
+ORDINAL = 9  # the driver's number for the attribute of an address that is the number of its GPU
+
 
 class Driver:
     """The CUDA driver of this machine."""
@@ -35,10 +37,9 @@ class Driver:
             self._devices[index] = Device(self._library, index)
         return self._devices[index]
 
-    def current(self) -> Device:
-        """Return the GPU whose context is current in this thread."""
-        handle = self._library.number("cuCtxGetDevice")
-        return next(d for d in map(self.device, range(self.count)) if d.handle == handle)
+    def holding(self, address: int) -> Device:
+        """Return the GPU in whose memory an address lies."""
+        return self.device(self._library.number("cuPointerGetAttribute", ORDINAL, address))
 
 
 @cache
