@@ -1,0 +1,126 @@
+"""The writing of exported functions: checks of the options, and one file or more per function and format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..compiler.export.exportable import Exportable
+from ..compiler.export.files import write
+from ..compiler.targets import EMITTERS, OBJECT
+from ..compiler.targets.c99.names import identifier
+from ..dynamics import ALGORITHMS
+from ..errors import InputError, brief, unknown_name, writing
+from ..simulation.forces.point_forces import forces_of
+from ..simulation.option_arguments import control_of, flag, listed, method_name, system_of
+from ..simulation.rates import Force
+from ..simulation.stabilization import Loops, Minimal
+from ..system import System
+from .acting import EXTRA, Acting, made
+
+SYMBOLS = {"step": "time_step"}
+"""The names of functions in files, where they differ: the C library of Linux has a function `step` of its own, which
+would take the place of another one in a shared library."""
+
+OBJECT_NAME = "object"
+"""The name of object code in `to`, followed by a colon and a processor."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `export`, before they are checked."""
+
+    frame: str | None
+    axes: str | None
+    wrenches: bool
+    control: Any
+    forces: Force | Sequence[Force] | None
+    passive: bool
+    method: str
+    loops: Loops | None
+    dtype: str
+    prefix: str
+
+
+def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, options: Options) -> list[Path]:
+    """Write functions and return the paths; the arguments are those of `export`."""
+    o = options
+    system = system_of(system, "export")
+    acting = _acting(system, o)
+    formats = [_format(x) for x in _names(to, "to")]
+    chosen = [_known(name) for name in _names(functions, "functions")]
+    ready = [
+        made(acting, name, _file_name(o.prefix, SYMBOLS.get(name, name), None))
+        if name in EXTRA
+        else _function(system, name, o)
+        for name in chosen
+    ]
+    place = Path(folder)
+    with writing(place):
+        place.mkdir(parents=True, exist_ok=True)
+    paths = [
+        path
+        for each in ready
+        for suffix, processor in formats
+        for path in write(each, place / f"{each.unit.name}{suffix}", triple=processor, beside=each.unit.name)
+    ]
+    return list(dict.fromkeys(paths))
+
+
+def _acting(system: System, o: Options) -> Acting:
+    controller, loops = control_of(o.control), o.loops
+    if getattr(controller, "outside", False):
+        raise InputError(
+            f"control is a {type(controller).__name__}, which runs in Python; give a controller that is compiled, such "
+            "as the one inside of it"
+        )
+    if isinstance(loops, Minimal) or not isinstance(loops, Loops | None):
+        raise InputError(f"loops is {brief(loops)}; exported code takes Projection() or Baumgarte(rate)")
+    acting = (
+        *(forces_of(system.mechanism) if flag(o.passive, "passive") else ()),
+        *listed(o.forces, "forces", "apply"),
+    )
+    return Acting(system, acting, controller, method_name(o.method), loops, o.dtype)
+
+
+def _function(system: System, name: str, o: Options) -> Exportable:
+    algorithm = ALGORITHMS[name]
+    frame = o.frame if algorithm.frame else None
+    function = system.function(
+        name, frame=frame, axes=o.axes if algorithm.axes else None, wrenches=o.wrenches and algorithm.wrenches,
+        dtype=o.dtype,
+    )  # fmt: skip
+    return function.exportable(_file_name(o.prefix, name, frame))
+
+
+def _file_name(prefix: str, function: str, frame: str | None) -> str:
+    return identifier(f"{prefix}{function}" + (f"_{frame}" if frame else ""))
+
+
+def _names(x: Any, what: str) -> list[str]:
+    """Return names, given as one text or several."""
+    names = [x] if isinstance(x, str) else list(x) if isinstance(x, Iterable) else [x]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{what} is {brief(x)}; give a name or a list of names")
+    return list(dict.fromkeys(names))
+
+
+def _known(name: str) -> str:
+    if name not in ALGORITHMS and name not in EXTRA:
+        raise unknown_name("function", name, [*EXTRA, *ALGORITHMS])
+    return name
+
+
+def _format(name: str) -> tuple[str, str | None]:
+    """Return the suffix of a format, and the processor of object code."""
+    word, colon, processor = name.partition(":")
+    formats = [*dict.fromkeys(OBJECT_NAME if s in OBJECT else s.removeprefix(".") for s in EMITTERS)]
+    if word not in formats:
+        raise unknown_name("format", word, formats)
+    if word != OBJECT_NAME:
+        if colon:
+            raise InputError(f"the format {name!r} has a processor; only {OBJECT_NAME}:PROCESSOR has one")
+        return f".{word}", None
+    return (f".{identifier(processor)}.o", processor) if processor else (OBJECT[0], None)
