@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import distribution
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,39 +13,12 @@ import kinetree as kt
 from book import Section
 from kinetree.joints import kind
 from measure import Contender, Disagreement, Figure, agree, interleaved, ratio
+from public_robots import MORE, ROBOTS, TITLE, Robot
 from report import Table
 
 AGREE, EPS = 1e-10, float(np.finfo(float).eps)
 BATCHES = (4096, 100_000)
 ROWS = 1000
-
-
-@dataclass(frozen=True)
-class Robot:
-    """A robot of example-robot-data, with its target ratio, if any."""
-
-    name: str
-    file: str
-    target: float | None = None
-    base: str = "fixed"
-
-    @property
-    def path(self) -> Path:
-        """The URDF file."""
-        folder = distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")
-        return Path(str(folder)) / self.file
-
-
-ROBOTS = (
-    Robot("UR5", "ur_description/urdf/ur5_robot.urdf", 60),
-    Robot("Panda", "panda_description/urdf/panda.urdf", 50),
-    Robot("Talos", "talos_data/robots/talos_reduced.urdf", 35),
-)
-MORE = (
-    Robot("ANYmal, free base", "anymal_c_simple_description/urdf/anymal.urdf", base="free"),
-    Robot("iCub, free base", "icub_description/robots/icub.urdf", base="free"),
-    Robot("Talos, free base", "talos_data/robots/talos_reduced.urdf", base="free"),
-)
 AIMS = {("Talos", "inverse_dynamics", 100_000): 30.0, ("Talos", "forward_dynamics", 100_000): 38.0}
 """Target ratios of single entries, instead of that of the robot."""
 SINGLE = {
@@ -55,7 +26,6 @@ SINGLE = {
     ("Talos", "inverse_dynamics"): 0.4, ("Talos", "forward_dynamics"): 0.3,
 }  # fmt: skip
 """The largest ratios of a single checked call to the peer's."""
-TITLE = {"inverse_dynamics": "inverse", "forward_dynamics": "forward"}
 FUNCTIONS: dict[str, Callable[..., Any]] = {"inverse_dynamics": pin.rnea, "forward_dynamics": pin.aba}
 WHOLE = {"inverse_dynamics": pin.rneaInParallel, "forward_dynamics": pin.abaInParallel}
 """The peer's own functions for whole batches."""

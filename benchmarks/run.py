@@ -28,12 +28,15 @@ CASES = {
     "closed_stepping": "steps of four-bars, compared with Exudyn if it is installed",
     "other_peers": "inverse and forward dynamics, compared with Drake, adam, Robotics Toolbox and JaxSim if installed",
     "webassembly": "time per call and size of WebAssembly modules in V8, if Node is installed",
+    "gpu": "samples per second on an NVIDIA GPU, row- and column-major, if there is one; requires CuPy",
     "goncalves2023": "comparison with the times printed in a paper",
     "compile_times": "compiling with an empty cache, and from the cache",
     "memory_use": "peak memory of batches and of long chains",
 }
 """The cases in the page's order: each is a module here with `section(quick)`; pictures go to `section(..., folder)`."""
-THREADED = ("throughput", "chains", "stepping", "compile_times", "memory_use", "webassembly")
+GPU = ("gpu",)
+"""The cases of --gpu, which compare with no other library."""
+THREADED = ("throughput", "chains", "stepping", "compile_times", "memory_use", "webassembly", *GPU)
 """Cases in which the process uses several cores, or waits for other processes."""
 
 
@@ -42,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="dev bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     parser.add_argument("--only", action="append", choices=list(CASES), help="a case; may be given more than once")
+    parser.add_argument("--gpu", dest="only", action="store_const", const=list(GPU), help="only the cases of GPUs")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md", help="the page to write")
     parser.add_argument("--list", action="store_true", help="list the cases")
     options = parser.parse_args(arguments)
@@ -51,8 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     one_thread()
     try:
-        import mujoco  # noqa: F401
-        import pinocchio  # noqa: F401
+        if set(options.only or CASES) - set(GPU):
+            import mujoco  # noqa: F401
+            import pinocchio  # noqa: F401
     except ImportError as error:
         print(f"bench: {error.name} is not installed; run ./dev bench, or pip install '.[bench]'", file=sys.stderr)
         return 2
