@@ -1,9 +1,8 @@
-"""Large batches: time per sample over the size of a batch, with the prefetch of long rows and without it."""
+"""Large batches: time per sample over the size of a batch, with the prefetch of large batches and without it."""
 
 from __future__ import annotations
 
 import ctypes
-import math
 
 import numpy as np
 
@@ -18,8 +17,8 @@ from report import Table
 from robots import FUNCTIONS, ROBOTS, TITLE
 
 SIZES = (4096, 16_384, 65_536, 131_072, 524_288)
-ALWAYS, NEVER = 0.0, math.inf
-"""Sizes of rows from which they are prefetched [bytes]."""
+ALWAYS, NEVER = 1, 2**62
+"""Sizes of batches from which they are prefetched [bytes]."""
 
 
 def section(quick: bool) -> Section:
@@ -34,7 +33,7 @@ def section(quick: bool) -> Section:
                 with_, without = times(program, n, 5 if quick else 15)
                 gain = ratio(without, with_)
                 gains[robot.name, TITLE[name], n] = gain.median
-                chosen = "yes" if 8 * system.nv >= dense_rows.WIDE else "no"
+                chosen = "yes" if 4 * 8 * system.nv * n >= dense_rows.LARGE else "no"
                 who = (f"{robot.name} (nv = {system.nv})", TITLE[name], f"{n:,}")
                 rows.append((*who, Figure.of(with_).text(), Figure.of(without).text(), gain.text(), chosen))
     table = Table(
@@ -42,8 +41,8 @@ def section(quick: bool) -> Section:
         ("robot", "function", "batch", "with [ns]", "without [ns]", "without / with", "used"),
         tuple(rows),
         "ns per sample, one call of the gufunc with `out=` on plain row-major float64 arrays. Both codes run in turn, "
-        f"and give the same bits. Rows of {dense_rows.WIDE} bytes and more are prefetched, {dense_rows.AHEAD} blocks "
-        "of 8 samples ahead.",
+        f"and give the same bits. Calls with arrays of {dense_rows.LARGE // 2**20} MiB and more in all are prefetched: "
+        f"inputs {dense_rows.AHEAD} blocks of 8 samples ahead, outputs of the present block.",
     )
     largest = max(SIZES if not quick else SIZES[::4])
     talos = " and ".join(f"{gains['Talos', title, largest]:.2f}" for title in TITLE.values())
@@ -65,14 +64,14 @@ def times(program: Program, n: int, rounds: int) -> tuple[list[float], list[floa
     return found["with"], found["without"]
 
 
-def compiled(program: Program, wide: float) -> np.ufunc:
-    """Return a gufunc whose rows are prefetched from a given size on, compiled without the cache."""
-    kept, native = dense_rows.WIDE, target()
-    dense_rows.WIDE = wide
+def compiled(program: Program, large: int) -> np.ufunc:
+    """Return a gufunc whose batches are prefetched from a given size on, compiled without the cache."""
+    kept, native = dense_rows.LARGE, target()
+    dense_rows.LARGE = large
     try:
         code = native.load(native.build(native.emit(program, "float64")))
     finally:
-        dense_rows.WIDE = kept
+        dense_rows.LARGE = kept
     signature, arity = core_signature(program.inputs, program.outputs), (len(program.inputs), len(program.outputs))
     counts = (ctypes.c_int64 * 2)()
     return register(code.find("kernel"), counts, program.name, signature, signature, arity, "float64", code)

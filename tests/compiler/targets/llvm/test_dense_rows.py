@@ -1,4 +1,4 @@
-"""Rows of samples and blocks of vectors: every remainder, padded rows, and rows long enough to be prefetched."""
+"""Rows of samples and blocks of vectors: every remainder, padded rows, and prefetched batches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from kinetree.compiler.targets import target
+from kinetree.compiler.targets.llvm import dense_rows
 from native_program import gufunc, traced
 
 SHORT, LONG = 3, 37
-"""Entries of a row: fewer than a vector holds, and more than two cache lines hold, with a remainder."""
+"""Entries of a row: fewer than a vector holds, and more than four vectors hold."""
 
 
 def neighbors(count: int):
@@ -46,10 +47,17 @@ def test_every_batch_size_and_layout(count, dtype):
             assert np.all(room == 0.25), f"{n} samples with strides {x.strides}: written beyond them"
 
 
-def test_only_long_rows_are_prefetched():
-    """Find one prefetch per cache line of a block of inputs and outputs in the code for long rows, else none."""
-    lines = -(-8 * LONG * 8 // 64)
-    code = target().emit(neighbors(LONG), "float64")
+def test_large_batches_are_prefetched_with_the_same_bits(monkeypatch):
+    """Find one prefetch per cache line of a block; run batches of any size with prefetch and get the same numbers."""
+    program, lines = neighbors(LONG), -(-8 * LONG * 8 // 64)
+    code = target().emit(program, "float64")
     for write in (0, 1):
         assert len(re.findall(rf"call void @llvm.prefetch.p0\(ptr %\w+, i32 {write},", code)) == lines
-    assert "call void @llvm.prefetch" not in target().emit(neighbors(SHORT), "float64")
+    assert f"icmp sge i64 %n, {-(-dense_rows.LARGE // (2 * LONG * 8))}" in code
+    assert "call void @llvm.prefetch" not in target().emit(neighbors(dense_rows.LONGEST + 1), "float64")
+    x = np.random.default_rng(5).normal(size=(50, LONG))
+    expected_rows = gufunc(program)(x)
+    monkeypatch.setattr(dense_rows, "LARGE", 1)
+    f = gufunc(program)
+    for n in range(51):
+        assert np.array_equal(f(x[:n]), expected_rows[:n])

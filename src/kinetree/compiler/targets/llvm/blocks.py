@@ -12,7 +12,16 @@ from itertools import accumulate
 
 from ...ir.program import Array
 from .block_checks import check_inputs, reaches, reduce_angles, scan
-from .dense_rows import load_one, load_rows, output_vector, prefetch, sample_indices, store_one, store_rows
+from .dense_rows import (
+    load_one,
+    load_rows,
+    output_vector,
+    prefetch,
+    prefetched_samples,
+    sample_indices,
+    store_one,
+    store_rows,
+)
 from .flags import clear_flags
 from .memory import release, reserve
 from .writer import Text
@@ -39,6 +48,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     heap = reserve(t, {"in": max(n_in, 1) * block, "out": max(n_out, 1) * block, "top": block, "top_out": block})
     t.put("  %seen = load i64, ptr %bad", "  %n = load i64, ptr %dims")
     cores = _arguments(t, arrays, size)
+    prefetched_samples(t, lanes, sum(a.size for a in arrays))
     t.put(
         "  %last = sub i64 %n, 1",
         "  br label %head",
