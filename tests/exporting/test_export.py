@@ -189,6 +189,11 @@ def test_errors(tmp_path):
         kt.export(5, "step", "c", tmp_path)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="functions is 5; give a name or a list of names"):
         kt.export(arm, 5, "c", tmp_path)  # type: ignore[arg-type]
+    for wrong in ("float16", 5):
+        with pytest.raises(InputError, match=f"dtype is {wrong!r}; expected 'float64' or 'float32'"):
+            kt.export(arm, "step", "c", tmp_path, dtype=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="prefix is 3; give the beginning of names"):
+        kt.export(arm, "step", "c", tmp_path, prefix=3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="'control' needs a controller"):
         kt.export(arm, "control", "c", tmp_path)
     with pytest.raises(InputError, match="control is a PythonControl, which runs in Python"):

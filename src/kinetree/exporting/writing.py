@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..compiler.export.exportable import Exportable
 from ..compiler.export.files import write
 from ..compiler.targets import EMITTERS, OBJECT
-from ..compiler.targets.c99.names import identifier
+from ..compiler.targets.c99.names import REALS, identifier
 from ..dynamics import ALGORITHMS
 from ..errors import InputError, brief, unknown_name, writing
 from ..simulation.forces.point_forces import forces_of
@@ -47,6 +49,8 @@ class Options:
 def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, options: Options) -> list[Path]:
     """Write functions and return the paths; the arguments are those of `export`."""
     o = options
+    if not isinstance(o.prefix, str):
+        raise InputError(f"prefix is {brief(o.prefix)}; give the beginning of names, such as 'arm_'")
     system = system_of(system, "export")
     acting = _acting(system, o)
     formats = [_format(x) for x in _names(to, "to")]
@@ -82,7 +86,18 @@ def _acting(system: System, o: Options) -> Acting:
         *(forces_of(system.mechanism) if flag(o.passive, "passive") else ()),
         *listed(o.forces, "forces", "apply"),
     )
-    return Acting(system, acting, controller, method_name(o.method), loops, o.dtype)
+    return Acting(system, acting, controller, method_name(o.method), loops, _dtype(o.dtype))
+
+
+def _dtype(x: Any) -> str:
+    """Return the name of a precision."""
+    try:
+        name = np.dtype(x).name
+    except TypeError:
+        name = ""
+    if name not in REALS:
+        raise InputError(f"dtype is {brief(x)}; expected 'float64' or 'float32'")
+    return name
 
 
 def _function(system: System, name: str, o: Options) -> Exportable:
