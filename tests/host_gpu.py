@@ -45,7 +45,7 @@ class HostDevice:
 
     def copy(self, target: int, source: int, size: int, *, kind: str) -> None:
         """Copy bytes."""
-        assert kind in ("to device", "to host")
+        assert kind in ("to device", "to host", "on device")
         ctypes.memmove(target, source, size)
 
     def synchronize(self, stream: int) -> None:

@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..algebra.arrays import Numbers
 from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.runtime.native import native_kernel
 from .kernels.adaptive_steps import adaptive_kernel
+from .kernels.closing_states import closing_kernel
 from .kernels.fixed_steps import explicit_kernel, map_kernel
 from .kernels.implicit_steps import implicit_kernel
 from .loop_closing import Closer
 from .tableaus import Pair, Tableau
 
 if TYPE_CHECKING:
+    from ..compiler.runtime.cuda.lane_kernel import LaneKernel
     from ..compiler.targets.ptx.driver import Device
 
 
@@ -41,9 +46,13 @@ class Stepper:
         return isinstance(self.method, Pair)
 
     @cached_property
-    def closer(self) -> Closer | None:
+    def closer(self) -> Closer | KernelCloser | None:
         """The closing of loops for states between steps; None without loops."""
-        return Closer.of_program(self.closing) if self.closing else None
+        if self.closing is None:
+            return None
+        if self.device is None:
+            return Closer.of_program(self.closing)
+        return KernelCloser(self._on_device(closing_kernel(self.closing, dtype=self.dtype)))
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -51,7 +60,7 @@ class Stepper:
         return self._kernel(in_registers=False)
 
     @cached_property
-    def lean_kernel(self) -> Kernel:
+    def register_kernel(self) -> Kernel:
         """The same loop for processors that keep the state of a run in registers, such as graphics cards."""
         return self._kernel(in_registers=True)
 
@@ -70,6 +79,28 @@ class Stepper:
         """The compiled function of the arguments of the kernel: a gufunc, or a kernel on a GPU."""
         if self.device is None:
             return native_kernel(self.kernel, self.dtype)
+        return self._on_device(self.register_kernel)
+
+    def _on_device(self, kernel: Kernel) -> LaneKernel:
         from ..compiler.runtime.cuda.lane_kernel import LaneKernel
 
-        return LaneKernel(self.lean_kernel, self.dtype, self.device)
+        assert self.device is not None, "a kernel on a GPU requires one"
+        return LaneKernel(kernel, self.dtype, self.device)
+
+
+class KernelCloser:
+    """The closing of loops on a GPU, for states at several times."""
+
+    def __init__(self, kernel: LaneKernel) -> None:
+        """Store the kernel of `closing_states`."""
+        self.kernel = kernel
+
+    def close(self, q: Numbers, qd: Numbers, parameters: Numbers | None = None) -> tuple[Numbers, Numbers]:
+        """Return states [..., nt, .] with their loops closed; NaN if the loops do not close."""
+        more = () if parameters is None else (parameters[..., 0, :],)
+        closed = np.empty_like(q), np.empty_like(qd)
+        for j in range(q.shape[-2]):
+            _, _, *found, _ = self.kernel(q[..., j, :], qd[..., j, :], *more, np.zeros(0))
+            for x, y in zip(closed, found, strict=True):
+                x[..., j, :] = y
+        return closed

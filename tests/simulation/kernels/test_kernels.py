@@ -57,7 +57,7 @@ def test_steps_in_registers_have_the_same_bits(name):
     """Keep one stage and a sum instead of all stages, in native code."""
     arm, q, qd = states(name)
     made = native(arm, "rk4")
-    lean = made.lean_kernel
+    lean = made.register_kernel
     sizes = [{m.name: m.size for m in kernel.memory}["k"] for kernel in (made.kernel, lean)]
     assert sizes == [4 * (arm.nq + arm.nv), arm.nq + arm.nv]
     arguments = (q, qd, np.array([0.0, 0.011, 0.02]), 1e-3, *FRESH)

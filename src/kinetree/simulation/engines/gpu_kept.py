@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InputError
 from ..integrators import stepper
 from ..motion_problem import Problem
 from ..run_states import LOST, REASONS
-from ..steppers import Stepper
+from ..steppers import KernelCloser, Stepper
 from .engine import Progress
 from .gpu import LOOK, refuse
 from .pieces import PIECE
 
 if TYPE_CHECKING:
+    from ...compiler.runtime.cuda.lane_kernel import LaneKernel
     from ...compiler.runtime.cuda.libraries import Library
     from ...compiler.targets.ptx.driver import Device
 
@@ -49,11 +49,6 @@ def device_runs(p: Problem, library: Library, progress: Progress | None) -> Devi
         ("gpu", device.index, p.dtype, p.method.name, p.loops, p.acting_key),
         lambda: stepper(p.mechanism, p.method, p.forces, p.control, loops=p.loops, dtype=p.dtype, device=device),
     )
-    if made.adaptive and made.closing:
-        raise InputError(
-            f"{p.method.name} interpolates samples, whose loops are closed on the CPU; with keep='device' use fixed "
-            "steps, such as method='rk4', or keep the samples on the host"
-        )
     return _Kept(p, device, made, library).run(progress)
 
 
@@ -106,7 +101,7 @@ class _Kept:
 
     def _launch(self, begin: int, end: int) -> None:
         """Integrate from one time to another; the state at the end is the next start."""
-        p, size, n = self.p, self.dtype.itemsize, self.count
+        p, n = self.p, self.count
         shared = {"times": self.times[begin : end + 1]}
         if self.made.adaptive:
             shared |= {"rtol": np.array(p.settings.rtol), "atol": np.array(p.settings.atol)}
@@ -116,15 +111,10 @@ class _Kept:
             own = {}
         for name, x in (shared | own).items():
             self._fill(name, x)
-        places: list[int] = []
-        for a in self.kernel.kernel.arguments:
-            if a.name in self.places:
-                width = int(a.shape[1]) * n * size
-                places += [self.places[a.name] + begin * width, size, width, n * size]
-            else:
-                core = {0: [], 1: [size if a.shared else n * size]}[len(a.shape)]
-                places += [self.memory[a.name].address, 0 if a.shared else size, *core]
-        self.kernel.start(places, end + 1 - begin, n)
+        self.kernel.start(self._places(self.kernel, begin), end + 1 - begin, n)
+        if isinstance(self.made.closer, KernelCloser) and self.made.adaptive:
+            for j in range(begin + 1, end + 1):
+                self._close(j, self.made.closer.kernel)
         report = self._read("report")
         if self.made.adaptive:
             evaluations, accepted, rejected, self.code, _, self.step = report
@@ -133,6 +123,35 @@ class _Kept:
             self.evaluations += n * float(report[0, 0]) * (len(self.made.method.b) if self.made.method else 1)
         for name in ("q", "qd"):
             self.memory[f"{name}0"], self.memory[f"{name}_end"] = self.memory[f"{name}_end"], self.memory[f"{name}0"]
+
+    def _places(self, kernel: LaneKernel, begin: int, **instead: int) -> list[int]:
+        """Return the places of all arguments of a kernel, with samples from an index on; `instead` has other ones."""
+        size, n, places = self.dtype.itemsize, self.count, []
+        for a in kernel.kernel.arguments:
+            if a.name in self.places:
+                width = int(a.shape[1]) * n * size
+                places += [self.places[a.name] + begin * width, size, width, n * size]
+            else:
+                core = [size if a.shared else n * size] * len(a.shape)
+                address = instead[a.name] if a.name in instead else self.memory[a.name].address
+                places += [address, 0 if a.shared else size, *core]
+        return places
+
+    def _close(self, j: int, kernel: LaneKernel) -> None:
+        """Close the loops of the samples at one time, which are interpolated between steps."""
+        rows = {name: x.shape[1] * self.count * self.dtype.itemsize for name, x in self.samples.items()}
+        at = {name: self.places[name] + j * rows[name] for name in rows}
+        spare = {name: self._spare(name, rows[name]) for name in rows}
+        places = self._places(kernel, 0, q0=at["q"], qd0=at["qd"], q_end=spare["q"], qd_end=spare["qd"])
+        kernel.start(places, 0, self.count)
+        for name in rows:
+            self.device.copy(at[name], spare[name], rows[name], kind="on device")
+
+    def _spare(self, name: str, size: int) -> int:
+        key = f"spare_{name}"
+        if key not in self.memory:
+            self.memory[key] = self.device.allocate(size)
+        return self.memory[key].address
 
     def _result(self, at: int, interrupted: bool) -> DeviceRuns:
         """Return the samples so far; runs whose last state is not finite have failed."""

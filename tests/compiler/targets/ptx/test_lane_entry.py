@@ -61,7 +61,7 @@ def test_runs_equal_native_ones(name, method):
     """Run the kernel of every method with one run at a time, and compare with vectors of runs."""
     made, arguments = case(name, method)
     expected = made.gufunc(*arguments)
-    found = gpu_on_cpu.run_kernel(made.lean_kernel, arguments)
+    found = gpu_on_cpu.run_kernel(made.register_kernel, arguments)
     if made.adaptive:  # the next step follows from an error estimate, all differences, and amplifies rounding
         assert_close(found[4][:, 5] / expected[4][:, 5], np.ones(3), 1e-4, "step")
         found[4][:, 5] = expected[4][:, 5] = 0.0
@@ -74,7 +74,7 @@ def test_single_precision(method):
     """Run a closed mechanism in float32: its loops close to the rounding of float32, and its motion agrees."""
     made, arguments = case("four_bar", method, "float32")
     expected = case("four_bar", method)[0].gufunc(*case("four_bar", method)[1])
-    found = gpu_on_cpu.run_kernel(made.lean_kernel, arguments, dtype="float32")
+    found = gpu_on_cpu.run_kernel(made.register_kernel, arguments, dtype="float32")
     for label, a, b in zip(("q", "qd", "q_end", "qd_end"), found, expected, strict=False):
         assert_close(a, b, 3e-4 * max(1.0, np.abs(b).max()), f"{label} of {method}")
     if not made.adaptive:
@@ -87,7 +87,7 @@ def test_ptx_is_assembled(name, method, tmp_path):
     """Assemble the kernel of every method; the state of a run stays in registers."""
     for dtype in ("float64", "float32"):
         made, _ = case(name, method, dtype)
-        code = target("ptx").build(target("ptx").emit(made.lean_kernel, dtype))
+        code = target("ptx").build(target("ptx").emit(made.register_kernel, dtype))
         registers, spilled = assembled(code, tmp_path)["kernel"]
         assert 0 < registers <= 255
         assert spilled < 512  # bytes
