@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_int32, c_int64, c_void_p
-from dataclasses import replace
 from typing import Any
 
 from ....errors import KinetreeError
-from ...lower.build import Request
 from ...targets.llvm.xla_handler import (
     ARGUMENTS,
     DATA,
@@ -58,8 +56,7 @@ class GpuHandler:
 
     def _launch(self, frame: int) -> None:
         if self._function is None:
-            request: Request = replace(self._of.request)
-            self._function = CudaFunction(self._of.mechanism, request)
+            self._function = CudaFunction(self._of.mechanism, self._of.request)
         function = self._function
         arguments, results = _pointer(frame + ARGUMENTS), _pointer(frame + RESULTS)
         given = len(function.inputs) - (self._constants is not None)
