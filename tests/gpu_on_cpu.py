@@ -15,7 +15,7 @@ from kinetree.compiler.ir.program import Program
 from kinetree.compiler.lanes.form import Kernel
 from kinetree.compiler.targets import target
 from kinetree.compiler.targets.llvm.machine import Loaded, compile_assembly
-from kinetree.compiler.targets.ptx.entries import launch
+from kinetree.compiler.targets.ptx.entries import emit, launch
 
 SHARED_NUMBERS = 1 << 16
 """The numbers that the shared memory of a block holds here, more than any block takes."""
@@ -66,7 +66,7 @@ def run(
     An input with a single row among several samples is shared by all.
     """
     count = max(len(x) for x in inputs)
-    code = hosted(target("ptx").emit(program, dtype))
+    code = hosted(emit(program, dtype, (entry,)))
     arrays = [np.array(np.reshape(x, (len(x), -1)), dtype, order=order) for x in inputs]
     outputs = [np.full((count, a.size), np.nan, dtype, order=order) for a in program.outputs]
     parameters: list = []

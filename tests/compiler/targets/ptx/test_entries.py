@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import hypothesis
 import numpy as np
 import pytest
@@ -12,11 +14,12 @@ from assembler import assembled, needs_ptxas
 from closed_mechanisms import closed_mechanisms, library_state, motion
 from kinetree.algebra import scalars
 from kinetree.compiler.targets import target
-from kinetree.compiler.targets.ptx.entries import launch
+from kinetree.compiler.targets.ptx.entries import emit, launch
 from kinetree.compiler.targets.ptx.spills import BUDGET
 from kinetree.compiler.targets.ptx.staging import layout
 from kinetree.errors import InputError
 from native_program import traced
+from public_robots import calculable, public_robots
 from rounding_scales import dynamics_scale
 from strategies import State, examples, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
@@ -154,6 +157,23 @@ def test_ptx_of_the_library(name, tmp_path):
     else:
         s = State(system.mechanism, 4)
         check_against_gufuncs(system, s.q, s.qd, s.tau)
+
+
+@needs_ptxas
+@pytest.mark.slow
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_public_robots(base, tmp_path):
+    """Assemble the dynamics of twenty public robots, and compare them on this processor."""
+    systems = list(islice(calculable(public_robots(), base), 20))
+    assert len(systems) == 20
+    for system in systems:
+        s = State(system.mechanism, 4)
+        for name in ("inverse_dynamics", "forward_dynamics"):
+            function = system.function(name, lowering="unrolled")
+            assembled(target("ptx").build(emit(function.program, "float64", ("rows",))), tmp_path)
+            found = gpu_on_cpu.run(function.program, "kernel", (s.q, s.qd, s.tau))[0]
+            scale = dynamics_scale(system.mechanism, name, s.q, s.qd, s.tau)
+            assert_close(found, function(s.q, s.qd, s.tau), 20 * EPS * scale, f"{name} of {system.mechanism.name}")
 
 
 def test_launches_fit_shared_memory():

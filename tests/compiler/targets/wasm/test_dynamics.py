@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-from collections import Counter
-from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -15,11 +11,10 @@ import pytest
 import interpreted
 import kinetree as kt
 from closed_mechanisms import closed_mechanisms, motion
-from kinetree.compiler.runtime.singular_inertia import weightless_joints
 from kinetree.compiler.targets.wasm.target import Wasm
-from kinetree.errors import ModelError
 from kinetree.library import names as library_names
 from kinetree.model import Mechanism
+from public_robots import calculable, public_robots
 from rounding_scales import dynamics_scale
 from strategies import State, examples, moving_mechanisms
 from tolerance import assert_close
@@ -120,32 +115,6 @@ def test_dynamics_in_single_precision():
     scale = dynamics_scale(system.mechanism, "forward_dynamics", *state)
     expected = program.interpret(*state)[0]
     assert_close(found, expected, 20 * float(np.finfo(np.float32).eps) * scale, "float32")
-
-
-def public_robots() -> list[Path]:
-    """Return the URDF files of public robots, the first of every folder before others."""
-    try:
-        files = importlib.metadata.files("example-robot-data") or []
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip("example-robot-data is not installed")
-    paths = sorted(Path(str(f.locate())).resolve() for f in files if f.suffix == ".urdf")
-    seen: Counter[Path] = Counter()
-    ranks = {}
-    for path in paths:
-        ranks[path] = seen[path.parents[1]]
-        seen[path.parents[1]] += 1
-    return sorted(paths, key=lambda path: (ranks[path], path))
-
-
-def calculable(paths: list[Path], base: str) -> Iterator[kt.System]:
-    """Yield the robots that can be read and whose bodies at the ends of chains have mass."""
-    for path in paths:
-        try:
-            system = kt.load(path, base=base)
-        except ModelError:
-            continue
-        if system.nv and not weightless_joints(system.mechanism):
-            yield system
 
 
 @pytest.mark.slow
