@@ -29,12 +29,13 @@ CASES = {
     "other_peers": "inverse and forward dynamics, compared with Drake, adam, Robotics Toolbox and JaxSim if installed",
     "webassembly": "time per call and size of WebAssembly modules in V8, if Node is installed",
     "gpu": "samples per second on an NVIDIA GPU, row- and column-major, if there is one; requires CuPy",
+    "gpu_runs": "time steps per second on an NVIDIA GPU, in the kernel and as whole calls, if there is one",
     "goncalves2023": "comparison with the times printed in a paper",
     "compile_times": "compiling with an empty cache, and from the cache",
     "memory_use": "peak memory of batches and of long chains",
 }
 """The cases in the page's order: each is a module here with `section(quick)`; pictures go to `section(..., folder)`."""
-GPU = ("gpu",)
+GPU = ("gpu", "gpu_runs")
 """The cases of --gpu, which compare with no other library."""
 THREADED = ("throughput", "chains", "stepping", "compile_times", "memory_use", "webassembly", *GPU)
 """Cases in which the process uses several cores, or waits for other processes."""

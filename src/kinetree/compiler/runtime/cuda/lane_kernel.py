@@ -9,7 +9,7 @@ import numpy as np
 
 from ...lanes.form import Argument, Kernel
 from ...targets import target
-from ...targets.ptx.driver import Device, DeviceMemory
+from ...targets.ptx.driver import Device, DeviceMemory, Event
 from .. import cache
 
 THREADS = 128
@@ -31,8 +31,11 @@ class LaneKernel:
         self._module = device.load(cache.fetch(name, lambda: chosen.build(chosen.emit(kernel, dtype))))
         self._memory: dict[str, DeviceMemory] = {}
 
-    def __call__(self, *arrays: Any) -> tuple[np.ndarray, ...]:
-        """Return the outputs [..., core] for inputs with a leading shape, or without one: the same for all runs."""
+    def __call__(self, *arrays: Any, around: tuple[Event, Event] | None = None) -> tuple[np.ndarray, ...]:
+        """Return the outputs [..., core] for inputs with a leading shape, or without one: the same for all runs.
+
+        The two events `around` are recorded before and after the kernel, to measure its time.
+        """
         inputs = self.kernel.arguments[: self.kernel.arity[0]]
         given = [np.asarray(x, self.dtype) for x in arrays]
         lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(a.shape)] for a, x in zip(inputs, given, strict=True)))
@@ -44,7 +47,11 @@ class LaneKernel:
         results = [self._room(a, extent, runs) for a in self.kernel.arguments[len(inputs) :]]
         for x, memory in results:
             places += [memory.address, x.strides[-1], *x.strides[:-1]]
+        for event in (around or ())[:1]:
+            event.record()
         self.start(places, extent, runs)
+        for event in (around or ())[1:]:
+            event.record()
         for x, memory in results:
             self.device.copy(x.ctypes.data, memory.address, x.nbytes, kind="to host")
         self.device.synchronize(0)
@@ -58,6 +65,10 @@ class LaneKernel:
         if runs:
             blocks = -(-runs // THREADS)
             self.device.launch(self._module.find("kernel"), blocks, THREADS, [*places, extent, runs], stream=stream)
+
+    def resources(self) -> dict[str, int]:
+        """Return what a thread takes: registers, and local memory [bytes]."""
+        return self._module.resources("kernel")
 
     def _brought(self, a: Argument, x: np.ndarray) -> list[int]:
         """Copy an input to the GPU; return its address, the distance between runs and those of its axes [bytes]."""
