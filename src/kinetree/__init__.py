@@ -27,6 +27,7 @@ from .model import (
 from .results import Trajectory, read_trajectory
 from .simulation.changes import with_gear, with_payload
 from .simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
+from .simulation.control.driven import Driven
 from .simulation.control.from_casadi import FromCasadi
 from .simulation.control.sampled import PythonControl, Sampled
 from .simulation.events import Event, event_hits
@@ -57,6 +58,7 @@ __all__ = [
     "Cosine",
     "Coupling",
     "Cycloid",
+    "Driven",
     "Event",
     "ExternalWrench",
     "FeedForward",

@@ -20,8 +20,11 @@ from .results.trajectory import Trajectory
 from .simulation.array_arguments import OUTPUTS as OUTPUTS
 from .simulation.array_arguments import fitting, free_values, on_host, output_times, start_state
 from .simulation.closed_starts import closed_start
+from .simulation.control.driven import resolved_control
 from .simulation.control.following import followed
 from .simulation.control.sampled import PythonControl, Sampled
+from .simulation.driven_states import blocked, driven_position, driven_start
+from .simulation.drives import drives_of
 from .simulation.engines.engine import Fields
 from .simulation.engines.gpu_kept import device_runs
 from .simulation.engines.table import engine_of
@@ -46,8 +49,11 @@ from .simulation.option_arguments import (
 )
 from .simulation.rates import Controller, Force
 from .simulation.run_states import Run
-from .simulation.stabilization import Loops, settled
+from .simulation.stabilization import Loops, projected, settled
 from .system import System
+
+Control = Controller | Sampled | PythonControl
+"""What determines torques of a run."""
 
 
 def simulate(
@@ -57,7 +63,7 @@ def simulate(
     *,
     duration: float | None = None,
     times: ArrayLike | None = None,
-    control: Controller | Sampled | PythonControl | None = None,
+    control: Control | Sequence[Control] | None = None,
     forces: Force | Sequence[Force] | None = None,
     passive: bool = True,
     events: Event | Sequence[Event] = (),
@@ -88,6 +94,9 @@ def simulate(
     when it is called again, with the same bits as without the interruption. `events` are located between the output
     times (see docs/events-and-monitors.md), and `event_hits(run)` lists them.
 
+    `control` is a controller, or a list of several that act together. Joints of a Driven follow their references
+    exactly, and run["control"] has the torques that this takes; they start where their references do.
+
     A closed mechanism requires a closed start. `loops` selects how it stays closed: corrected after each step
     (Projection, the default), with gaps that decay (Baumgarte), or by independent degrees of freedom that determine the
     others (Minimal).
@@ -100,21 +109,36 @@ def simulate(
     if device is not None:
         dtype, (q0, qd0) = on_host((q0, qd0))
     parameters = free_values(system, parameters)
-    q, qd = start_state(system, q0, qd0, lambda: default_position(system, parameters))
-    values = fitting(system, parameters, q.shape[:-1])
     mechanism = system.mechanism
-    refuse_singular(mechanism, Request("forward_dynamics"))
+    acted = resolved_control(mechanism, control_of(control))
+    drives, begin = drives_of(acted), float(times[0])
+
+    def position() -> np.ndarray:
+        if drives is None:
+            return default_position(system, parameters)
+        return driven_position(system, parameters, drives, begin)
+
+    q, qd = start_state(system, q0, qd0, position)
+    values = fitting(system, parameters, q.shape[:-1])
+    moved = Request("forward_dynamics") if drives is None else Request("hybrid_dynamics", driven=drives.v)
+    refuse_singular(mechanism, moved)
     closer = lambda: closer_of(system)  # noqa: E731
     start = closed_start(mechanism, q, qd, values, function=system.function, closer=closer)
+    loops = settled(system, loops, start[0], values)
     acting = (*(forces_of(mechanism) if flag(passive, "passive") else ()), *listed(forces, "forces", "apply"))
     springy = is_long(mechanism) and any(isinstance(force, JointSpring) for force in acting)
     chosen = choose(method_name(method), dt, positive(rtol, "rtol"), springy=springy)
     problem = Problem(
         system, start, times, chosen, settings_of(chosen, times, dt, rtol, atol, max_steps),
-        parameters=values, forces=acting, control=control_of(control), loops=settled(system, loops, start[0], values),
+        parameters=values, forces=acting, control=acted, loops=loops,
         threads=threads_of(threads), checkpoint=path_of(checkpoint, "checkpoint"), auto=method == "auto",
         device=device, dtype=dtype,
     )  # fmt: skip
+    if drives is not None:
+        projected(loops)
+        given = q0 is not None, qd0 is not None
+        start = driven_start(system, start, given, values, drives, begin, problem.closer)
+        problem = replace(problem, start=start)
     if library is not None:
         with _shown(progress) as show:
             return device_runs(problem, library, show)  # type: ignore[return-value]
@@ -132,6 +156,7 @@ def simulate(
 def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:
     """Return the run as a Trajectory; a single run ends with its last finite state."""
     done = explained(problem.mechanism, done, problem.parameters)
+    done = blocked(problem.system, done, problem.parameters, drives_of(problem.control))
     t, q, qd = done.t, done.q, done.qd
     if q.ndim == 2:
         good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)

@@ -19,6 +19,7 @@ from ..numbers import numbers
 from ..simulation import references
 from ..simulation.arguments import spread
 from ..simulation.control.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
+from ..simulation.control.driven import Driven, resolved_control
 from ..simulation.forces import joint_forces, point_forces
 from ..simulation.rates import Instant
 from ..simulation.stabilization import Baumgarte, Minimal, Projection
@@ -52,6 +53,7 @@ CONTROLLERS: dict[str, type] = {
     "pd_gravity": PDGravity,
     "computed_torque": ComputedTorque,
     "feed_forward": FeedForward,
+    "driven": Driven,
     "torque": Torque,
 }
 REFERENCES: dict[str, type] = {
@@ -80,7 +82,7 @@ def control(table: Any, where: str, mechanism: Mechanism, folder: Path) -> Any:
     made = _built(CONTROLLERS, "control", table, where, ("limit",), readers)
     if "limit" in table:
         made = _tried(lambda: Saturated(made, _limit(table["limit"], below(where, "limit"))), where, table)
-    _tried(lambda: made.torque(instant(mechanism)), where, table)
+    _tried(lambda: resolved_control(mechanism, (made,)).torque(instant(mechanism)), where, table)
     return made
 
 

@@ -24,7 +24,7 @@ from ..loading import load
 from ..model.part_fields import MAX_NAME
 from ..results.columns import GIVEN, columns, find
 from ..results.files import FORMATS
-from ..simulation.control.controllers import Sum
+from ..simulation.control.driven import resolved_control
 from ..simulation.forces.point_forces import forces_of
 from ..simulation.integrators import choose
 from ..simulation.run_states import check_times
@@ -87,7 +87,7 @@ def _experiment(data: dict[str, Any], path: Path) -> Experiment:
         _times(tables["run"]),
         text(head.get("description", ""), at("experiment", "description")),
         (*(forces_of(mechanism) if own else ()), *forces),
-        None if not controls else controls[0] if len(controls) == 1 else Sum(controls),
+        resolved_control(mechanism, controls),
         values,
         _method(tables["run"]) | _loops(tables["run"], system),
         _outputs(tables["output"], system),

@@ -11,6 +11,7 @@ from ..errors import unknown_name
 from ..model.axes import quaternion_places
 from ..model.mechanism import Mechanism
 from . import tableaus
+from .drives import Drives, drives_of
 from .loop_closing import closing_program
 from .rates import Controller, Force, euler_step, rates
 from .stabilization import Baumgarte, Loops, locked_by
@@ -85,7 +86,7 @@ def stepper(
     scheme = method.scheme()
     make = euler_step if scheme is None else rates
     program = make(mechanism, forces, control, loops=loops, dtype=dtype)
-    return stepper_of(mechanism, program, scheme, loops, dtype, device)
+    return stepper_of(mechanism, program, scheme, loops, dtype, device, drives=drives_of(control))
 
 
 def stepper_of(
@@ -95,8 +96,9 @@ def stepper_of(
     loops: Loops | None = None,
     dtype: str = "float64",
     device: Device | None = None,
+    drives: Drives | None = None,
 ) -> Stepper:
     """Return the native integrator of a Program of rates, or of one that is a step."""
-    alone = isinstance(loops, Baumgarte) or not mechanism.closures
-    closing = None if alone else closing_program(mechanism, locked_by(loops), dtype=dtype)
+    alone = drives is None and (isinstance(loops, Baumgarte) or not mechanism.closures)
+    closing = None if alone else closing_program(mechanism, locked_by(loops), drives=drives, dtype=dtype)
     return Stepper(program, scheme, tuple(quaternion_places(mechanism)), dtype, closing, device)

@@ -18,6 +18,7 @@ from ..compiler.runtime.function import Function
 from ..compiler.runtime.native import native
 from ..dynamics import closed, closure, states
 from ..model.mechanism import Mechanism
+from .drives import Drives
 from .gaps import allowed_gaps
 from .kernels.lane_states import ASTRAY, ROUNDS
 from .near_redundancy import contradiction, contradicts
@@ -28,18 +29,49 @@ SLACK = 10.0
 rounding grows with them."""
 
 
-def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset(), *, dtype: str = "float64") -> Program:
+START = np.zeros(1)
+"""The time of states whose closing does not depend on time [s]."""
+
+
+def closing_program(
+    mechanism: Mechanism,
+    locked: frozenset[int] = frozenset(),
+    *,
+    drives: Drives | None = None,
+    dtype: str = "float64",
+) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (q, qd, gap) of one step of Newton's method on the loops.
 
     The resulting q is one step nearer to a closed position. The resulting qd keeps the loops closed at the given q. The
     gap is the largest residual at the given q, in parts of the allowed gap. Locked degrees of freedom do not change.
+    Those of `drives` become the ones of the time t, and the gap is above 1 until they are.
     """
     trace = Trace()
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
     if mechanism.free_parameters:
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
-    given.pop("t")
+    (t,) = given.pop("t")
+    before = given["q"]
+    if drives is not None:
+        given["q"], given["qd"] = drives.placed(t, before, given["qd"])
+        locked = locked | drives.locked
+    moved, speed, gap = _newton_step(mechanism, given, locked, dtype) if mechanism.closures else (*_state(given), 0.0)
+    for k in () if drives is None else drives.q:
+        off = before[k] - given["q"][k]
+        gap = where((off < 0.0) | (0.0 < off), where(gap > 2.0, gap, 2.0), gap)
+    outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)), Array("gap", (1,)))
+    return Program.of_trace("closing", inputs, outputs, trace, [moved, speed, [gap]])
+
+
+def _state(given: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    return list(given["q"]), list(given["qd"])
+
+
+def _newton_step(
+    mechanism: Mechanism, given: dict[str, Any], locked: frozenset[int], dtype: str
+) -> tuple[list[Any], list[Any], Any]:
+    """Return q after a step, qd that keeps the loops closed, and the gap, as traced scalars."""
     make = tree_maker(mechanism, dtype)
     residual = closure.closure_residual(Tree(mechanism, given))
     gap = _largest([x * (1.0 / a) for x, a in zip(residual, allowed_gaps(mechanism, dtype).tolist(), strict=True)])
@@ -49,8 +81,7 @@ def closing_program(mechanism: Mechanism, locked: frozenset[int] = frozenset(), 
     if contradicts(mechanism):
         astray = contradiction(make(mechanism, given), residual, locked) * ASTRAY[dtype]
         gap = where(gap > 1.0, where(astray > gap, astray, gap), gap)
-    outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)), Array("gap", (1,)))
-    return Program.of_trace("closing", inputs, outputs, trace, [moved, speed, [gap]])
+    return moved, speed, gap
 
 
 class Steps(Protocol):
@@ -109,9 +140,9 @@ class _FunctionSteps:
 
 
 class Closer:
-    """The closing of loops for batches of states; `steps(qd, parameters)` returns the steps of Newton's method."""
+    """The closing of loops for batches of states; `steps(qd, parameters, t)` returns the steps of Newton's method."""
 
-    def __init__(self, steps: Callable[[Numbers, Numbers | None], Steps]) -> None:
+    def __init__(self, steps: Callable[[Numbers, Numbers | None, Numbers], Steps]) -> None:
         """Store the steps."""
         self._steps = steps
 
@@ -121,10 +152,10 @@ class Closer:
         compiled = native(program)
         count = program.inputs[3].size if len(program.inputs) > 3 else 0
 
-        def steps(qd: Numbers, parameters: Numbers | None) -> Steps:
+        def steps(qd: Numbers, parameters: Numbers | None, t: Numbers) -> Steps:
             # held torques may come after the parameters
             more = (parameters[..., :count],) if parameters is not None and count else ()
-            return _ProgramSteps(lambda q: compiled([0.0], q, qd, *more))
+            return _ProgramSteps(lambda q: compiled(t, q, qd, *more))
 
         return cls(steps)
 
@@ -135,14 +166,19 @@ class Closer:
         names = ("closure_residual", "closing_step", "closing_speed", "integrate")
         of, allowed = {name: make(name).gufunc for name in names}, allowed_gaps(mechanism)
 
-        def steps(qd: Numbers, parameters: Numbers | None) -> Steps:
+        def steps(qd: Numbers, parameters: Numbers | None, t: Numbers) -> Steps:
             return _FunctionSteps(of, allowed, qd, () if parameters is None else (parameters,))
 
         return cls(steps)
 
-    def close(self, q: Numbers, qd: Numbers, parameters: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """Return states with their loops closed; NaN if the loops do not close."""
-        steps = self._steps(qd, parameters)
+    def close(
+        self, q: Numbers, qd: Numbers, parameters: Numbers | None = None, t: Numbers = START
+    ) -> tuple[Numbers, Numbers]:
+        """Return states with their loops closed; NaN if the loops do not close.
+
+        Driven coordinates become those of the times t [..., 1].
+        """
+        steps = self._steps(qd, parameters, t)
         with np.errstate(all="ignore"):
             q = iterate(steps.gap, steps.moved, q, ROUNDS)
             speed, lost = steps.speed(q), steps.gap(q) > ASTRAY["float64"]
@@ -153,7 +189,7 @@ def closed_run(closer: Closer, run: Run, parameters: Numbers | None) -> Run:
     """Return a run with the loops of all states after the start closed."""
     more = None if parameters is None else parameters[..., None, :]
     before = np.isfinite(run.q).all(axis=-1)
-    run.q[..., 1:, :], run.qd[..., 1:, :] = closer.close(run.q[..., 1:, :], run.qd[..., 1:, :], more)
+    run.q[..., 1:, :], run.qd[..., 1:, :] = closer.close(run.q[..., 1:, :], run.qd[..., 1:, :], more, run.t[1:, None])
     lost = before & ~np.isfinite(run.q).all(axis=-1)
     for k, at in enumerate(lost.reshape(-1, len(run.t))):
         if at.any():

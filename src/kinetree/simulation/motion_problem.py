@@ -14,6 +14,7 @@ from ..compiler.lower.build import is_long
 from ..model.mechanism import Mechanism
 from ..system import System
 from .compiled_parts import Kept, kept_of, value_key
+from .drives import Drives, drives_of
 from .integrators import Method
 from .loop_closing import Closer, closing_program
 from .rates import Force
@@ -85,13 +86,21 @@ class Problem:
 
     @property
     def closer(self) -> Closer:
-        """The compiled closing of the loops of states."""
-        return closer_of(self.system)
+        """The compiled closing of the loops of states, with driven coordinates at their values of a time."""
+        if (drives := drives_of(self.control)) is None:
+            return closer_of(self.system)
+        return driven_closer(self.system, self.acting_key, drives)
 
 
 def closer_of(system: System) -> Closer:
     """Return the compiled closing of the loops of a System."""
     return kept_of(system).part("closer", lambda: Closer.of_program(closing_program(system.mechanism)))
+
+
+def driven_closer(system: System, key: Hashable, drives: Drives) -> Closer:
+    """Return the compiled closing of the loops of a System with driven joints."""
+    made = lambda: Closer.of_program(closing_program(system.mechanism, drives=drives))  # noqa: E731
+    return kept_of(system).part(("closer", key), made)
 
 
 def default_position(system: System, parameters: np.ndarray | None) -> np.ndarray:

@@ -48,11 +48,11 @@ def contradiction(tree: Any, residual: list[Any], locked: frozenset[int] = froze
     return _larger(gap * (1.0 / NEAR), gap * (1.0 / FAITHFUL) / closed.at_rest(tree, locked).factors().weakest)
 
 
-def guarded(tree: Any, accelerations: list[Any]) -> list[Any]:
+def guarded(tree: Any, accelerations: list[Any], locked: frozenset[int] = frozenset()) -> list[Any]:
     """Return accelerations, not finite if the contradiction would change velocities by more than FAITHFUL."""
     if not tree.closing.misfit > EXACT:
         return accelerations
-    weakest = closed.at_rest(tree).factors().weakest
+    weakest = closed.at_rest(tree, locked).factors().weakest
     fine = where(weakest < tree.closing.misfit / FAITHFUL, 0.0, 1.0)
     return [a / fine for a in accelerations]
 

@@ -79,12 +79,14 @@ def listed(x: Any, what: str, method: str) -> tuple[Any, ...]:
     return items
 
 
-def control_of(x: Any) -> Any:
-    """Return a controller, or None; refuse other objects."""
-    if x is not None and (not hasattr(x, "torque") or isinstance(x, type)):
-        how = "a function goes into kt.TorqueFunction(f) to be compiled, or kt.PythonControl(f)"
-        raise InputError(f"control is {brief(x)}; give an object with torque(now): {how}")
-    return x
+def control_of(x: Any) -> tuple[Any, ...]:
+    """Return the controllers of a list, or a single one, or none; refuse other objects."""
+    items = () if x is None else tuple(x) if isinstance(x, list | tuple) else (x,)
+    for item in items:
+        if not hasattr(item, "torque") or isinstance(item, type):
+            how = "a function goes into kt.TorqueFunction(f) to be compiled, or kt.PythonControl(f)"
+            raise InputError(f"control is {brief(x)}; give an object with torque(now): {how}")
+    return items
 
 
 def events_of(x: Any) -> tuple[Event, ...]:

@@ -13,10 +13,11 @@ from ..compiler.ir.trace import Trace
 from ..compiler.lower.build import tree_maker
 from ..compiler.lower.closed_tree import ClosedTree
 from ..compiler.lower.sweeps import Tree
-from ..dynamics import closed, inverse, kinematics, states
+from ..dynamics import closed, hybrid, inverse, kinematics, states
 from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND
+from .drives import Drives, drives_of
 from .near_redundancy import guarded
 from .stabilization import Baumgarte, Loops, followed, locked_by
 
@@ -99,6 +100,25 @@ class Instant:
         qdd = closed.forward_dynamics(self._tree(q=self.q, qd=self.qd, tau=self.tau, **more), rate)
         return guarded(self._tree(q=self.q), qdd) if self.mechanism.closures else qdd
 
+    def driven_accelerations(self, drives: Drives) -> list[Any]:
+        """Return qdd under everything that acts, with the driven degrees of freedom moved by their references."""
+        qdd, _ = hybrid.accelerations(self._driven_tree(drives), drives.locked)
+        return guarded(self._tree(q=self.q), qdd, drives.locked) if self.mechanism.closures else qdd
+
+    def driven_torques(self, drives: Drives) -> tuple[list[Any], list[Any]]:
+        """Return the torques of all joints and of their control, with those of the drives that their motion takes.
+
+        What other forces contribute in a driven joint, its drive does not have to.
+        """
+        needed = hybrid.hybrid_dynamics(self._driven_tree(drives), drives.locked)[1]
+        tau = [x if k in drives.locked else y for k, (x, y) in enumerate(zip(needed, self.tau, strict=True))]
+        return tau, [x - (y - c) for x, y, c in zip(tau, self.tau, self.control, strict=True)]
+
+    def _driven_tree(self, drives: Drives) -> Tree:
+        more = {"wrenches": self.wrenches()} if self._wrenches else {}
+        qdd = drives.accelerations(self.t, self.mechanism.nv)
+        return self._tree(q=self.q, qd=self.qd, qdd=qdd, tau=self.tau, **more)
+
     def wrenches(self) -> list[Any]:
         """Return the wrenches on all bodies, about their origins in their frames, six entries each."""
         return [x for b in self.mechanism.bodies for x in self._wrenches.get(b.name, Wrench()).entries()]
@@ -128,8 +148,8 @@ def rates(
     """
     trace = Trace()
     inputs = _inputs(mechanism)
-    now = _acted_on(mechanism, trace, inputs, forces, control, loops, dtype)
-    qdd = now.accelerations(loops.rate if isinstance(loops, Baumgarte) else 0.0)
+    now = _acted_on(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
+    qdd = _accelerations(now, control, loops)
     return _program("rates", mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
 
 
@@ -144,10 +164,9 @@ def euler_step(
     """
     trace = Trace()
     inputs = [*_inputs(mechanism), Array("h", (1,))]
-    now = _acted_on(mechanism, trace, inputs, forces, control, loops, dtype)
-    rate = loops.rate if isinstance(loops, Baumgarte) else 0.0
+    now = _acted_on(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
     (h,) = now.given["h"]
-    qd = [v + h * a for v, a in zip(now.qd, now.accelerations(rate), strict=True)]
+    qd = [v + h * a for v, a in zip(now.qd, _accelerations(now, control, loops), strict=True)]
     moved = states.integrate(Tree(mechanism, now.inputs(q=now.q, qd=[h * v for v in qd])))
     return _program("euler", mechanism, inputs, trace, moved, qd)
 
@@ -169,20 +188,27 @@ def loads_and_drives(
     now = _acted_on(mechanism, trace, inputs, forces, control)
     nv, nb = mechanism.nv, len(mechanism.bodies)
     outputs = (Array("tau", (nv,)), Array("qdd", (nv,)), Array("wrenches", (nb, 6)))
-    acting = Program.of_trace("loads", inputs, outputs, trace, [now.tau, now.accelerations(), now.wrenches()])
+    drives = drives_of(control)
+    tau, part = (now.tau, now.control) if drives is None else now.driven_torques(drives)
+    qdd = _accelerations(now, control)
+    acting = Program.of_trace("loads", inputs, outputs, trace, [tau, qdd, now.wrenches()])
     if control is None:
         return acting, None
-    return acting, Program.of_trace("drives", inputs, (Array("control", (nv,)),), trace, [now.control])
+    return acting, Program.of_trace("drives", inputs, (Array("control", (nv,)),), trace, [part])
 
 
 def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | None = None) -> Program:
-    """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control) of all loads, without the dynamics."""
+    """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control[, motion of drives]), without dynamics."""
     trace = Trace()
     inputs = _inputs(mechanism)
     now = _acted_on(mechanism, trace, inputs, forces, control)
     nv, nb = mechanism.nv, len(mechanism.bodies)
-    outputs = (Array("tau", (nv,)), Array("wrenches", (nb, 6)), Array("control", (nv,)))
-    return Program.of_trace("acting", inputs, outputs, trace, [now.tau, now.wrenches(), now.control])
+    outputs = [Array("tau", (nv,)), Array("wrenches", (nb, 6)), Array("control", (nv,))]
+    results = [now.tau, now.wrenches(), now.control]
+    if (drives := drives_of(control)) is not None:
+        results.append([x for entries in drives.at(now.t) for x in entries])
+        outputs.append(Array("motion", (len(results[-1]),)))
+    return Program.of_trace("acting", inputs, outputs, trace, results)
 
 
 def _inputs(mechanism: Mechanism) -> list[Array]:
@@ -193,12 +219,20 @@ def _inputs(mechanism: Mechanism) -> list[Array]:
 
 
 def _acted_on(
-    mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None, dtype: str = "float64"
-) -> Instant:
-    """Return the mechanism with all forces and control applied; inputs of the control are appended to the others."""
+    mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None, dtype: str = "float64",
+    *, follow: bool = False,
+) -> Instant:  # fmt: skip
+    """Return the mechanism with all forces and control applied; inputs of the control are appended to the others.
+
+    With `follow`, driven coordinates are those of the time, and loops determine the coordinates that depend on them.
+    """
     inputs.extend(getattr(control, "inputs", ()))
     given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
-    if locked := locked_by(loops):
+    drives, locked = drives_of(control) if follow else None, locked_by(loops)
+    if drives is not None:
+        given["q"], given["qd"] = drives.placed(given["t"][0], given["q"], given["qd"])
+        locked = drives.locked if mechanism.closures else frozenset()
+    if locked:
         known = {name: x for name, x in given.items() if name in ("q", "qd", "parameters")}
         given["q"], given["qd"] = followed(mechanism, known, locked, dtype)
     now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given, dtype)
@@ -211,6 +245,13 @@ def _acted_on(
     for force in forces:
         force.apply(now)
     return now
+
+
+def _accelerations(now: Instant, control: Any, loops: Loops | None = None) -> list[Any]:
+    """Return qdd; gaps of loops decay if they are kept closed so, unless joints are driven."""
+    if (drives := drives_of(control)) is not None:
+        return now.driven_accelerations(drives)
+    return now.accelerations(loops.rate if isinstance(loops, Baumgarte) else 0.0)
 
 
 def _program(name: str, mechanism: Mechanism, inputs, trace: Trace, dq, dqd) -> Program:

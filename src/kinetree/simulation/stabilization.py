@@ -85,6 +85,12 @@ def settled(system: System, loops: Loops | None, q: np.ndarray, parameters: np.n
     return Minimal(places)
 
 
+def projected(loops: Loops | None) -> None:
+    """Refuse a method for loops that driven joints do not support."""
+    if loops is not None and not loops.projects:
+        raise InputError(f"loops is {loops!r}: with driven joints, loops are closed by Projection(); leave loops out")
+
+
 def _places(mechanism: Mechanism, independent: Iterable[int | str]) -> tuple[int, ...]:
     """Return indices in qd, given as numbers or by the names of joints."""
     named = [independent] if isinstance(independent, str) else independent

@@ -14,6 +14,7 @@ from ...compiler.ir.trace import Trace
 from ...errors import InputError, Where, argument, unknown_name
 from ...numbers import numbers
 from ..arguments import spread
+from ..drives import desired
 from ..forces.joint_forces import require_flat
 from ..functions_of_now import HINT
 from ..rates import Controller, Instant
@@ -103,7 +104,7 @@ class FeedForward:
     def torque(self, now: Instant) -> list[Any]:
         """Return the torques."""
         coordinates, _ = driven(now, None, "FeedForward")
-        q, qd, qdd = desired(self.reference, now, len(coordinates))
+        q, qd, qdd = desired(self.reference, now.t, len(coordinates))
         return list(now.inverse_dynamics(q, qd, qdd))
 
 
@@ -200,18 +201,6 @@ def driven(now: Instant, joints: Sequence[str] | None, who: str, *remedy: str) -
     return [k for q, _ in chosen for k in q], [k for _, v in chosen for k in v]
 
 
-def desired(reference: Reference, now: Instant, count: int) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return q, qd, qdd of a reference at the present time."""
-    try:
-        q, qd, qdd = (list(entries) for entries in reference(now.t))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the reference does not return lists (q, qd, qdd) at a traced time ({error})") from error
-    for label, entries in (("coordinates", q), ("velocities", qd), ("accelerations", qdd)):
-        if len(entries) != count:
-            raise InputError(f"the reference returns {len(entries)} {label}; expected {count}", path=("reference",))
-    return q, qd, qdd
-
-
 class _Errors:
     """The reference minus the state, and the gains: one entry per driven degree of freedom."""
 
@@ -222,7 +211,7 @@ class _Errors:
         count = len(places)
         self.k = spread(controller.k, count, argument("k", who, ""))
         self.c = spread(controller.c, count, argument("c", who, ""))
-        q, qd, self.qdd = desired(controller.reference, now, count)
+        q, qd, self.qdd = desired(controller.reference, now.t, count)
         self.q = [want - now.q[k] for want, k in zip(q, places, strict=True)]
         self.qd = [want - now.qd[k] for want, k in zip(qd, self.labels, strict=True)]
 

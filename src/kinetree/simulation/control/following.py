@@ -10,11 +10,15 @@ from ...model.axes import axis_names
 from ...model.mechanism import Mechanism
 from ..references import sampled
 from .controllers import Saturated, Sum
+from .driven import Driven, DrivenControl, resolved_control
 from .sampled import Sampled
 
 
 def followed(mechanism: Mechanism, control: Any, times: np.ndarray) -> np.ndarray | None:
     """Return the reference of a controller [nt, nq], NaN for joints that are not driven; None without a reference."""
+    control = resolved_control(mechanism, (control,)) if isinstance(control, Driven) else control
+    if isinstance(control, DrivenControl):
+        return _driven(mechanism, control, times)
     leading = next((c for c in _parts(control) if hasattr(c, "reference")), None)
     if leading is None:
         return None
@@ -29,6 +33,17 @@ def followed(mechanism: Mechanism, control: Any, times: np.ndarray) -> np.ndarra
     places = [k for joint in joints for k, name in enumerate(names) if name == joint]
     out = np.full((len(times), mechanism.nq), np.nan)
     out[:, places] = wanted
+    return out
+
+
+def _driven(mechanism: Mechanism, control: DrivenControl, times: np.ndarray) -> np.ndarray | None:
+    """Return the motion of the drives, beside the reference of the other controller."""
+    out = followed(mechanism, control.controller, times)
+    out = np.full((len(times), mechanism.nq), np.nan) if out is None else out.copy()
+    try:
+        out[:, list(control.drives.q)] = sampled(control.drives.at, times)[0]
+    except Exception:  # a user's function may accept traced scalars only; the run does not need the samples
+        return None
     return out
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from ...compiler.ir.program import Program
+from ..drives import drives_of
 from ..loop_closing import closed_run
 from ..motion_problem import Problem
 from ..rates import rates
@@ -29,7 +30,8 @@ def continuous(problem: Problem, done: Run, again: Callable[..., Run]) -> Motion
     """Return the motion of a run, with loops closed at the output times unless gaps are only to decay."""
 
     def closed(run: Run, parameters) -> Run:
-        if not problem.system.closures or (problem.loops is not None and problem.loops.decays):
+        decays = not problem.system.closures or (problem.loops is not None and problem.loops.decays)
+        if decays and drives_of(problem.control) is None:
             return run
         return closed_run(problem.closer, run, parameters)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...errors import InputError
 from ..control.sampled import Law
+from ..drives import drives_of
 from ..events import Watch
 from ..motion_problem import Problem
 from ..run_states import Run
@@ -33,6 +34,9 @@ class Marching:
                 f"{p.mechanism.name!r} has {bodies} bodies: too many for torques that are sampled; "
                 "use a PythonControl without a rate"
             )
+        if drives_of(p.control) is not None:
+            what = f"{bodies} bodies are too many" if p.is_long else f"{p.method.name} has no steps"
+            raise InputError(f"{p.mechanism.name!r}: {what} for driven joints; use PD control with large gains instead")
         no_checkpoint(p, "this run")
         if p.method.name not in STEPS:
             raise InputError(

@@ -131,22 +131,23 @@ def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, t
 
 def _store(stepper: Stepper, run: Run, states, samples: slice, parameters) -> None:
     """Store the samples of runs that have all reached the end of a piece, with their loops closed."""
-    states = _closed(stepper, states, parameters)
+    states = _closed(stepper, states, parameters, run.t[samples.start - 1 : samples.stop])
     run.q[..., samples, :], run.qd[..., samples, :] = (x[..., 1:, :] for x in states)
 
 
-def _closed(stepper: Stepper, states, parameters):
+def _closed(stepper: Stepper, states, parameters, times: np.ndarray):
     """Return samples with their loops closed: those between steps are interpolated, which opens loops slightly."""
     if not stepper.closer:
         return states
-    return stepper.closer.close(states[0], states[1], None if parameters is None else parameters[..., None, :])
+    more = None if parameters is None else parameters[..., None, :]
+    return stepper.closer.close(states[0], states[1], more, times[:, None])
 
 
 def _take(stepper: Stepper, run: Run, states, samples: slice, under_way, begin, parameters) -> None:
     """Store the samples after `begin` of the unfinished runs, with their loops closed."""
     times = run.t[samples]
     new = under_way[..., None] & (times > begin[..., None])
-    states = _closed(stepper, states, parameters)
+    states = _closed(stepper, states, parameters, times)
     for kept, given in zip((run.q, run.qd), states, strict=True):
         kept[..., samples, :] = np.where(new[..., None], given, kept[..., samples, :])
 

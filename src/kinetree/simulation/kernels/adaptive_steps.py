@@ -103,7 +103,7 @@ class _Adaptive:
             with k.when(at_end):
                 runs.advance(pair.b, tried, self.z, 0)
                 runs.normalize(self.z)
-                runs.close(self.z)
+                runs.close(self.z, reached)
                 runs.copy(self.z, runs.inputs, shift=1)
             runs.rates(at_end.where(reached, now + tried * k.choose(s, (*pair.c, 1.0))), s)
         error = self.error(tried)

@@ -77,7 +77,7 @@ def _explicit_step(states: LaneStates, tableau: Tableau, advance: Advance) -> St
         number = k.number(m)
         advance(lambda s: begin + (number + k.choose(s, tableau.c)) * h, k.cast(h, Kind.LANE))
         states.normalize(states.y)
-        states.close_or_lose(states.y)
+        states.close_or_lose(states.y, begin + (number + 1.0) * h)
 
     return step
 
@@ -127,12 +127,12 @@ def map_step(states: LaneStates, program: Program) -> Step:
     place = sum(a.size for a in program.inputs) - 1
 
     def step(begin: Value, h: Value, m: Value) -> None:
-        elapsed = k.number(m) * h
+        number = k.number(m)
         states.copy(states.y, states.inputs, shift=1)
         states.inputs[place] = h
-        states.rates(begin + elapsed, 0)
+        states.rates(begin + number * h, 0)
         states.copy(states.stages, states.y)
-        states.close_or_lose(states.y)
+        states.close_or_lose(states.y, begin + (number + 1.0) * h)
 
     return step
 

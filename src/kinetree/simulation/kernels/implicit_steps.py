@@ -63,7 +63,7 @@ class _Implicit:
         runs.advance(self.tableau.b, wide, runs.y, 0)
         runs.lose(~self.found.value, runs.y)
         runs.normalize(runs.y)
-        runs.close_or_lose(runs.y)
+        runs.close_or_lose(runs.y, begin + (number + 1.0) * h)
 
     def iterate(self, h: Value, moments: list[Value]) -> Value:
         """Write one iteration of all stages; return whether a lane must continue."""

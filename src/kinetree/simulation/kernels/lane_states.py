@@ -74,15 +74,17 @@ class LaneStates:
         self.inputs[0] = now
         self.k.call("rates", self.inputs, self.stages, stage * self.n)
 
-    def close(self, state: Block) -> None:
+    def close(self, state: Block, now: Value) -> None:
         """Write Newton's method on a state until its loops are closed, for each lane separately, then its velocities.
 
+        Driven coordinates become those of the time `now`.
         If rounding keeps a gap open, the velocities are those of the last step. The remaining gap is the last entry of
         `closed`.
         """
         if not self.closing:
             return
         k = self.k
+        self.inputs[0] = now
         self.shut.value, self.rounds.value = False, 0
         with k.repeat() as turn:
             self.copy(state, self.inputs, shift=1)
@@ -98,9 +100,9 @@ class LaneStates:
             self.shut.value = after
             turn.again = k.any(~after)
 
-    def close_or_lose(self, state: Block) -> None:
+    def close_or_lose(self, state: Block, now: Value) -> None:
         """Write `close`, with NaN for a state whose loops do not close because the step was too long."""
-        self.close(state)
+        self.close(state, now)
         if self.closing:
             self.lose(self.astray(), state)
 

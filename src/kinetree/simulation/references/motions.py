@@ -15,21 +15,26 @@ from .sampling import Lists, as_time
 
 @dataclass(frozen=True)
 class Constant:
-    """Rest at q, with one number per coordinate [rad, m]."""
+    """Rest at q, with one number per coordinate [rad, m]; or a constant speed [rad/s, m/s] from q at t = 0."""
 
-    q: Any
+    q: Any = 0.0
+    _: KW_ONLY
+    speed: Any = 0.0
 
     def __post_init__(self) -> None:
         """Read the numbers."""
-        _set(self, q=numbers(self.q, argument("q", "Constant", "")))
+        given = {name: numbers(getattr(self, name), argument(name, "Constant", "")) for name in ("q", "speed")}
+        _set(self, **together(given, "Constant"))
 
     def __call__(self, t: Any) -> Lists:
-        """Return q and zeros."""
-        return list(self.q), [0.0] * len(self.q), [0.0] * len(self.q)
+        """Return q, the speed, and zeros."""
+        t = as_time(t)
+        q = [a + v * t if v else a for a, v in zip(self.q, self.speed, strict=True)]
+        return q, list(self.speed), [0.0] * len(self.q)
 
 
 Hold = Constant
-"""Constant under the name for the set point of a controller."""
+"""Constant under the name for the set point of a controller, or for the constant speed of a drive."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,144 @@
+"""States of mechanisms with driven joints: the start, and the reason why loops stop a drive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..analysis.loops.kinematics import CLOSED, LoopKinematics
+from ..compiler.lower.newton import RANK
+from ..errors import AssemblyError, InputError
+from ..model.axes import axis_labels
+from ..model.scales import loop_units
+from ..system import System
+from .drives import Drives
+from .loop_closing import Closer
+from .run_states import Run
+
+SAME = 1e-6
+"""The largest difference between a given start and that of a drive [rad, m, rad/s, m/s], above that of printed numbers;
+it is corrected."""
+
+SHARE = 1e-10
+"""The least share of a driven joint in the motions that the loops and other drives allow, as a square: above rounding
+of the rank decision at 1e-7."""
+
+
+def driven_position(system: System, parameters: Numbers | None, drives: Drives, t: float) -> Numbers:
+    """Return coordinates with the driven ones at those of a time and loops closed, [nq], or [..., nq] of parameters."""
+    values = np.array(drives.at(float(t))[0], dtype=float)
+    if not system.closures:
+        q = system.neutral()
+        q[list(drives.q)] = values
+        return q
+    labels = axis_labels(system.mechanism, 0)
+    hold = dict(zip([labels[k] for k in drives.q], values.tolist(), strict=True))
+    sets = [None] if parameters is None else list(parameters.reshape(-1, parameters.shape[-1]))
+    try:
+        found = [system.assemble(hold=hold, parameters=own) for own in sets]
+    except AssemblyError as error:
+        raise AssemblyError(f"with the driven joints of t = {t:g} s, {error}") from None
+    return found[0] if parameters is None else np.array(found).reshape(*parameters.shape[:-1], system.nq)
+
+
+def driven_start(
+    system: System,
+    start: tuple[Numbers, Numbers],
+    given: tuple[bool, bool],
+    parameters: Numbers | None,
+    drives: Drives,
+    t: float,
+    closer: Closer,
+) -> tuple[Numbers, Numbers]:
+    """Return a start whose driven joints move as at the time t; a given one must agree with it."""
+    q, qd = (x.copy() for x in start)
+    wanted, speeds, _ = (np.array(x, dtype=float) for x in drives.at(float(t)))
+    for which, (whole, places, values) in enumerate(((q, list(drives.q), wanted), (qd, list(drives.v), speeds))):
+        if given[which]:
+            labels = [axis_labels(system.mechanism, which)[k] for k in places]
+            _refuse_other_start(("q0", "qd0")[which], labels, whole[..., places], values, t)
+        whole[..., places] = values
+    if not system.closures:
+        return q, qd
+    _refuse_dependent(system, q, parameters, drives, t)
+    q, qd = closer.close(q, qd, parameters, np.array([float(t)]))
+    if not (np.isfinite(q).all() and np.isfinite(qd).all()):
+        raise InputError(
+            f"the loops do not close with the driven joints {_listed(drives)} at t = {t:g} s; start from "
+            "system.assemble(hold={joint: position}), and see system.doctor(q0)"
+        )
+    return q, qd
+
+
+def blocked(system: System, run: Run, parameters: Numbers | None, drives: Drives | None) -> Run:
+    """Return a run whose failures name the driven joints and the loop that stops them."""
+    if drives is None or not (run.failures and system.closures):
+        return run
+    q = run.q.reshape(-1, *run.q.shape[-2:])
+    own = None if parameters is None else np.broadcast_to(parameters, (*run.q.shape[:-2], parameters.shape[-1]))
+    reasons = {}
+    for k, reason in run.failures.items():
+        good = np.flatnonzero(np.isfinite(q[k]).all(axis=-1))
+        mine = None if own is None else own.reshape(-1, own.shape[-1])[k]
+        last = int(good[-1]) if len(good) else 0
+        text = _stop(system, q[k, last], mine, drives, run.t[last], run.t[min(last + 1, len(run.t) - 1)])
+        reasons[k] = f"{text}: {reason}"
+    return replace(run, failures=reasons)
+
+
+def _stop(system: System, q: Numbers, parameters: Numbers | None, drives: Drives, last: float, t: float) -> str:
+    """Return the reason why the loops do not follow the drives to a time."""
+    loops, held = LoopKinematics(system, parameters), np.zeros(system.nv, dtype=bool)
+    held[list(drives.v)] = True
+    tried = q.copy()
+    tried[list(drives.q)] = np.array(drives.at(float(t))[0], dtype=float)
+    found, gap = loops.close(tried, held)
+    if gap <= CLOSED:
+        return f"the loops cannot follow the driven joints {_listed(drives)} after t = {last:.9g} s"
+    worst = max(loops.gaps(found), key=loops.size)
+    return f"the loops do not close with the driven joints {_listed(drives)} at t = {t:.9g} s ({worst})"
+
+
+def _refuse_other_start(name: str, labels: list[str], x: Numbers, wanted: Numbers, t: float) -> None:
+    """Raise an InputError if given numbers [..., n] differ from those of the drives."""
+    x = x.reshape(-1, len(wanted))
+    off = np.abs(x - wanted)
+    if off.max(initial=0.0) > SAME:
+        row, k = np.unravel_index(int(np.argmax(off)), off.shape)
+        raise InputError(
+            f"{name} has {labels[k]} = {x[row, k]:.9g}, but its drive has {wanted[k]:.9g} at t = {t:g} s; leave {name} "
+            "out, or give a reference that starts there"
+        )
+
+
+def _refuse_dependent(system: System, q: Numbers, parameters: Numbers | None, drives: Drives, t: float) -> None:
+    """Raise an InputError if the loops, or the loops and other drives, determine the motion of a driven joint.
+
+    P = 1 - J^+ J projects onto the motions that the loops allow. The drives are independent if the part of P in their
+    rows and columns is regular.
+    """
+    more = () if parameters is None else (parameters,)
+    rows, columns = loop_units(system.mechanism)
+    J = np.asarray(system.function("closure_jacobian")(q, *more)) * columns / rows[:, None]
+    P = np.eye(system.nv) - np.linalg.pinv(J, rcond=RANK) @ J
+    places = list(drives.v)
+    labels = [axis_labels(system.mechanism, 1)[k] for k in places]
+    P = P[..., places, :][..., places].reshape(-1, len(places), len(places))
+    for k in range(len(places)):
+        if P[:, k, k].min(initial=1.0) < SHARE:
+            raise InputError(
+                f"the loops do not let the driven joint {labels[k]!r} move at t = {t:g} s: they hold it, or it is at a "
+                "dead center; drive another joint, or start elsewhere"
+            )
+        if np.linalg.eigvalsh(P[:, : k + 1, : k + 1]).min(initial=1.0) < SHARE:
+            others = ", ".join(map(repr, labels[:k]))
+            raise InputError(
+                f"the loops move the driven joint {labels[k]!r} when {others} moves, at t = {t:g} s: the drives would "
+                "contradict each other, and their torques would not be unique; leave one of them out"
+            )
+
+
+def _listed(drives: Drives) -> str:
+    return ", ".join(map(repr, drives.names))

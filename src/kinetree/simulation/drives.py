@@ -1,0 +1,75 @@
+"""Driven degrees of freedom of a run: coordinates that are functions of time, whose torques are results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError
+
+Lists = tuple[list[Any], list[Any], list[Any]]
+"""q, qd and qdd of the driven coordinates, each a list of scalars."""
+
+
+@dataclass(frozen=True)
+class Drives:
+    """The driven joints of a mechanism with their references, and their entries in q and in qd, in the same order."""
+
+    motions: tuple[tuple[str, Any], ...]
+    counts: tuple[int, ...]
+    q: tuple[int, ...]
+    v: tuple[int, ...]
+
+    @property
+    def locked(self) -> frozenset[int]:
+        """The degrees of freedom that nothing but their references moves."""
+        return frozenset(self.v)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the joints."""
+        return tuple(name for name, _ in self.motions)
+
+    def at(self, t: Any) -> Lists:
+        """Return q, qd and qdd of all driven coordinates at a time: a float, a traced value or an array."""
+        out: Lists = [], [], []
+        for (name, reference), count in zip(self.motions, self.counts, strict=True):
+            for whole, entries in zip(out, desired(reference, t, count, f"the drive of {name!r}"), strict=True):
+                whole += entries
+        return out
+
+    def placed(self, t: Any, q: Sequence[Any], qd: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return a state with the driven coordinates and velocities of a time."""
+        wanted, speeds, _ = self.at(t)
+        return replaced(q, self.q, wanted), replaced(qd, self.v, speeds)
+
+    def accelerations(self, t: Any, count: int) -> list[Any]:
+        """Return qdd of the driven degrees of freedom at a time, zeros for the others."""
+        return replaced([0.0] * count, self.v, self.at(t)[2])
+
+
+def drives_of(control: Any) -> Drives | None:
+    """Return the driven degrees of freedom of the control of a run; None without any."""
+    return getattr(control, "drives", None)
+
+
+def replaced(x: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """Return a list with some entries replaced."""
+    out = list(x)
+    for k, value in zip(places, values, strict=True):
+        out[k] = value
+    return out
+
+
+def desired(reference: Any, t: Any, count: int, who: str = "") -> Lists:
+    """Return q, qd, qdd of a reference at a time, lists with one scalar per coordinate."""
+    of = f"the reference of {who}" if who else "the reference"
+    try:
+        q, qd, qdd = (list(entries) for entries in reference(t))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{of} does not return lists (q, qd, qdd) at a traced time ({error})") from error
+    for label, entries in (("coordinates", q), ("velocities", qd), ("accelerations", qdd)):
+        if len(entries) != count:
+            raise InputError(f"{of} returns {len(entries)} {label}; expected {count}", path=("reference",))
+    return q, qd, qdd
