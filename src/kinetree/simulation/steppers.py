@@ -95,8 +95,10 @@ class KernelCloser:
         """Store the kernel of `closing_states`."""
         self.kernel = kernel
 
-    def close(self, q: Numbers, qd: Numbers, parameters: Numbers | None = None) -> tuple[Numbers, Numbers]:
-        """Return states [..., nt, .] with their loops closed; NaN if the loops do not close."""
+    def close(
+        self, q: Numbers, qd: Numbers, parameters: Numbers | None = None, t: Numbers | None = None
+    ) -> tuple[Numbers, Numbers]:
+        """Return states [..., nt, .] with their loops closed; NaN if the loops do not close. No joint is driven."""
         more = () if parameters is None else (parameters[..., 0, :],)
         closed = np.empty_like(q), np.empty_like(qd)
         for j in range(q.shape[-2]):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError
+from ..drives import drives_of
 from ..events import Watch
 from ..integrators import METHODS, stepper
 from ..motion_problem import Problem
@@ -86,6 +87,8 @@ def refuse(p: Problem) -> None:
     if p.threads != 1:
         raise InputError(f"threads is {p.threads}: it is for the CPU; leave it out for a GPU")
     no_checkpoint(p, "a run on a GPU")
+    if p.method.adaptive and drives_of(p.control) is not None:
+        raise InputError(f"{p.method.name} cannot drive joints on a GPU; use fixed steps, such as dt=1e-3, or {CPU}")
     if p.method.adaptive and p.settings.rtol < LEAST_RTOL[p.dtype]:
         raise InputError(
             f"rtol is {p.settings.rtol:g}, too small for float32; give {LEAST_RTOL[p.dtype]:g} or more, such as "

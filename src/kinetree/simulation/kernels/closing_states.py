@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...compiler.ir.program import Program
-from ...compiler.lanes.form import Kernel
+from ...compiler.lanes.form import Kernel, Kind
 from .runs_of_lanes import RunsOfLanes
 
 
@@ -13,5 +13,5 @@ def closing_kernel(closing: Program, *, dtype: str) -> Kernel:
     The arguments are those of the other kernels. The times may be none, and the other outputs are not written.
     """
     runs = RunsOfLanes("closing_states", closing, 1, (), closing, dtype=dtype, shared=(), report=())
-    runs.close_or_lose(runs.y)
+    runs.close_or_lose(runs.y, runs.k.constant(0.0, Kind.LANE))
     return runs.kernel()
