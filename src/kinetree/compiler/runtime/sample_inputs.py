@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...algebra.arrays import Numbers
-from ...errors import InputError
+from ...errors import ModelError
 from ...joints import kind
 from ...joints.random_states import drawn_coordinates
 from ...model.mechanism import Mechanism
@@ -59,7 +59,7 @@ def states(mechanism: Mechanism, rng: np.random.Generator, count: int, more: tup
         step, integrate, speed, gap = (
             function(name) for name in ("closing_step", "integrate", "closing_speed", "closure_residual")
         )
-    except InputError:  # the inertia matrix is singular, so that no step is nearest
+    except ModelError:  # the inertia matrix is singular, so that no step is nearest
         return q[:count], qd[:count]
     with np.errstate(all="ignore"):
         for _ in range(ROUNDS):
