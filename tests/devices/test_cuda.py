@@ -47,11 +47,12 @@ def assert_equal(result: FakeArray, expected: np.ndarray, label: str, eps: float
     assert_close(result.host, expected, 2000 * eps * max(1.0, np.abs(expected).max(initial=0.0)), label)
 
 
-def test_every_algorithm(arm):
-    """Run every function, also with axes and wrenches where it takes them, and compare with the CPU."""
+def compare(arm: kt.System, names) -> None:
+    """Compare functions with those of the CPU, with axes, driven joints and wrenches where they take them."""
     rng = np.random.default_rng(2)
     bar = kt.load("four_bar")
-    for name, algorithm in ALGORITHMS.items():
+    for name in names:
+        algorithm = ALGORITHMS[name]
         system = bar if "nc" in algorithm.shape or name.startswith("closing") else arm
         q = system.random_state(rng, 2)[0]
         arrays = [q if x == "q" else rng.normal(size=(2, system.nv)) for x in algorithm.inputs]
@@ -66,6 +67,17 @@ def test_every_algorithm(arm):
             w = rng.normal(size=(2, len(system.bodies), 6))
             result = getattr(gpu, name)(*on_gpu(*arrays), wrenches=on_gpu(w)[0])
             assert_equal(result, getattr(system, name)(*arrays, wrenches=w), f"{name} with wrenches")
+
+
+def test_each_sort_of_algorithm(arm):
+    """Run a function of each sort: of a frame, with axes, of driven joints, a matrix, a number, of loops."""
+    compare(arm, ("twist", "hybrid_dynamics", "reactions", "inertia_matrix", "kinetic_energy", "closure_jacobian"))
+
+
+@pytest.mark.slow
+def test_every_algorithm(arm):
+    """Run every function and compare it with that of the CPU."""
+    compare(arm, ALGORITHMS)
 
 
 def test_signatures(arm):
