@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import gpu_on_cpu
@@ -42,6 +44,14 @@ class HostDevice:
         """Return memory."""
         buffer = ctypes.create_string_buffer(max(size, 1))
         return SimpleNamespace(address=ctypes.addressof(buffer), size=size, buffer=buffer)
+
+    def pinned(self, size: int) -> SimpleNamespace:
+        """Return memory of the host."""
+        memory = np.empty(size, np.uint8)
+        return SimpleNamespace(
+            size=size,
+            array=lambda shape, dtype: memory[: math.prod(shape) * np.dtype(dtype).itemsize].view(dtype).reshape(shape),
+        )
 
     def copy(self, target: int, source: int, size: int, *, kind: str) -> None:
         """Copy bytes."""
@@ -91,4 +101,5 @@ def install(monkeypatch: pytest.MonkeyPatch) -> HostDevice:
     monkeypatch.setattr(ptx.driver, "driver", lambda: found)
     monkeypatch.setattr(lane_kernel, "target", lambda name: HostTarget())
     monkeypatch.setattr(lane_kernel, "THREADS", 4)
+    monkeypatch.setattr(lane_kernel, "PINNED", (0, 1 << 20))
     return device

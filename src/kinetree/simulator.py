@@ -104,7 +104,7 @@ def simulate(
     With a system on a GPU, `arm.on("cuda")`, each run is a thread of the GPU (docs/gpu.md). `keep="device"` leaves the
     samples there, as arrays of the library of q0, and returns DeviceRuns instead of a Trajectory.
     """
-    device, dtype, library = device_of(system), "float64", kept_by(keep, system, q0)
+    device, dtype, library = device_of(system, q0), "float64", kept_by(keep, system, q0)
     system, times = system_of(system), output_times(duration, times)
     if device is not None:
         dtype, (q0, qd0) = on_host((q0, qd0))
@@ -139,10 +139,10 @@ def simulate(
         given = q0 is not None, qd0 is not None
         start = driven_start(system, start, given, values, drives, begin, problem.closer)
         problem = replace(problem, start=start)
+    watch = Watch(mechanism, events_of(events), values, problem.kept.native)
     if library is not None:
         with _shown(progress) as show:
-            return device_runs(problem, library, show)  # type: ignore[return-value]
-    watch = Watch(mechanism, events_of(events), values, problem.kept.native)
+            return device_runs(problem, watch, library, show)  # type: ignore[return-value]
     with _shown(progress) as show:
         motion = engine_of(problem).run(problem, watch, show)
         if motion.stiff:  # restart from the beginning: few evaluations are lost, and one method serves the whole run

@@ -35,15 +35,18 @@ def system_of(x: Any, who: str = "simulate") -> System:
     """Return the System that a function takes, also of one on a GPU; that of a Mechanism is created."""
     if isinstance(x, Mechanism):
         return System(x)
-    if device_of(x) is not None:
+    if isinstance(x, Mirrored):
         x = x.system
     if not isinstance(x, System):
         raise InputError(f"{who} takes a System, not {brief(x)}; load one with kt.load(name or file)")
     return x
 
 
-def device_of(x: Any) -> Device | None:
-    """Return the GPU of a system on one; None for others."""
+def device_of(x: Any, q0: Any) -> Device | None:
+    """Return the GPU of a system on one; None for others.
+
+    A system on any GPU runs on that of the start, or on the first if the start is on none.
+    """
     if not isinstance(x, Mirrored):
         return None
     from ..compiler.targets.ptx.driver import driver
@@ -51,7 +54,11 @@ def device_of(x: Any) -> Device | None:
 
     if not isinstance(x, CudaSystem):
         raise InputError(f"simulate takes a System or system.on('cuda'), not {x!r}; give its .system")
-    return driver().device(x.index or 0)
+    place = getattr(q0, "device", None) if hasattr(q0, "__cuda_array_interface__") else None
+    own = getattr(place, "id", getattr(place, "index", None))  # of CuPy, of torch
+    if x.index is not None and own not in (None, x.index):
+        raise InputError(f"q0 is on cuda:{own}, and the system on {x.place}; give both on one device")
+    return driver().device(own or x.index or 0)
 
 
 def kept_by(keep: Any, system: Any, q0: Any) -> Library | None:

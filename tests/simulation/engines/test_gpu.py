@@ -190,6 +190,8 @@ def test_what_cannot_stay_on_the_device_is_refused(device, cupy):
     for system, more, message in (
         (arm, {}, "keep is 'device': give a system on a GPU, system.on"),
         (arm.on("cuda"), {"keep": "gpu"}, "keep is 'gpu'; give 'host' or 'device'"),
+        (arm.on("cuda"), {"events": kt.Event(lambda now: now.q[0])}, "events are located on the CPU only"),
+        (arm.on("cuda:0"), {"q0": fake_cuda.on_gpu(q, device=1)[0]}, "q0 is on cuda:1, and the system on cuda:0"),
         (arm.on("cuda"), {"q0": q}, "simulate: q0 is a NumPy array in the memory of the host"),
     ):
         with pytest.raises(InputError, match=message):

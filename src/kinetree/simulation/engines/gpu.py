@@ -55,14 +55,7 @@ class Gpu:
         """Integrate block by block."""
         p, device = problem, problem.device
         assert device is not None, "`takes` is true for systems on a GPU only"
-        if watch:
-            raise InputError(f"events are located on the CPU only; leave them out, or {CPU}")
-        refuse(p)
-        made = p.kept.part(
-            ("gpu", device.index, p.dtype, p.method.name, p.loops, p.acting_key),
-            lambda: stepper(p.mechanism, p.method, p.forces, p.control, loops=p.loops, dtype=p.dtype, device=device),
-        )
-        done = _in_blocks(p, device, made, progress)
+        done = _in_blocks(p, device, stepper_on(p, watch, device), progress)
 
         def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
             raise AssertionError("events are refused")
@@ -70,7 +63,18 @@ class Gpu:
         return Motion(done.with_end(), onward, lambda ended: (ended, acting_on(p)))
 
 
-def refuse(p: Problem) -> None:
+def stepper_on(p: Problem, watch: Watch, device: Device) -> Stepper:
+    """Return the integrator of a problem on a GPU; InputError for what runs on the CPU only."""
+    if watch:
+        raise InputError(f"events are located on the CPU only; leave them out, or {CPU}")
+    _refuse(p)
+    return p.kept.part(
+        ("gpu", device.index, p.dtype, p.method.name, p.loops, p.acting_key),
+        lambda: stepper(p.mechanism, p.method, p.forces, p.control, loops=p.loops, dtype=p.dtype, device=device),
+    )
+
+
+def _refuse(p: Problem) -> None:
     """Raise InputError for what runs on the CPU only."""
     if p.outside:
         raise InputError(
@@ -112,7 +116,7 @@ def _in_blocks(p: Problem, device: Device, made: Stepper, progress: Progress | N
         block = replace(whole, failures={}, reached=1, **{name: getattr(whole, name)[rows] for name in ARRAYS})
         run(
             made, start[0][rows], start[1][rows], times, p.settings, parameters=own, result=block,
-            progress=_part(progress, first, size, count), pace=Pace(growing=False, budget=256.0, look=LOOK),
+            progress=_part(progress, first, size, count), pace=Pace(growing=False, budget=256.0, look=LOOK, tight=True),
         )  # fmt: skip
         whole.failures |= {first + k: why for k, why in block.failures.items()}
         whole.reached, whole.interrupted = block.reached, block.interrupted

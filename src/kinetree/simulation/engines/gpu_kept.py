@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..integrators import stepper
+from ..events import Watch
 from ..motion_problem import Problem
 from ..run_states import LOST, REASONS
 from ..steppers import KernelCloser, Stepper
 from .engine import Progress
-from .gpu import LOOK, refuse
+from .gpu import LOOK, stepper_on
 from .pieces import PIECE
 
 if TYPE_CHECKING:
@@ -40,16 +40,11 @@ class DeviceRuns:
     method: str
 
 
-def device_runs(p: Problem, library: Library, progress: Progress | None) -> DeviceRuns:
+def device_runs(p: Problem, watch: Watch, library: Library, progress: Progress | None) -> DeviceRuns:
     """Integrate over all times, a few intervals per launch; Ctrl-C keeps the samples so far."""
     device = p.device
     assert device is not None, "the system is on a GPU"
-    refuse(p)
-    made = p.kept.part(
-        ("gpu", device.index, p.dtype, p.method.name, p.loops, p.acting_key),
-        lambda: stepper(p.mechanism, p.method, p.forces, p.control, loops=p.loops, dtype=p.dtype, device=device),
-    )
-    return _Kept(p, device, made, library).run(progress)
+    return _Kept(p, device, stepper_on(p, watch, device), library).run(progress)
 
 
 class _Kept:

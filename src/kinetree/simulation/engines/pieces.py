@@ -33,16 +33,20 @@ class Pace:
     """The most steps of the next native call, from the time that the last one took.
 
     With `growing` False, for runs that are examined every PIECE intervals, no call covers more than these. `look` is
-    the intended time of a call [s].
+    the intended time of a call [s]. A `tight` call covers no interval that its budget does not reach.
     """
 
     growing: bool = True
     budget: float = 64.0
     look: float = LOOK
+    tight: bool = False
 
     def intervals(self, each: float) -> int:
         """Return the number of intervals of fixed steps that a call covers, with `each` steps per interval."""
-        return max(PIECE, math.ceil(self.budget / max(each, 1.0))) if self.growing else PIECE
+        fitting = math.ceil(self.budget / max(each, 1.0))
+        if self.growing:
+            return max(PIECE, fitting)
+        return min(PIECE, fitting) if self.tight else PIECE
 
     def learn(self, steps: float, seconds: float) -> None:
         """Set the budget for a call of the intended time, at most eight times the last budget."""

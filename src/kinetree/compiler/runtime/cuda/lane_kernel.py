@@ -9,18 +9,21 @@ import numpy as np
 
 from ...lanes.form import Argument, Kernel
 from ...targets import target
-from ...targets.ptx.driver import Device, DeviceMemory, Event
+from ...targets.ptx.driver import Device, DeviceMemory, Event, PinnedMemory
 from .. import cache
 
 THREADS = 128
 """The threads of a block: fewer leave multiprocessors without work, more do not fit beside each other."""
+
+PINNED = (1 << 20, 1 << 30)
+"""The smallest and the largest output [bytes] that is copied to page-locked memory, which is several times as fast."""
 
 
 class LaneKernel:
     """A kernel on one GPU; a call copies its arrays there, waits, and returns the outputs in memory of the host.
 
     Neighboring runs are next to each other in the memory of outputs, so that a warp writes whole lines of the cache.
-    Memory of the GPU is kept for the next call.
+    Memory is kept for the next call, which overwrites the outputs of this one except for the report.
     """
 
     def __init__(self, kernel: Kernel, dtype: str, device: Device) -> None:
@@ -30,6 +33,7 @@ class LaneKernel:
         name = cache.digest(kernel.hash, dtype, chosen.fingerprint())
         self._module = device.load(cache.fetch(name, lambda: chosen.build(chosen.emit(kernel, dtype))))
         self._memory: dict[str, DeviceMemory] = {}
+        self._pinned: dict[str, PinnedMemory] = {}
 
     def __call__(self, *arrays: Any, around: tuple[Event, Event] | None = None) -> tuple[np.ndarray, ...]:
         """Return the outputs [..., core] for inputs with a leading shape, or without one: the same for all runs.
@@ -83,8 +87,15 @@ class LaneKernel:
 
     def _room(self, a: Argument, extent: int, runs: int) -> tuple[np.ndarray, DeviceMemory]:
         """Return memory for an output, of the host and of the GPU."""
-        x = np.empty((*(extent if n == "t" else int(n) for n in a.shape), runs), self.dtype)
-        return x, self._kept(a.name, x.nbytes)
+        shape = (*(extent if n == "t" else int(n) for n in a.shape), runs)
+        size = prod(shape) * self.dtype.itemsize
+        if a.name == "report" or not PINNED[0] <= size <= PINNED[1]:
+            return np.empty(shape, self.dtype), self._kept(a.name, size)
+        staged = self._pinned.get(a.name)
+        if staged is None or staged.size < size:
+            self._pinned.pop(a.name, None)
+            staged = self._pinned[a.name] = self.device.pinned(size)
+        return staged.array(shape, self.dtype), self._kept(a.name, size)
 
     def _kept(self, name: str, size: int) -> DeviceMemory:
         """Return the memory of an argument, allocated anew if the former is too small."""
