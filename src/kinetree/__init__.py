@@ -6,6 +6,7 @@
 >>> run = kt.simulate(arm, q0, duration=10.0)
 """
 
+from . import cycles as _cycles  # noqa: F401 - provides System.cycle
 from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError
 from .exporting.export import export
 from .loading import chain, from_dh, load, n_four_bars, net, rope, rope_tree, save

@@ -1,4 +1,4 @@
-"""Functions that draw runs and mechanisms, provided by the view layer and called by name from the layers below it.
+"""Functions of higher layers that are called by name from the layers below: pictures, and cycles of a System.
 
 `provide` is called once, when the package is imported. Thus a run has `plot` without an import of the view layer.
 """

@@ -176,6 +176,15 @@ class System(CompiledMechanism):
 
         return consistent_accelerations(self, q, qd, accelerations, parameters=parameters)
 
+    def cycle(self, drive: str, *, speed: float, **options):
+        """Return a closed cycle of a mechanism with one degree of freedom, driven at constant speed [rad/s].
+
+        The run has positions, velocities, accelerations, the torque of the drive ("control") and the reactions at
+        joints and loops. Options: `start`, the angle [rad]; `samples`, 361; `revolutions`, 1; `parameters`, `passive`,
+        `forces` and methods as in `simulate`.
+        """
+        return picture("cycle")(self, drive, speed=speed, **options)
+
     def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=(), parameters=None):
         """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice."""
         from .analysis.loops.doctor import doctor

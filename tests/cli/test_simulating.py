@@ -273,6 +273,29 @@ def test_inverse_of_driven_joints_along_a_cycloid(tmp_path, capsys):
     assert capsys.readouterr().err == "kinetree: --q1 has 3 numbers; give 1: crank\n"
 
 
+def test_inverse_from_a_table_of_the_driving_joint_alone(tmp_path, capsys):
+    """Give a table of the crank, and find the torques of the whole motion; one beyond its reach names the time."""
+    bars = kt.load("four_bar")
+    t = np.linspace(0.0, 1.0, 41)
+    rows = "\n".join(f"{x!r},{0.7 + 0.2 * x * x!r},1.5" for x in t.tolist())
+    (tmp_path / "crank.csv").write_text(f"t,crank,other\n{rows}\n")
+    way = ("inverse", "four_bar", "--samples", "41", "--actuated", "crank", "--out", str(tmp_path))
+    assert run(*way, "--table", str(tmp_path / "crank.csv"), "--save", "w.npz") == 0
+    found = kt.read_trajectory(tmp_path / "w.npz")
+    assert_close(found.q[:, 0], 0.7 + 0.2 * t**2, 1e-14, "crank")
+    assert_close(bars.closure_residual(found.q), np.zeros((41, len(bars.closures))), 1e-11, "gap")
+    qdd = np.array(
+        [bars.consistent_accelerations(q, qd, {"crank": 0.4}) for q, qd in zip(found.q, found.qd, strict=True)]
+    )
+    tau = bars.inverse_dynamics(found.q, found.qd, qdd, actuated="crank")
+    assert_close(found["tau"], tau, 1e-8 * np.abs(tau).max(), "torque of the crank")
+    (tmp_path / "far.csv").write_text("t,slider\n0,1.5\n1,2.5\n")
+    capsys.readouterr()
+    far = ("--table", str(tmp_path / "far.csv"), "--actuated", "slider", "--samples", "11", "--out", str(tmp_path))
+    assert run("inverse", "slider_crank", *far) == 2
+    assert "at t = 0.6 s of the motion, slider_crank: with slider = 2.1 m held, loop 'pin'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("file", ["run.csv", "run.npz"])
 def test_inverse_along_a_saved_run(file, tmp_path, capsys):
     """Compute the torques of a saved fall: none act, up to the error of splines between the samples."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..errors import InputError
+from ..errors import AssemblyError, InputError
 from ..model.axes import axis_labels, entries
 from ..results import read_trajectory
 from ..results.columns import columns
@@ -17,6 +17,7 @@ from ..results.files import is_run
 from ..results.trajectory import Trajectory
 from ..simulation.forces.joint_forces import require_flat
 from ..simulation.references import Cycloid, Reference, Table, sampled
+from ..simulation.references.table import column_names
 from ..system import System
 from .motions import listed_numbers, state
 
@@ -65,7 +66,14 @@ def table_motion(
     parameters: Numbers | None = None,
     actuated: Sequence[str] | None = None,
 ) -> Motion:
-    """Return the motion of a CSV file with columns of the names of the coordinates, or of a saved run."""
+    """Return the motion of a CSV file with columns of the names of the coordinates, or of a saved run.
+
+    For a closed mechanism, the columns of the actuated joints suffice: the loops determine the others.
+    """
+    if actuated and system.closures and not is_run(file):
+        names = _driven_names(system, actuated)
+        if not set(axis_labels(system.mechanism, 0)) <= set(found := column_names(file)) and set(names) <= set(found):
+            return _driven(system, _sampled(Table.from_csv(file, columns=names), samples), parameters, actuated)
     _require_flat(system, [joint.name for joint in system.joints])
     motion = _sampled(_table(system, file), samples)
     _require_closed(system, motion, parameters)
@@ -88,15 +96,31 @@ def _driven_cycloid(
     system: System, q0: str | None, q1: str, duration: float, samples: int, parameters, actuated: Sequence[str]
 ) -> Motion:
     """Return the motion of a closed mechanism whose actuated joints follow a cycloid."""
+    names = _driven_names(system, actuated)
+    at = [k for name in actuated for k in entries(system.mechanism, name, 0)]
+    start = system.assemble(parameters=parameters)[at] if q0 is None else listed_numbers("--q0", q0, names)
+    motion = _sampled(Cycloid(start, listed_numbers("--q1", q1, names), duration), samples)
+    return _driven(system, motion, parameters, actuated)
+
+
+def _driven_names(system: System, actuated: Sequence[str]) -> list[str]:
+    """Return the names of the coordinates of actuated joints."""
     _require_flat(system, actuated)
-    at, degrees = ([k for name in actuated for k in entries(system.mechanism, name, w)] for w in (0, 1))
-    names = [axis_labels(system.mechanism, 0)[k] for k in at]
-    q = system.assemble(parameters=parameters)
-    start = q[at] if q0 is None else listed_numbers("--q0", q0, names)
-    t, given, *rates = _sampled(Cycloid(start, listed_numbers("--q1", q1, names), duration), samples)
-    path = []
-    for values in given:  # each position is assembled from the one before, in the same assembly mode
-        q = system.assemble(q, dict(zip(names, values.tolist(), strict=True)), parameters=parameters)
+    labels = axis_labels(system.mechanism, 0)
+    return [labels[k] for name in actuated for k in entries(system.mechanism, name, 0)]
+
+
+def _driven(system: System, motion: Motion, parameters: Numbers | None, actuated: Sequence[str]) -> Motion:
+    """Return the motion of a closed mechanism whose actuated joints move as given; the loops move the others."""
+    names = _driven_names(system, actuated)
+    degrees = [k for name in actuated for k in entries(system.mechanism, name, 1)]
+    t, given, *rates = motion
+    q, path = system.assemble(parameters=parameters), []
+    for now, values in zip(t, given, strict=True):  # each position is assembled from the one before, in the same mode
+        try:
+            q = system.assemble(q, dict(zip(names, values.tolist(), strict=True)), parameters=parameters)
+        except AssemblyError as error:
+            raise AssemblyError(f"at t = {now:g} s of the motion, {error}") from None
         path.append(q)
     q = np.array(path)
     J = system.closure_jacobian(q, parameters=parameters)

@@ -133,7 +133,11 @@ def inverse(
     model: Model,
     cycloid: Annotated[bool, typer.Option("--cycloid", help="Move from --q0 to --q1, at rest at both ends.")] = False,
     table: Annotated[
-        Path | None, typer.Option(help="A CSV file with a column t and one per coordinate, by name; or a saved run.")
+        Path | None,
+        typer.Option(
+            help="A CSV file with a column t and one per coordinate, by name (those of --actuated suffice in a closed "
+            "mechanism); or a saved run."
+        ),
     ] = None,
     q0: Numbers = None,
     q1: Annotated[str | None, typer.Option(help="The position at the end of the cycloid.")] = None,

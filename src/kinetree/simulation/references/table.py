@@ -105,6 +105,11 @@ class Table:
         return q, qd, qdd
 
 
+def column_names(path: str | Path) -> list[str]:
+    """Return the names of the columns of a table in a CSV file, without that of the times."""
+    return _read(file_text(path), str(path))[0][1:]
+
+
 def _looked_up(u: Any, starts: NDArray, cubics: NDArray):
     """Return the time since the start of the interval of each u, and its cubics, by binary search."""
     k = np.clip(np.searchsorted(starts, u, side="right") - 1, 0, len(starts) - 1)
