@@ -11,7 +11,7 @@ from closed_mechanisms import KINDS, closed, closed_mechanisms, motion
 from interpreted import compute
 from kinetree.formulations.closed_system import closed_equations
 from kinetree.model import GROUND
-from rounding_scales import EPS, torque_scales
+from rounding_scales import EPS, closure_scales, torque_scales
 from strategies import examples, random_mechanism
 from tolerance import assert_close
 
@@ -22,12 +22,11 @@ def check_closed_equations(mechanism, q, seed=0):
     rng = np.random.default_rng(seed)
     tau, w = rng.normal(size=mechanism.nv), rng.normal(size=(len(mechanism.bodies), 6))
     e = closed_equations(mechanism, q, qd, w)
-    reach = max(1.0, np.abs(e.J).max())
-    assert_close(e.residual, np.zeros(len(e.residual)), 1e-13 * reach, "closed")
-    assert_close(compute(mechanism, "closure_residual", q), e.residual, 1e-13 * reach, "residual")
-    assert_close(compute(mechanism, "closure_jacobian", q), e.J, 100 * EPS * reach, "J")
-    speed = max(1.0, np.abs(qd).max()) ** 2
-    assert_close(compute(mechanism, "closure_bias", q, qd), e.bias, 500 * EPS * reach**2 * speed, "bias")
+    reach, pace = closure_scales(mechanism, q, qd)
+    assert_close(e.residual, np.zeros(len(e.residual)), 20 * EPS * reach, "closed")
+    assert_close(compute(mechanism, "closure_residual", q), e.residual, 20 * EPS * reach, "residual")
+    assert_close(compute(mechanism, "closure_jacobian", q), e.J, 20 * EPS * reach, "J")
+    assert_close(compute(mechanism, "closure_bias", q, qd), e.bias, 20 * EPS * pace, "bias")
     wanted, multipliers = e.solve(tau)
     found = compute(mechanism, "forward_dynamics", q, qd, tau, wrenches=w)
     scale = 1 / np.sqrt(np.diag(e.I))

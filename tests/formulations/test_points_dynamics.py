@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kinetree as kt
@@ -12,7 +12,7 @@ from interpreted import compute, derivative, program
 from kinetree.formulations.points import SYSTEMS
 from kinetree.formulations.points_dynamics import equations, point_matrices
 from rounding_scales import EPS, convective_scale, inertia_scale, torque_scale
-from strategies import FLAT, State, examples, mechanisms, moving_mechanisms, one_of_each
+from strategies import FLAT, State, examples, mechanisms, moving_mechanisms, one_of_each, random_mechanism
 from tolerance import assert_close
 
 
@@ -33,11 +33,11 @@ def test_points_move_as_bodies(mechanism, system):
     assert_close(e.g, compute(mechanism, "gravity_torque", s.q), 20 * EPS * scale, "g")
     assert_close(e.torque(s.qdd), tau, 20 * EPS * scale, "tau")
     C = compute(mechanism, "convective_matrix", s.q, s.qd)
-    own = float((V.T @ (m[:, None] * np.abs(matrices.dN))).max(initial=0.0))  # terms that cancel within a body
-    assert_close(e.C, C, 20 * EPS * max(convective_scale(mechanism, s.q, s.qd) * spread, own), "C")
+    assert_close(e.C, C, 20 * EPS * convective_scale(mechanism, s.q, s.qd) * spread, "C")
 
 
 @given(moving_mechanisms(FLAT, most=4))
+@example(random_mechanism(["fixed", "revolute"], [-1, 0], 211, geometry="neat"))  # C is zero
 @examples(15)
 def test_convective_matrix_is_that_of_christoffel(mechanism):
     """Compute C from the derivatives of I alone, where qd are the rates of the coordinates."""
@@ -46,7 +46,7 @@ def test_convective_matrix_is_that_of_christoffel(mechanism):
     dI = np.array([derivative(page, [s.q], [e]) for e in np.eye(mechanism.nv)])  # [k, i, j]
     first, second, third = (np.einsum(f"{letters},k->ij", dI, s.qd) for letters in ("kij", "jik", "ijk"))
     C = equations(mechanism, s.q, s.qd).C
-    assert_close(C, (first + second - third) / 2, 100 * EPS * convective_scale(mechanism, s.q, s.qd), "C")
+    assert_close(C, (first + second - third) / 2, 20 * EPS * convective_scale(mechanism, s.q, s.qd), "C")
 
 
 def test_rates_are_derivatives():
