@@ -27,11 +27,18 @@ def _wait(_mask: int) -> None:
     _thread.barrier.wait()
 
 
+def _wait_for_block() -> None:
+    if _thread.block is not None:  # threads that run in turn need not wait
+        _thread.block.wait()
+
+
 @cache
 def _callbacks() -> list:
     """Register the functions that stand for special registers and for the barrier; return them, to keep them alive."""
     made = [ctypes.CFUNCTYPE(None, ctypes.c_int32)(_wait)]
     llvm.add_symbol("gpu_wait", ctypes.cast(made[0], ctypes.c_void_p).value)
+    made.append(ctypes.CFUNCTYPE(None)(_wait_for_block))
+    llvm.add_symbol("gpu_wait_for_block", ctypes.cast(made[1], ctypes.c_void_p).value)
     for name in ("tid", "ctaid", "ntid"):
         read = ctypes.CFUNCTYPE(ctypes.c_int32)(lambda name=name: getattr(_thread, name))
         llvm.add_symbol(f"gpu_{name}", ctypes.cast(read, ctypes.c_void_p).value)
@@ -44,7 +51,7 @@ def hosted(source: str) -> Loaded:
     _callbacks()
     text = re.sub(r" addrspace\([134]\)", "", source).replace("ptx_kernel ", "")
     text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@gpu_\1", text)
-    text = text.replace("@llvm.nvvm.bar.warp.sync", "@gpu_wait")
+    text = text.replace("@llvm.nvvm.bar.warp.sync", "@gpu_wait").replace("@llvm.nvvm.barrier0", "@gpu_wait_for_block")
     text = re.sub(r"call ptr asm .*\(ptr (%\w+)\)", r"getelementptr i8, ptr \1, i32 0", text)
     for size, number in ((4, "float"), (8, "double")):  # copies are complete at once
         text = text.replace(f"@llvm.nvvm.cp.async.ca.shared.global.{size}(", f"@gpu_copy_{number}(")
@@ -86,7 +93,10 @@ def run_block(call, block: int, threads: int, *, together: bool) -> None:
 
     def one(k: int, barrier: threading.Barrier | None) -> None:
         _thread.tid, _thread.ctaid, _thread.ntid, _thread.barrier = k, block, threads, barrier
+        _thread.block = everybody if together else None
         call()
+
+    everybody = threading.Barrier(threads)
 
     if not together:
         for k in range(threads):

@@ -15,6 +15,7 @@ from closed_mechanisms import closed_mechanisms, library_state, motion
 from kinetree.algebra import scalars
 from kinetree.compiler.targets import target
 from kinetree.compiler.targets.ptx.entries import emit, launch
+from kinetree.compiler.targets.ptx.phases import LONG
 from kinetree.compiler.targets.ptx.spills import BUDGET
 from kinetree.compiler.targets.ptx.staging import layout
 from kinetree.errors import InputError
@@ -47,6 +48,18 @@ def test_layouts_and_remainders(entry, order):
     expected = system.inverse_dynamics(s.q, s.qd, s.tau[:1])
     scale = dynamics_scale(system.mechanism, "inverse_dynamics", s.q, s.qd, np.tile(s.tau[:1], (35, 1)))
     assert_close(found, expected, 20 * EPS * scale, entry)
+
+
+def test_wide_rows_with_a_shared_input():
+    """Copy rows together, also of an input that all samples share, and run long code with its barriers."""
+    parents = [parent for limb in range(4) for parent in (-1, *range(6 * limb, 6 * limb + 5))]
+    system = kt.System(random_mechanism(("revolute",) * 24, parents, 2))
+    program = system.function("inverse_dynamics").program
+    assert len(program.ops) > LONG
+    s = State(system.mechanism, 4, 66)
+    found = gpu_on_cpu.run(program, "rows", (s.q, s.qd, s.tau[:1]))[0]
+    scale = dynamics_scale(system.mechanism, "inverse_dynamics", s.q, s.qd, np.tile(s.tau[:1], (66, 1)))
+    assert_close(found, system.inverse_dynamics(s.q, s.qd, s.tau[:1]), 20 * EPS * scale, "torques")
 
 
 @pytest.mark.parametrize(("entry", "order"), [("kernel", "F"), ("rows", "C")])

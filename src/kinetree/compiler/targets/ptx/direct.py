@@ -10,27 +10,26 @@ from ..llvm import elementary
 from ..llvm.arithmetic import Writer, operations
 from ..llvm.scalar import Entries, OwnFunctions
 from .head import GLOBAL, bare_angles, head, row
+from .phases import in_phase
 from .stage import Stage
 from .staging import Layout
 
 
 class _Arrays:
-    """The addresses of a thread's sample in all arrays, with any distance between entries or, in `rows`, one."""
+    """The addresses of a thread's sample in all arrays, with any distance between entries."""
 
     def __init__(self, program: Program, w: Writer, entry: str) -> None:
-        """Write the head of an entry and the exit of threads without a sample."""
+        """Write the head of an entry; threads beyond the last sample repeat it, as barriers expect all threads."""
         head(program, w, entry)
-        self.w, self.entry = w, entry
-        w.do("%inside = icmp slt i64 %i, %n")
-        w.do("br i1 %inside, label %go, label %out")
-        w.begin("go")
-        self.samples = [row(w, k, "%i") for k in range(len(program.inputs) + len(program.outputs))]
+        self.w = w
+        w.used.add("declare i64 @llvm.umin.i64(i64, i64)")
+        own = w.new(f"call i64 @llvm.umin.i64(i64 %i, i64 {w.new('sub i64 %n, 1')})")
+        self.samples = [row(w, k, own) for k in range(len(program.inputs) + len(program.outputs))]
 
     def place(self, k: int, index: int) -> str:
         """Write the address of an entry of array k."""
         w, S = self.w, self.w.lanes.scalar
-        distance = str(index) if self.entry == "rows" else w.new(f"mul i64 %e{k}, {index}")
-        return w.new(f"getelementptr {S}, {GLOBAL} {self.samples[k]}, i64 {distance}")
+        return w.new(f"getelementptr {S}, {GLOBAL} {self.samples[k]}, i64 {w.new(f'mul i64 %e{k}, {index}')}")
 
     def load(self, k: int, index: int) -> str:
         """Write the load of an entry of array k."""
@@ -39,7 +38,10 @@ class _Arrays:
 
 
 def write_direct(program: Program, w: Writer, entry: str) -> None:
-    """Write an entry that reads all inputs into registers."""
+    """Write an entry that reads all inputs into registers.
+
+    In `rows` the distance between entries is known, but addresses with that constant were slower on an H200.
+    """
     arrays = _Arrays(program, w, entry)
     read = sorted(op[1:] for op in program.ops if op[0] is Op.INPUT)
     known: dict[tuple[int, int], str] = {place: arrays.load(*place) for place in read}
@@ -81,7 +83,6 @@ def _finish(
     def store(group: int, index: int, x: str) -> None:
         w.do(f"store {S} {x}, {GLOBAL} {arrays.place(count + group, index)}, align {size}")
 
-    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare, before))
-    w.do("br label %out")
-    w.begin("out")
+    around = Entries(program, w, OwnFunctions(), load, store, bare, in_phase(program, w, before))
+    operations(program, w, around)
     w.do("ret void")

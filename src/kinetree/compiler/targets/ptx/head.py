@@ -15,7 +15,8 @@ def head(program: Program, w: Writer, name: str) -> None:
     arrays = [f"{GLOBAL} noalias readonly %p{k}" for k in range(len(program.inputs))]
     arrays += [f"{GLOBAL} noalias %p{len(arrays) + k}" for k in range(len(program.outputs))]
     parameters = ", ".join(f"{a}, i64 %s{k}, i64 %e{k}" for k, a in enumerate(arrays))
-    w.lines += [f"define ptx_kernel void @{name}({parameters}, i64 %n) #0 {{", "entry:"]
+    w.lines += [f"define ptx_kernel void @{name}({parameters}, i64 %n) #0 {{"]
+    w.begin("entry")
     for register in ("tid", "ctaid", "ntid"):
         w.used.add(f"declare i32 @llvm.nvvm.read.ptx.sreg.{register}.x()")
         w.do(f"%{register} = call i32 @llvm.nvvm.read.ptx.sreg.{register}.x()")
