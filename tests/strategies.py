@@ -33,11 +33,16 @@ MOVING = tuple(k for k in ALL if kind(k).NV)
 SOAK = int(os.environ.get("KINETREE_SOAK", "0"))
 """The factor on the number of examples, drawn anew in every run; 0 means the same examples in every run."""
 
+THOROUGH = bool(os.environ.get("KINETREE_THOROUGH"))
+"""Whether all examples are tried, as in every change that lands; otherwise one in EVERY, as at a developer's desk."""
+
+EVERY = 3
+
 
 def examples(count: int, **options) -> hypothesis.settings:
     """Return settings for a number of examples: the same in every run, or in a soak more of them and always new."""
     return hypothesis.settings(
-        max_examples=count * max(SOAK, 1),
+        max_examples=count * SOAK if SOAK else count if THOROUGH else max(count // EVERY, 1),
         derandomize=not SOAK,
         deadline=None,  # the first example of a mechanism compiles
         database=None,

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from gpus import missing_gpu
 from kinetree.compiler.lower.sweeps import Tree
@@ -49,7 +50,10 @@ def test_every_page_is_listed():
     assert sorted(LISTED) == PAGES
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+SLOW = ("results.md", "ropes.md", "closed-loops.md", "verify.md")
+
+
+@pytest.mark.parametrize("page", everyday.without([page for page in PAGES if blocks(page)], SLOW))
 def test_examples_run(page, tmp_path, monkeypatch):
     """Run the blocks of a page one after the other in a folder of their own; errors name the page's line."""
     if ".equations(" in (DOCS / page).read_text():

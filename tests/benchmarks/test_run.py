@@ -31,6 +31,7 @@ def test_cases_are_listed_and_exist():
     assert refused.returncode == 2 and "invalid choice: 'robot' (choose from 'robots'" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.peers
 @pytest.mark.skipif(not PEERS, reason="needs Pinocchio and MuJoCo")
 def test_a_case_is_measured_and_the_others_stay(tmp_path):

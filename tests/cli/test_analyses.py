@@ -100,6 +100,7 @@ def test_equations_in_three_languages(capsys):
     assert "--latex and --python: give one of them" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_reproduce_lists_and_runs(capsys, tmp_path):
     """List the entries, run one into a folder, and read its verdict."""
     assert run("reproduce") == 0

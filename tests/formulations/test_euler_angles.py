@@ -47,6 +47,7 @@ def test_rows_are_a_denavit_hartenberg_table(sequence):
     assert not pose[:3, 3].any()
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), free=st.booleans())
 @examples(20)
 def test_revolute_joints_have_the_equations_of_the_euler_joint(seed, free):

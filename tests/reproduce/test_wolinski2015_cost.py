@@ -12,6 +12,7 @@ from kinetree.reproduce import wolinski2015_cost
 from kinetree.reproduce.wolinski2015_cost import Course, compiled, course, faster, interpreted
 
 
+@pytest.mark.slow
 def test_figures_12_and_13_hold(tmp_path, monkeypatch):
     """Time a short piece of the motion: all counted statements hold, and each curve rises from the start."""
     monkeypatch.setattr(wolinski2015_cost, "T", 1.7)

@@ -115,6 +115,7 @@ def folded(n: int, dt: float) -> tuple[kt.Trajectory, np.ndarray, np.ndarray]:
     return run, z[0] - z, -chain.twist(run.q, run.qd, "tip", axes="world")[:, 5]
 
 
+@pytest.mark.slow
 def test_a_folded_chain_falls_faster_than_free():
     """Find constant energy, the tip ahead of free fall, and its speed that of a chain without losses."""
     run, fall, speed = folded(80, 5e-5)
@@ -150,6 +151,7 @@ def hand(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     return tau
 
 
+@pytest.mark.slow
 def test_a_whip_cracks():
     """Jerk the handle and find the tip four times as fast, and work = change of energy + losses, to second order."""
     system, q0 = whip()

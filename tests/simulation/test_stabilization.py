@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+import everyday
 import kinetree as kt
 from cut_rings import four_bar, moving
 from kinetree.errors import InputError, ModelError, UnknownNameError
@@ -48,7 +49,7 @@ def test_four_bars_in_a_row_follow_their_exact_motion(count, method):
     assert run.energy_error < 1e-7
 
 
-@pytest.mark.parametrize("cut", [0, 1, 2])
+@pytest.mark.parametrize("cut", everyday.only([0, 1, 2], [1]))
 def test_the_same_motion_whichever_pin_is_cut(cut):
     """Find the same pose of every body after one second for all cuts."""
     places = []

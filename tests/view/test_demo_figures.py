@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from closed_form_runs import swinging
 from kinetree.demo import Check, Demo, History, Timing
@@ -29,6 +30,7 @@ def result() -> Demo:
     )
 
 
+@pytest.mark.slow
 def test_figures_are_written(tmp_path):
     """Draw the six figures as PNG files of a size for print, and write one page per run."""
     files = draw_demo(result(), tmp_path)

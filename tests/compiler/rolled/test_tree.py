@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
 import kinetree as kt
 from interpreted import relative
 from kinetree import InputError, System
@@ -53,10 +54,7 @@ def unrolled(function: Function, given_: list[np.ndarray]) -> np.ndarray:
 BUSH, SHRUB = System(bushy(64, 4)), System(bushy(24, 4))
 
 
-EVERYDAY = ("forward_dynamics", "inertia_matrix", "inverse_dynamics", "kinetic_energy", "jacobian")
-
-
-@pytest.mark.parametrize("name", [x if x in EVERYDAY else pytest.param(x, marks=pytest.mark.slow) for x in TREES])
+@pytest.mark.parametrize("name", everyday.only(TREES, ("inverse_dynamics", "inertia_matrix", "kinetic_energy")))
 def test_every_algorithm_is_that_of_unrolled_code(name):
     """Run every algorithm on a tree of 64 bodies of all kinds (matrices: 24), rolled, and unrolled in plain NumPy."""
     system = SHRUB if ALGORITHMS[name].shape == ("nv", "nv") else BUSH
@@ -90,7 +88,7 @@ def test_random_mechanisms(mechanism):
         assert_close(relative(f(*given_), expected), 0.0, max(1e-13, 4e-15 * condition), name)
 
 
-@pytest.mark.parametrize("geometry", ["general", "neat", "mixed"])
+@pytest.mark.parametrize("geometry", everyday.only(["general", "neat", "mixed"], ["mixed"]))
 def test_chains_of_joints_of_one_axis(geometry):
     """Run chains with frames of Denavit and Hartenberg, for general and for special axes."""
     for seed in range(3):
@@ -193,6 +191,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / 20_
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
 def test_a_link_needs_little_memory():
     """Run a chain of 20,000 links in a fresh process and find less than 2 kB per link allocated for a single sample."""

@@ -8,6 +8,7 @@ import sys
 import weakref
 
 import numpy as np
+import pytest
 
 from kinetree import System
 from kinetree.algebra import scalars
@@ -46,6 +47,7 @@ def test_code_lives_as_long_as_its_gufunc():
     assert code() is None
 
 
+@pytest.mark.slow
 def test_many_gufuncs_come_and_go():
     """Make and delete many gufuncs, each with its own numbers, and find none in memory."""
     before = len(module._forever)

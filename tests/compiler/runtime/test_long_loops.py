@@ -62,6 +62,7 @@ def test_redundant_loops():
     assert_close(gap(off), np.zeros(len(bars.closures)), 1e-13, "gap")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", ["revolute", "universal", "spherical"])
 def test_bridges(joint):
     """Compare rolled and unrolled functions of ropes pinned at both ends."""
@@ -69,6 +70,7 @@ def test_bridges(joint):
     assert_rolled_is_unrolled(bridge, bridge.assemble(), np.random.default_rng(4), 1e-11)  # 4.4e-13
 
 
+@pytest.mark.slow
 def test_nets():
     """Compare rolled and unrolled functions of a net, whose loops have frames on several branches."""
     net = kt.net(2, 3, mesh=0.21, n=2, joint="revolute", **ROPE)

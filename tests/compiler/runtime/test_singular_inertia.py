@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 from kinetree.compiler.lower.loop_pattern import random_coordinates
 from kinetree.compiler.runtime.singular_inertia import resistance_of_long, resistance_of_short, weightless_joints
 from kinetree.dynamics.products import NOTHING
@@ -13,7 +14,7 @@ from strategies import ALL, random_mechanism
 from tolerance import assert_close
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", everyday.only(range(3), [0]))
 def test_both_ways_find_the_same(seed):
     """Remove the mass of some bodies and find the same pivots on plain numbers and by rolled code."""
     rng = np.random.default_rng(seed)

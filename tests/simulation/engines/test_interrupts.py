@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.simulation.engines import pieces
@@ -51,7 +52,7 @@ CASES = {
 EVERYDAY = ("fixed steps within an interval", "adaptive steps within an interval")
 
 
-@pytest.mark.parametrize("case", [x if x in EVERYDAY else pytest.param(x, marks=pytest.mark.slow) for x in CASES])
+@pytest.mark.parametrize("case", everyday.only(CASES, EVERYDAY))
 def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
     """Interrupt a run of hours after half a second, and find its states in a file soon after."""
     start, duration, count, options = CASES[case]

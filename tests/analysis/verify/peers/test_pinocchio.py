@@ -13,6 +13,7 @@ from hypothesis import given
 
 pin = pytest.importorskip("pinocchio")
 
+import everyday  # noqa: E402
 from interpreted import compute, relative  # noqa: E402
 from kinetree import ModelError, System, load  # noqa: E402
 from kinetree.compiler.runtime.singular_inertia import weightless_joints  # noqa: E402
@@ -148,6 +149,7 @@ EVERYDAY = """
     bravo7_description/urdf/bravo7_gripper.urdf tiago_description/robots/tiago_no_hand.urdf
     icub_description/robots/icub_reduced.urdf iris_description/robots/iris_simple.urdf
 """.split()
+LARGE = ("talos_data/robots/talos_reduced.urdf", "icub_description/robots/icub_reduced.urdf")
 
 
 class Robot:
@@ -234,7 +236,7 @@ def check_immobile(robot: Robot) -> None:
 
 
 @pytest.mark.parametrize("base", ["fixed", "free"])
-@pytest.mark.parametrize("file", EVERYDAY)
+@pytest.mark.parametrize("file", everyday.without(EVERYDAY, LARGE))
 def test_everyday_robots(file, base):
     """Compare a dozen robots, on the ground and floating."""
     check_against_pinocchio(FILES[file], base)

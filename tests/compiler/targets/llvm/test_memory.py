@@ -29,6 +29,7 @@ print(out[0].shape)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "name", "kib", "shape"),
     [

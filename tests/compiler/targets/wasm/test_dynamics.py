@@ -70,6 +70,7 @@ def test_library_mechanisms_in_node(tmp_path):
     check_all(made, lambda calls: in_node(calls, tmp_path))
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_library_mechanisms_in_chromium(tmp_path):
     """Run the dynamics of an arm and of a loop in a browser."""
