@@ -40,7 +40,7 @@ def table_5(folder: Path) -> Outcome:
             ("and dynamics", both, _best(lambda: _step(system, *states)), printed[1]),  # noqa: B023
         ):
             rows.append(
-                (name, word, f"{told:.3f}", f"{start:.3f}", f"{seconds:.4f}", f"{told / seconds:.0f}", f"{batch:.5f}")
+                (name, word, f"{told:.3f}", f"{start:.3f}", f"{seconds:.3g}", f"{told / seconds:.0f}", f"{batch:.3g}")
             )
         gaps.append(_difference(system, states))
     checks = (
