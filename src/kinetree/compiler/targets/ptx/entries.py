@@ -8,6 +8,7 @@ distances. `rows` is for row-major arrays, with distance 1 between entries. Outp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ...ir.program import Program
 from ..llvm.arithmetic import Writer
@@ -59,6 +60,7 @@ def launch(program: Program, dtype: str, entry: str) -> tuple[int, int]:
     return threads, places.bytes(threads, size)
 
 
+@lru_cache(maxsize=4)
 def _arranged(program: Program, dtype: str, entry: str) -> tuple[Program, Layout | None]:
     """Return a Program in the order for an entry, and the layout of its rows in shared memory if it has some.
 

@@ -36,6 +36,7 @@ def _reordered(program: Program, order: list[int]) -> Program:
     )
 
 
+@lru_cache(maxsize=8)
 def most_in_use(program: Program) -> int:
     """Return the largest number of values in use at the same time; inputs and constants do not count."""
     last = {k: i for i, op in enumerate(program.ops) for k in _operands(program, op)}
