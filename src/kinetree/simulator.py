@@ -113,17 +113,19 @@ def simulate(
     acted = resolved_control(mechanism, control_of(control))
     drives, begin = drives_of(acted), float(times[0])
 
+    begun = system if drives is None or not drives.couplings else System(drives.begun(mechanism, begin))
+
     def position() -> np.ndarray:
         if drives is None:
             return default_position(system, parameters)
-        return driven_position(system, parameters, drives, begin)
+        return driven_position(begun, parameters, drives, begin)
 
     q, qd = start_state(system, q0, qd0, position)
     values = fitting(system, parameters, q.shape[:-1])
     moved = Request("forward_dynamics") if drives is None else Request("hybrid_dynamics", driven=drives.v)
     refuse_singular(mechanism, moved)
-    closer = lambda: closer_of(system)  # noqa: E731
-    start = closed_start(mechanism, q, qd, values, function=system.function, closer=closer)
+    closer = lambda: closer_of(begun)  # noqa: E731
+    start = closed_start(begun.mechanism, q, qd, values, function=begun.function, closer=closer)
     loops = settled(system, loops, start[0], values)
     acting = (*(forces_of(mechanism) if flag(passive, "passive") else ()), *listed(forces, "forces", "apply"))
     springy = is_long(mechanism) and any(isinstance(force, JointSpring) for force in acting)
@@ -156,7 +158,10 @@ def simulate(
 def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:
     """Return the run as a Trajectory; a single run ends with its last finite state."""
     done = explained(problem.mechanism, done, problem.parameters)
-    done = blocked(problem.system, done, problem.parameters, drives_of(problem.control))
+    drives, system = drives_of(problem.control), problem.system
+    done = blocked(system, done, problem.parameters, drives)
+    if drives is not None and drives.couplings:  # their drives are among the torques
+        system = System(drives.released(problem.mechanism), system.report)
     t, q, qd = done.t, done.q, done.qd
     if q.ndim == 2:
         good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
@@ -168,7 +173,7 @@ def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[Event
     if method.adaptive:
         options = {"rtol": settings.rtol, "atol": settings.atol, "max_steps": settings.most}
     return Trajectory(
-        problem.system, t, q, qd, **acted,
+        system, t, q, qd, **acted,
         parameters=problem.parameters, reference=followed(problem.mechanism, problem.control, t), method=method.name,
         options=options | ({"events": as_options(hits)} if hits else {}), status=done.status,
         evaluations=int(done.evaluations.sum()),

@@ -183,6 +183,26 @@ def test_only_driven_joints_have_an_error(tmp_path):
     assert np.abs(error[:, 1]).max() > 0.01
 
 
+DRIVE = """[control]
+kind = "driven"
+joint = "crank"
+reference = { kind = "hold", q = 0.7, speed = 4.0 }
+"""
+
+
+def test_a_joint_is_driven(tmp_path):
+    """Drive the crank of a closed mechanism from a file, and find the bits of a run by hand; faults name the line."""
+    experiment = read_experiment(write(tmp_path, CLOSED + DRIVE))
+    run, bars = experiment.simulate(), kt.load("four_bar")
+    drive = kt.Driven("crank", kt.Hold(0.7, speed=4.0))
+    by_hand = kt.simulate(bars, experiment.q0, experiment.qd0, duration=0.2, control=drive, loops=kt.Projection())
+    assert run.finished and run.q.tobytes() == by_hand.q.tobytes()
+    error = experiment.tracking_error(run)
+    assert error is not None and np.abs(error[:, 0]).max() == 0.0
+    with pytest.raises(kt.ModelError, match=r"11: control 1, joint: no joint 'cran'; did you mean 'crank'\?"):
+        read_experiment(write(tmp_path, CLOSED + DRIVE, ('joint = "crank"', 'joint = "cran"')))
+
+
 FAULTS = [
     ("[experiment]", "[experimen]", "1: no table 'experimen'; did you mean 'experiment'?"),
     ('"planar_3r"', '"planar_r"', "2: experiment, mechanism: no library mechanism 'planar_r'; did you mean"),

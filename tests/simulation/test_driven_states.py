@@ -16,7 +16,9 @@ def test_refuses_drives_that_contradict_each_other():
     """Drive two joints of a mechanism with one degree of freedom, also in agreement at the start."""
     arm = kt.load("four_bar")
     q = dict(zip([j.name for j in arm.joints], arm.assemble(hold={"crank": 0.3}), strict=True))
-    with pytest.raises(kt.InputError, match=r"the loops move the driven joint 'output' when 'crank' moves, at t = 0 s"):
+    with pytest.raises(
+        kt.InputError, match=r"the loops move the driven joint 'output' when joint 'crank' moves, at t = 0 s"
+    ):
         drive("four_bar", {"crank": kt.Hold(q["crank"], speed=1.0), "output": kt.Hold(q["output"])})
     with pytest.raises(kt.AssemblyError, match=r"with the driven joints of t = 0 s, four_bar: .* stays open by"):
         drive("four_bar", {"crank": kt.Hold(0.3), "output": kt.Hold(float(q["output"]) + 1.0)})

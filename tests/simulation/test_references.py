@@ -24,6 +24,7 @@ SMOOTH = {
 }
 OTHERS = {
     "constant": Constant([0.3, -0.7]),
+    "speed": Hold([0.3, -0.7], speed=[1.7, 0.0]),
     "trapezoid": Trapezoid([0.0, 1.0, 2.0], [1.5, 0.2, 2.0], [0.8, 0.5, 1.0], [1.1, 0.9, 2.0]),
     "single": Trapezoid([0.0, 1.0], [1.5, 0.2], [0.8, 5.0], [1.1, 0.9], synchronised=False, start=0.2),
     "table": Table(KNOTS, VALUES),

@@ -96,13 +96,15 @@ def of_loop(loop, end_a: End, end_b: End) -> list[Row]:
 
 
 def of_coupling(coupling) -> Row:
-    """Return the equation of a coupling: the sum of ratio q is the offset."""
-    residual, rate = -coupling.offset, 0.0
+    """Return the equation of a coupling: the sum of ratio q is the offset, which may move."""
+    residual, rate, bias = -coupling.offset, 0.0, 0.0
+    if coupling.moving is not None:
+        rate, bias = (-x for x in coupling.moving)
     torques: dict[int, Any] = {}
     for i, ratio in coupling.terms:
         residual, rate = residual + ratio * i.q[0], rate + ratio * i.qd[0]
         torques[i.labels[0]] = torques.get(i.labels[0], 0.0) + ratio
-    return Row(residual, rate, 0.0, torques=torques)
+    return Row(residual, rate, bias, torques=torques)
 
 
 def _end(chain: list, frame) -> End:

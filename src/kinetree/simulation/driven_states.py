@@ -90,7 +90,8 @@ def blocked(system: System, run: Run, parameters: Numbers | None, drives: Drives
 
 def _stop(system: System, q: Numbers, parameters: Numbers | None, drives: Drives, last: float, t: float) -> str:
     """Return the reason why the loops do not follow the drives to a time."""
-    loops, held = LoopKinematics(system, parameters), np.zeros(system.nv, dtype=bool)
+    begun = System(drives.begun(system.mechanism, t)) if drives.couplings else system
+    loops, held = LoopKinematics(begun, parameters), np.zeros(system.nv, dtype=bool)
     held[list(drives.v)] = True
     tried = q.copy()
     tried[list(drives.q)] = np.array(drives.at(float(t))[0], dtype=float)
@@ -116,26 +117,32 @@ def _refuse_other_start(name: str, labels: list[str], x: Numbers, wanted: Number
 def _refuse_dependent(system: System, q: Numbers, parameters: Numbers | None, drives: Drives, t: float) -> None:
     """Raise an InputError if the loops, or the loops and other drives, determine the motion of a driven joint.
 
-    P = 1 - J^+ J projects onto the motions that the loops allow. The drives are independent if the part of P in their
-    rows and columns is regular.
+    P = 1 - J^+ J projects onto the motions that the other loops allow, and D has a row per drive. The drives are
+    independent if D P D^T is regular.
     """
     more = () if parameters is None else (parameters,)
     rows, columns = loop_units(system.mechanism)
     J = np.asarray(system.function("closure_jacobian")(q, *more)) * columns / rows[:, None]
-    P = np.eye(system.nv) - np.linalg.pinv(J, rcond=RANK) @ J
-    places = list(drives.v)
-    labels = [axis_labels(system.mechanism, 1)[k] for k in places]
-    P = P[..., places, :][..., places].reshape(-1, len(places), len(places))
-    for k in range(len(places)):
+    first, moved = J.shape[-2] - len(system.mechanism.couplings), [name for name, _ in drives.couplings]
+    coupled = [first + k for k, c in enumerate(system.mechanism.couplings) if c.name in moved]
+    D = np.concatenate([np.broadcast_to(np.eye(system.nv), (*J.shape[:-2], system.nv, system.nv)), J], axis=-2)
+    D = D[..., [*drives.v, *(system.nv + k for k in coupled)], :]
+    D = D / np.linalg.norm(D, axis=-1, keepdims=True)
+    others = J[..., [k for k in range(J.shape[-2]) if k not in coupled], :]
+    P = np.eye(system.nv) - np.linalg.pinv(others, rcond=RANK) @ others
+    labels = [f"joint {axis_labels(system.mechanism, 1)[k]!r}" for k in drives.v]
+    labels += [f"coupling {system.mechanism.closures[k].name!r}" for k in coupled]
+    P = (D @ P @ np.swapaxes(D, -1, -2)).reshape(-1, len(labels), len(labels))
+    for k in range(len(labels)):
         if P[:, k, k].min(initial=1.0) < SHARE:
             raise InputError(
-                f"the loops do not let the driven joint {labels[k]!r} move at t = {t:g} s: they hold it, or it is at a "
+                f"the loops do not let the driven {labels[k]} move at t = {t:g} s: they hold it, or it is at a "
                 "dead center; drive another joint, or start elsewhere"
             )
         if np.linalg.eigvalsh(P[:, : k + 1, : k + 1]).min(initial=1.0) < SHARE:
-            others = ", ".join(map(repr, labels[:k]))
+            before = ", ".join(labels[:k])
             raise InputError(
-                f"the loops move the driven joint {labels[k]!r} when {others} moves, at t = {t:g} s: the drives would "
+                f"the loops move the driven {labels[k]} when {before} moves, at t = {t:g} s: the drives would "
                 "contradict each other, and their torques would not be unique; leave one of them out"
             )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InputError
+from ..model.mechanism import Mechanism
 
 Lists = tuple[list[Any], list[Any], list[Any]]
 """q, qd and qdd of the driven coordinates, each a list of scalars."""
@@ -14,12 +15,16 @@ Lists = tuple[list[Any], list[Any], list[Any]]
 
 @dataclass(frozen=True)
 class Drives:
-    """The driven joints of a mechanism with their references, and their entries in q and in qd, in the same order."""
+    """The driven joints of a mechanism with their references, and their entries in q and in qd, in the same order.
+
+    `couplings` are those whose offsets are driven, by name, each with its reference.
+    """
 
     motions: tuple[tuple[str, Any], ...]
     counts: tuple[int, ...]
     q: tuple[int, ...]
     v: tuple[int, ...]
+    couplings: tuple[tuple[str, Any], ...] = ()
 
     @property
     def locked(self) -> frozenset[int]:
@@ -28,8 +33,26 @@ class Drives:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the joints."""
-        return tuple(name for name, _ in self.motions)
+        """The names of the joints and couplings."""
+        return tuple(name for name, _ in (*self.motions, *self.couplings))
+
+    def offsets(self, t: Any) -> dict[str, tuple[Any, Any, Any]]:
+        """Return offset, rate and acceleration of the driven couplings at a time, by name."""
+        found = {name: desired(reference, t, 1, f"the drive of {name!r}") for name, reference in self.couplings}
+        return {name: (x[0], v[0], a[0]) for name, (x, v, a) in found.items()}
+
+    def begun(self, mechanism: Mechanism, t: float) -> Mechanism:
+        """Return a mechanism whose driven couplings have the offsets of a time."""
+        if not self.couplings:
+            return mechanism
+        now = self.offsets(float(t))
+        changed = (replace(c, offset=float(now[c.name][0])) if c.name in now else c for c in mechanism.couplings)
+        return replace(mechanism, couplings=tuple(changed))
+
+    def released(self, mechanism: Mechanism) -> Mechanism:
+        """Return a mechanism without its driven couplings, whose drives act by torques in their joints."""
+        names = [name for name, _ in self.couplings]
+        return replace(mechanism, couplings=tuple(c for c in mechanism.couplings if c.name not in names))
 
     def at(self, t: Any) -> Lists:
         """Return q, qd and qdd of all driven coordinates at a time: a float, a traced value or an array."""

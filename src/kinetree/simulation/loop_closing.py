@@ -50,11 +50,12 @@ def closing_program(
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
     if mechanism.free_parameters:
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
-    given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    given: dict[str, Any] = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     (t,) = given.pop("t")
     before = given["q"]
     if drives is not None:
         given["q"], given["qd"] = drives.placed(t, before, given["qd"])
+        given["offsets"] = drives.offsets(t)
         locked = locked | drives.locked
     moved, speed, gap = _newton_step(mechanism, given, locked, dtype) if mechanism.closures else (*_state(given), 0.0)
     for k in () if drives is None else drives.q:

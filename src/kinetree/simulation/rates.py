@@ -56,6 +56,7 @@ class Instant:
         self.tau: list[Any] = [0.0] * mechanism.nv
         self.control: list[Any] = [0.0] * mechanism.nv  # the share of control in tau
         self.given = {} if given is None else given
+        self.offsets: dict[str, Any] = {}  # of driven couplings
         self._parameters = parameters
         self._wrenches: dict[str, Wrench] = {}
 
@@ -110,8 +111,17 @@ class Instant:
 
         What other forces contribute in a driven joint, its drive does not have to.
         """
-        needed = hybrid.hybrid_dynamics(self._driven_tree(drives), drives.locked)[1]
-        tau = [x if k in drives.locked else y for k, (x, y) in enumerate(zip(needed, self.tau, strict=True))]
+        tree, given = self._driven_tree(drives), list(self.tau)
+        qdd, loads = hybrid.accelerations(tree, drives.locked)
+        names = [name for name, _ in drives.couplings]
+        first = len(loads) - len(self.mechanism.couplings)
+        moved = [first + k for k, c in enumerate(self.mechanism.couplings) if c.name in names]
+        for k in moved:  # the drive of a coupling acts by torques in its joints
+            row, multiplier = loads[k]
+            for label, ratio in row.torques.items():
+                given[label] = given[label] + ratio * multiplier
+        others = [pair for k, pair in enumerate(loads) if k not in moved]
+        tau = hybrid.torques(tree, drives.locked, given, qdd, others)
         return tau, [x - (y - c) for x, y, c in zip(tau, self.tau, self.control, strict=True)]
 
     def _driven_tree(self, drives: Drives) -> Tree:
@@ -123,9 +133,10 @@ class Instant:
         """Return the wrenches on all bodies, about their origins in their frames, six entries each."""
         return [x for b in self.mechanism.bodies for x in self._wrenches.get(b.name, Wrench()).entries()]
 
-    def inputs(self, **given: Scalars) -> dict[str, Scalars]:
-        """Return inputs of a tree, with the free parameters if there are any."""
-        return given if self._parameters is None else given | {"parameters": self._parameters}
+    def inputs(self, **given: Scalars) -> dict[str, Any]:
+        """Return inputs of a tree, with the free parameters and the offsets of driven couplings, if there are any."""
+        more: dict[str, Any] = {} if self._parameters is None else {"parameters": self._parameters}
+        return given | more | ({"offsets": self.offsets} if self.offsets else {})
 
     def _tree(self, **given: Scalars) -> Tree:
         """Return a tree for joint torques and accelerations."""
@@ -206,7 +217,8 @@ def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | 
     outputs = [Array("tau", (nv,)), Array("wrenches", (nb, 6)), Array("control", (nv,))]
     results = [now.tau, now.wrenches(), now.control]
     if (drives := drives_of(control)) is not None:
-        results.append([x for entries in drives.at(now.t) for x in entries])
+        moved = [x for entries in drives.offsets(now.t).values() for x in entries]
+        results.append([x for entries in drives.at(now.t) for x in entries] + moved)
         outputs.append(Array("motion", (len(results[-1]),)))
     return Program.of_trace("acting", inputs, outputs, trace, results)
 
@@ -227,15 +239,18 @@ def _acted_on(
     With `follow`, driven coordinates are those of the time, and loops determine the coordinates that depend on them.
     """
     inputs.extend(getattr(control, "inputs", ()))
-    given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    given: dict[str, Any] = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
     drives, locked = drives_of(control) if follow else None, locked_by(loops)
     if drives is not None:
         given["q"], given["qd"] = drives.placed(given["t"][0], given["q"], given["qd"])
-        locked = drives.locked if mechanism.closures else frozenset()
-    if locked:
-        known = {name: x for name, x in given.items() if name in ("q", "qd", "parameters")}
+        given["offsets"] = drives.offsets(given["t"][0])
+        locked = drives.locked
+    if mechanism.closures and (locked or drives is not None):
+        known = {name: x for name, x in given.items() if name in ("q", "qd", "parameters", "offsets")}
         given["q"], given["qd"] = followed(mechanism, known, locked, dtype)
     now = Instant(mechanism, given["t"][0], given["q"], given["qd"], given.get("parameters"), given, dtype)
+    if (driven := drives_of(control)) is not None:
+        now.offsets = driven.offsets(now.t)
     if control is not None:
         torque = list(control.torque(now))
         if len(torque) != mechanism.nv:

@@ -220,3 +220,43 @@ def test_refuses_what_cannot_be_driven():
     rope = kt.rope(8.0, n=80, mass_per_metre=0.3, radius=0.01)
     with pytest.raises(kt.InputError, match="80 bodies are too many for driven joints"):
         kt.simulate(rope, duration=0.1, dt=1e-3, control=kt.Driven(rope.joints[0].name, kt.Hold([0.0, 0.0])))
+
+
+def belted() -> kt.System:
+    """Return a planar arm whose last two joints are coupled."""
+    arm = kt.load("planar_3r").mechanism
+    return kt.System(replace(arm, couplings=(kt.Coupling("belt", "joint3", (("joint2", -0.5),), 0.2),)))
+
+
+@pytest.mark.parametrize("method", [{"rtol": 1e-10}, {"dt": 1e-3}], ids=["dop853", "rk4"])
+@pytest.mark.parametrize("also", [{}, {"joint1": kt.Hold(0.1, speed=1.3)}], ids=["alone", "with a joint"])
+def test_the_offset_of_a_coupling_is_driven(also, method):
+    """Move the offset of a coupling: its drive acts in both joints, in the ratio of the coupling, and does the work."""
+    belt = kt.Cosine(0.3, 4.0, offset=0.1)
+    run = kt.simulate(belted(), duration=1.0, control=kt.Driven({"belt": belt, **also}), **method)
+    assert run.finished
+    x, v, a = (np.broadcast_to(entries[0], run.t.shape) for entries in belt(run.t))
+    for found, expected, name in ((run.q, x, "offset"), (run.qd, v, "rate"), (run["qdd"], a, "acceleration")):
+        assert_close(found[:, 2] + 0.5 * found[:, 1], expected, 1e-11, f"{name} of the coupling")
+    open_arm = kt.load("planar_3r")
+    assert run.system.mechanism == open_arm.mechanism
+    qdd = open_arm.forward_dynamics(run.q, run.qd, run["tau"])
+    assert_close(run["qdd"], qdd, 1e-10 * np.abs(qdd).max(), "motion of the open arm under the torques")
+    assert_close(run["control"][:, 1], 0.5 * run["control"][:, 2], 1e-14, "torques in the ratio of the coupling")
+    assert np.abs(run["control"][:, 2]).max() > 0.1
+    assert kt.energy_balance(run).error < 1e-8
+    assert run["reactions"].shape == (1001, 3, 6)
+
+
+def test_refuses_a_coupling_that_other_drives_move():
+    """Drive a coupling and both of its joints, the coupling twice, and start beside its offset."""
+    arm, hold = belted(), kt.Hold(0.2)
+    three = {"belt": hold, "joint2": kt.Hold(0.1), "joint3": kt.Hold(0.15)}
+    with pytest.raises(
+        kt.InputError, match=r"the driven coupling 'belt' when joint 'joint2', joint 'joint3' moves, at t = 0"
+    ):
+        kt.simulate(arm, duration=1.0, control=kt.Driven(three))
+    with pytest.raises(kt.InputError, match="the coupling 'belt' is driven twice; give it one reference"):
+        kt.simulate(arm, duration=1.0, control=[kt.Driven("belt", hold), kt.Driven("belt", hold)])
+    with pytest.raises(kt.InputError, match="q0 does not close coupling 'belt': off by -0.2 rad"):
+        kt.simulate(arm, np.zeros(3), duration=1.0, control=kt.Driven("belt", hold))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,7 +147,7 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     return Program.of_trace(request.name, inputs, outputs, trace, scalars_out)
 
 
-def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> ClosedTree:
+def lean_tree(mechanism: Mechanism, inputs: Mapping[str, Any]) -> ClosedTree:
     """Return a tree for joint torques and accelerations alone: joints with several axes split, masses lumped.
 
     Its bodies are not those of the mechanism, but its coordinates, velocities and torques are.
@@ -168,7 +168,7 @@ def tree_maker(mechanism: Mechanism, dtype: str = "float64") -> Callable[..., Cl
     Masses are lumped unless they depend on free parameters.
     """
 
-    def make(of: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> ClosedTree:
+    def make(of: Mechanism, inputs: Mapping[str, Any]) -> ClosedTree:
         tree = ClosedTree(of, inputs) if mechanism.free_parameters else lean_tree(of, inputs)
         tree.dtype = dtype
         return tree

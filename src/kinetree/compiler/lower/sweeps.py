@@ -182,11 +182,15 @@ class LoopRecord:
 
 
 class CouplingRecord:
-    """A coupling, sum of ratio * q = offset, with (record, ratio) of each joint."""
+    """A coupling, sum of ratio * q = offset, with (record, ratio) of each joint.
 
-    def __init__(self, coupling, by_joint: Mapping[str, Any]) -> None:
-        """Look up the records of the joints by name."""
-        self.name, self.offset = coupling.name, coupling.offset
+    `moving` is None, or the rate and the acceleration of the offset.
+    """
+
+    def __init__(self, coupling, by_joint: Mapping[str, Any], moved: Sequence[Any] | None = None) -> None:
+        """Look up the records of the joints by name; `moved` are an offset, its rate and its acceleration."""
+        self.name, self.offset = coupling.name, coupling.offset if moved is None else moved[0]
+        self.moving = None if moved is None else tuple(moved[1:])
         ratios = ((coupling.joint, 1.0), *((name, -ratio) for name, ratio in coupling.terms))
         self.terms = [(by_joint[name], ratio) for name, ratio in ratios]
 
@@ -194,9 +198,13 @@ class CouplingRecord:
 class Tree:
     """A mechanism on scalars of any type, traced or plain, with the sweeps over its bodies."""
 
-    def __init__(self, mechanism: Mechanism, inputs: Mapping[str, Sequence[Any]]) -> None:
-        """Make one record per body; inputs are flat lists: q, and any of qd, qdd, tau, added, wrenches, parameters."""
+    def __init__(self, mechanism: Mechanism, inputs: Mapping[str, Any]) -> None:
+        """Make one record per body; inputs are flat lists: q, and any of qd, qdd, tau, added, wrenches, parameters.
+
+        The input `offsets` has (offset, rate, acceleration) of couplings with moving offsets, by name.
+        """
         self.mechanism = mechanism
+        self._offsets: Mapping[str, Sequence[Any]] = inputs.get("offsets", {})
         self.ground: Any = Ground()
         values = mechanism.values(inputs.get("parameters"))
         self.gravity = resolved(mechanism.gravity, values)
@@ -279,7 +287,7 @@ class Tree:
         out = []
         for coupling in self.mechanism.couplings:
             plain = resolved(coupling, self._values)
-            out.append(CouplingRecord(plain, by_joint))
+            out.append(CouplingRecord(plain, by_joint, self._offsets.get(coupling.name)))
         return out
 
     def joints(self, name: str) -> list:

@@ -17,11 +17,11 @@ from .controllers import Sum
 
 @dataclass(frozen=True)
 class Driven:
-    """A joint, or an axis of one such as "base.x", that follows a reference exactly; its torque is a result.
+    """A joint, an axis of one such as "base.x", or a coupling's offset, that follows a reference exactly.
 
-    Driven("crank", Hold(speed=10.0)), or several joints: Driven({"j1": reference, "j2": reference}). A reference has as
-    many coordinates as its joint. Other joints are free, or under another controller of a list, such as
-    control=[Driven(...), PD(...)].
+    The torques that this takes are results. Driven("crank", Hold(speed=10.0)) drives one joint, and Driven({"j1":
+    reference, "j2": reference}) several. A reference has as many coordinates as its joint. Other joints are free, or
+    under another controller of a list, such as control=[Driven(...), PD(...)].
     """
 
     joint: Any
@@ -87,13 +87,21 @@ def resolved_control(mechanism: Mechanism, controllers: Sequence[Any]) -> Any:
 def _drives(mechanism: Mechanism, motions: Sequence[tuple[str, Any]]) -> Drives:
     """Return the drives of joints or axes of joints by name; refuse one that is driven twice."""
     names = [joint.name for joint in mechanism.joints]
+    coupled = [c.name for c in mechanism.couplings]
     q: list[int] = []
     v: list[int] = []
-    counts = []
-    for name, _ in motions:
+    counts: list[int] = []
+    moved: dict[str, Any] = {}
+    of_joints = [(name, reference) for name, reference in motions if name in names or name not in coupled]
+    for name, reference in motions:
+        if name not in names and name in coupled:
+            if name in moved:
+                raise InputError(f"the coupling {name!r} is driven twice; give it one reference", path=("joint",))
+            moved[name] = reference
+            continue
         joint = name if name in names else name.rpartition(".")[0]
         if joint not in names:
-            raise unknown_name("joint", name, names, where=Where("Driven", ("joint",)))
+            raise unknown_name("joint", name, [*names, *coupled], where=Where("Driven", ("joint",)))
         require_flat(mechanism.joint(joint), "Driven", key="joint")
         own = entries(mechanism, name, 0)
         if set(own) & set(q):
@@ -101,6 +109,7 @@ def _drives(mechanism: Mechanism, motions: Sequence[tuple[str, Any]]) -> Drives:
         q += own
         v += entries(mechanism, name, 1)
         counts.append(len(own))
-    found = Drives(tuple(motions), tuple(counts), tuple(q), tuple(v))
-    found.at(0.0)
+    found = Drives(tuple(of_joints), tuple(counts), tuple(q), tuple(v), tuple(moved.items()))
+    found.at(0.0)  # refuses references of other sizes
+    found.offsets(0.0)
     return found
