@@ -21,6 +21,9 @@ from tolerance import assert_close
 EPS = np.finfo(float).eps
 
 
+STEWART = pytest.param("stewart", marks=pytest.mark.slow)
+
+
 def partitioned(I, h, qdd, tau, driven):
     """Return qdd and tau of all joints from dense matrices, sample by sample."""
     free = [k for k in range(I.shape[-1]) if k not in driven]
@@ -85,7 +88,7 @@ def test_all_driven_is_inverse_and_none_is_forward_dynamics():
     assert np.array_equal(free[1], s.tau)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "five_bar", "stewart", "parallelogram", "gear_train"])
+@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "five_bar", "parallelogram", "gear_train", STEWART])
 def test_driven_loops_need_the_torques_of_actuation(name):
     """Drive every degree of freedom of a closed mechanism, and find the torques of actuated inverse dynamics."""
     arm, drives = kt.load(name), DRIVES[name]

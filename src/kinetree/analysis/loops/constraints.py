@@ -15,6 +15,10 @@ from ...errors import InputError
 from ...model.mechanism import Mechanism, resolved
 from ...model.parts import GROUND, Placement
 
+REST = 1e-18
+"""Gaps and rates of loops that count as zero [lengths of the mechanism or rad, per s or s^2]: the rounding errors of a
+motion that comes to rest. A real motion at this rate would take longer than the age of the Earth."""
+
 
 @dataclass(frozen=True)
 class Split:
@@ -136,8 +140,8 @@ def standing(mechanism: Mechanism, poses: Numbers, body: str, placement: Placeme
 def _require(
     system: CompiledMechanism, found: Numbers, scale: Numbers, rows: Numbers, tol: float, what: str, remedy: str
 ) -> None:
-    """Raise an InputError for the worst entry [..., nc] beyond tol times the largest scale of its state."""
-    excess = np.abs(found) - tol * scale.max(axis=-1, keepdims=True)
+    """Raise an InputError for the worst entry [..., nc] beyond REST, and beyond tol of the largest scale of its state."""
+    excess = np.abs(found) - np.maximum(tol * scale.max(axis=-1, keepdims=True), REST)
     if not excess.size or (excess <= 0).all():
         return
     *state, k = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), excess.shape)
