@@ -140,7 +140,7 @@ def standing(mechanism: Mechanism, poses: Numbers, body: str, placement: Placeme
 def _require(
     system: CompiledMechanism, found: Numbers, scale: Numbers, rows: Numbers, tol: float, what: str, remedy: str
 ) -> None:
-    """Raise an InputError for the worst entry [..., nc] beyond REST, and beyond tol of the largest scale of its state."""
+    """Raise an InputError for the worst entry [..., nc] above REST and above tol of the largest scale of its state."""
     excess = np.abs(found) - np.maximum(tol * scale.max(axis=-1, keepdims=True), REST)
     if not excess.size or (excess <= 0).all():
         return
