@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from . import analyses, doctor, exporting, saved_runs, simulating
+from . import analyses, cycling, doctor, exporting, saved_runs, simulating
 from .analyses import Lenient, Root, loaded
 from .ending import status_of
 
@@ -22,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(simulating.app)
+app.add_typer(cycling.app)
 app.add_typer(exporting.app)
 app.add_typer(saved_runs.app)
 app.add_typer(analyses.app)

@@ -124,7 +124,7 @@ def print_run(console: Console, run: Trajectory, seconds: float) -> None:
     if run.system.closures:
         console.print(f"loops closed to {np.abs(run['gap']).max():.1e} m or rad")
     _print_limits(console, run)
-    _print_columns(console, run, ("q", "qd"))
+    print_columns(console, run, ("q", "qd"))
 
 
 def _print_limits(console: Console, run: Trajectory) -> None:
@@ -143,7 +143,7 @@ def _print_limits(console: Console, run: Trajectory) -> None:
 def print_torques(console: Console, run: Trajectory, actuated: Sequence[str] | None = None) -> None:
     """Print the torques of inverse dynamics at both ends, and the least and the largest."""
     heading(console, f"{clean(run.system.mechanism.name)}: torques at {len(run)} times to {run.t[-1]:g} s")
-    _print_columns(console, run, ("q", "tau"))
+    print_columns(console, run, ("q", "tau"))
     if forces_of(run.system.mechanism):
         console.print("These torques do not include damping, friction and springs of the mechanism.")
     if run.system.closures and not actuated:
@@ -176,7 +176,8 @@ def print_files(console: Console, files: Sequence[Path]) -> None:
         console.print(clean(str(file)), soft_wrap=True)
 
 
-def _print_columns(console: Console, run: Trajectory, names: Sequence[str]) -> None:
+def print_columns(console: Console, run: Trajectory, names: Sequence[str]) -> None:
+    """Print both ends, the least and the largest value of columns."""
     cells = ("start", "end", "least", "largest")
     table = make_table(console, "", *cells, "unit", numeric=cells)
     more = 0
