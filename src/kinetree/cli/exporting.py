@@ -44,7 +44,10 @@ def export_command(
     root: Root = None,
     lenient: Lenient = False,
 ) -> None:
-    """Write functions as code for other machines, each with a self-test."""
+    """Write functions as code for other machines.
+
+    Each has a self-test.
+    """
     from ..exporting.export import export
     from .console import make_console
     from .motions import print_files
