@@ -10,7 +10,6 @@ from ..llvm import elementary
 from ..llvm.arithmetic import Writer, operations
 from ..llvm.scalar import Entries, OwnFunctions
 from .head import GLOBAL, bare_angles, head, row
-from .phases import in_phase
 from .stage import Stage
 from .staging import Layout
 
@@ -19,7 +18,7 @@ class _Arrays:
     """The addresses of a thread's sample in all arrays, with any distance between entries."""
 
     def __init__(self, program: Program, w: Writer, entry: str) -> None:
-        """Write the head of an entry; threads beyond the last sample repeat it, as barriers expect all threads."""
+        """Write the head of an entry; threads beyond the last sample repeat it."""
         head(program, w, entry)
         self.w = w
         w.used.add("declare i64 @llvm.umin.i64(i64, i64)")
@@ -83,6 +82,5 @@ def _finish(
     def store(group: int, index: int, x: str) -> None:
         w.do(f"store {S} {x}, {GLOBAL} {arrays.place(count + group, index)}, align {size}")
 
-    around = Entries(program, w, OwnFunctions(), load, store, bare, in_phase(program, w, before))
-    operations(program, w, around)
+    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare, before))
     w.do("ret void")
