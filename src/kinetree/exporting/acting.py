@@ -21,6 +21,7 @@ from ..compiler.lower.build import is_long
 from ..compiler.runtime.sample_inputs import sample_inputs
 from ..errors import InputError
 from ..model.mechanism import Mechanism
+from ..simulation.drives import drives_of
 from ..simulation.engines.held_torques import held
 from ..simulation.integrators import METHODS, Method, choose, stepper_of
 from ..simulation.kernels.single_step import step_kernel
@@ -118,7 +119,7 @@ def step_of(acting: Acting, name: str) -> Exportable:
         )
     program, scheme = _advancing(a, method)
     assert scheme is None or isinstance(scheme, Tableau)
-    whole = stepper_of(a.mechanism, program, scheme, a.loops, a.dtype)
+    whole = stepper_of(a.mechanism, program, scheme, a.loops, a.dtype, drives=drives_of(a.control))
     timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
     kernel = step_kernel(
         program, scheme, whole.quaternions, whole.closing,
@@ -139,7 +140,7 @@ def run_of(acting: Acting, name: str) -> Exportable:
     a, method = acting, _method(acting)
     make = rates if method.scheme() is not None else euler_step  # type: ignore[misc]
     program = make(a.mechanism, a.forces, a.control, loops=a.loops, dtype=a.dtype)
-    whole = stepper_of(a.mechanism, program, method.scheme(), a.loops, a.dtype)  # type: ignore[misc]
+    whole = stepper_of(a.mechanism, program, method.scheme(), a.loops, a.dtype, drives=drives_of(a.control))  # type: ignore[misc]
     found = common(a.mechanism)
     q, qd = found["q"], found["qd"]
     shared = {

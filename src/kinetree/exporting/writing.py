@@ -15,6 +15,7 @@ from ..compiler.targets import EMITTERS, OBJECT
 from ..compiler.targets.c99.names import REALS, identifier
 from ..dynamics import ALGORITHMS
 from ..errors import InputError, brief, unknown_name, writing
+from ..simulation.control.driven import resolved_control
 from ..simulation.forces.point_forces import forces_of
 from ..simulation.option_arguments import control_of, flag, listed, method_name, system_of
 from ..simulation.rates import Force
@@ -74,7 +75,7 @@ def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, op
 
 
 def _acting(system: System, o: Options) -> Acting:
-    controller, loops = control_of(o.control), o.loops
+    controller, loops = resolved_control(system.mechanism, control_of(o.control)), o.loops
     if getattr(controller, "outside", False):
         raise InputError(
             f"control is a {type(controller).__name__}, which runs in Python; give a controller that is compiled, such "
