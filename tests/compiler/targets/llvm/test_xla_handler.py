@@ -11,7 +11,7 @@ import pytest
 import kinetree as kt
 from kinetree.compiler.runtime.gufunc import loop_of
 from kinetree.compiler.targets import target
-from kinetree.compiler.targets.llvm.xla_handler import emit_handler
+from kinetree.compiler.targets.xla_frame import Handler
 
 
 class Buffer(ctypes.Structure):
@@ -57,11 +57,11 @@ def group(arrays: list[np.ndarray]) -> Group:
 
 def handler(function, constants: np.ndarray | None = None):
     """Return a handler with the objects that it needs."""
-    shapes = [a.shape for a in (*function.inputs, *function.outputs)]
+    shapes = tuple(a.shape for a in (*function.inputs, *function.outputs))
     size = np.dtype(function.request.dtype).itemsize
     address = 0 if constants is None else constants.ctypes.data
-    source = emit_handler(*loop_of(function.gufunc), shapes, len(function.outputs), size, address, 3)
-    code = target().load(target().build(source))
+    unit = Handler(*loop_of(function.gufunc), shapes, len(function.outputs), size, address, 3)
+    code = target().load(target().build(target().emit(unit, function.request.dtype)))
     call = ctypes.CFUNCTYPE(c_void_p, c_void_p)(code.find("handler"))
     call.kept = code, function, constants
     return call

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...targets import target
-from ...targets.llvm.xla_handler import emit_handler
+from ...targets.xla_frame import Handler
 from ..function import Function
 from ..gufunc import loop_of
 from .version import minor_version
@@ -22,9 +22,9 @@ class CpuHandler:
         self._function, dtype = function, function.request.dtype
         self._constants = None if constants is None else np.array(constants, dtype)
         kernel, data = loop_of(function.gufunc)
-        shapes = [a.shape for a in (*function.inputs, *function.outputs)]
+        shapes = tuple(a.shape for a in (*function.inputs, *function.outputs))
         address = 0 if self._constants is None else self._constants.ctypes.data
         size = np.dtype(dtype).itemsize
-        source = emit_handler(kernel, data, shapes, len(function.outputs), size, address, minor_version())
-        self._code = target().load(target().build(source))
+        unit = Handler(kernel, data, shapes, len(function.outputs), size, address, minor_version())
+        self._code = target().load(target().build(target().emit(unit, dtype)))
         self.pointer: Any = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(self._code.find("handler"))

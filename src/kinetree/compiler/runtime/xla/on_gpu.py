@@ -7,7 +7,8 @@ from ctypes import c_int32, c_int64, c_void_p
 from typing import Any
 
 from ....errors import KinetreeError
-from ...targets.llvm.xla_handler import (
+from ...targets.ptx.driver import driver
+from ...targets.xla_frame import (
     ARGUMENTS,
     DATA,
     DIMENSIONS,
@@ -20,7 +21,6 @@ from ...targets.llvm.xla_handler import (
     RESULTS,
     VERSION,
 )
-from ...targets.ptx.driver import driver
 from ..cuda.function import Constants, CudaFunction
 from ..cuda.views import Layout
 from ..function import Function

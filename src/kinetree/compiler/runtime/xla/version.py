@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from ....errors import InputError
-from ...targets.llvm.xla_handler import MAJOR
+from ...targets.xla_frame import MAJOR
 from .. import optional
 
 

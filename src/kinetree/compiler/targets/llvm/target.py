@@ -11,11 +11,13 @@ from ...rolled.context import RolledUnit
 from ...rolled.program import Step
 from ..entry import Entry
 from ..protocol import Unit
+from ..xla_frame import Handler
 from .arithmetic import emit
 from .direct_entry import emit_entry
 from .lane_kernel import emit_lanes
 from .machine import Loaded, compile_assembly, fingerprint
 from .rolled import emit_maker, emit_rolled
+from .xla_handler import emit_handler
 
 EMITTERS: dict[type, Callable[[Any, str], str]] = {
     Program: emit,
@@ -23,6 +25,7 @@ EMITTERS: dict[type, Callable[[Any, str], str]] = {
     RolledUnit: emit_rolled,
     Step: emit_maker,
     Entry: emit_entry,
+    Handler: emit_handler,
 }
 
 

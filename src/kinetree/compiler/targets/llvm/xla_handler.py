@@ -1,23 +1,24 @@
-"""Handlers of XLA's foreign function interface (FFI), by which JAX calls native code without Python.
-
-A handler is a C function of a call frame, which holds the addresses and shapes of all buffers. The places of its fields
-are those of xla/ffi/api/c_api.h, whose major version is 0.
-"""
+"""LLVM assembly of a handler of XLA's foreign function interface (xla_frame.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
+from ..xla_frame import (
+    ARGUMENTS,
+    DATA,
+    DIMENSIONS,
+    EXTENSION,
+    EXTENSION_TYPE,
+    MAJOR,
+    METADATA,
+    METADATA_TYPE,
+    RANK,
+    RESULTS,
+    VERSION,
+    Handler,
+)
 from .writer import Text
-
-MAJOR = 0
-"""The major version of the interface, which changes if fields move."""
-EXTENSION, ARGUMENTS, RESULTS = 8, 72, 112  # places of fields in a call frame [bytes]
-EXTENSION_TYPE, METADATA = 8, 24  # in an extension of it
-METADATA_TYPE = 1
-VERSION = 24  # in metadata: two 32-bit numbers
-DATA, RANK, DIMENSIONS = 24, 32, 40  # in a buffer
 
 COUNT = f"""
 define internal i64 @count(ptr %buffer) {{
@@ -45,15 +46,9 @@ end:
 """A function that returns the number of entries of a buffer."""
 
 
-def emit_handler(
-    kernel: int, data: int, shapes: Sequence[tuple[int, ...]], outputs: int, itemsize: int, constants: int, minor: int
-) -> str:
-    """Return the assembly of a handler that runs an inner loop of a gufunc on dense buffers.
-
-    `kernel` and `data` are the addresses of the loop and of its last argument, `shapes` the shapes of one sample, the
-    last `outputs` of them of results. `constants` is the address of the last input if all samples share it and no
-    buffer holds it, otherwise 0. `minor` is the minor version of the interface in the installed XLA.
-    """
+def emit_handler(unit: Handler, dtype: str) -> str:
+    """Return the assembly of a handler; buffers have the precision of its kernel."""
+    shapes, outputs, itemsize, constants = unit.shapes, unit.outputs, unit.itemsize, unit.constants
     inputs = len(shapes) - outputs
     t = Text()
     t.put(COUNT, "define ptr @handler(ptr %frame) {", "entry:")
@@ -61,7 +56,7 @@ def emit_handler(
     steps = t.new(f"alloca [{len(shapes) + sum(map(len, shapes))} x i64]")
     samples = t.new("alloca i64")
     extension = _load(t, "ptr", "%frame", EXTENSION)
-    t.if_(t.new(f"icmp ne ptr {extension}, null"), lambda: _describe(t, extension, minor))
+    t.if_(t.new(f"icmp ne ptr {extension}, null"), lambda: _describe(t, extension, unit.minor))
     buffers = [_load(t, "ptr", _load(t, "ptr", "%frame", ARGUMENTS), 8 * k) for k in range(inputs - bool(constants))]
     addresses = [_load(t, "ptr", buffer, DATA) for buffer in buffers]
     if constants:
@@ -78,7 +73,7 @@ def emit_handler(
         _store(t, "i64", stride, steps, 8 * k)
     count = t.new(f"udiv i64 {t.new(f'call i64 @count(ptr {results[0]})')}, {prod(shapes[inputs])}")
     _store(t, "i64", count, samples, 0)
-    loop, last = t.new(f"inttoptr i64 {kernel} to ptr"), t.new(f"inttoptr i64 {data} to ptr")
+    loop, last = t.new(f"inttoptr i64 {unit.kernel} to ptr"), t.new(f"inttoptr i64 {unit.data} to ptr")
     call = f"  call void {loop}(ptr {pointers}, ptr {samples}, ptr {steps}, ptr {last})"
     t.if_(t.new(f"icmp ne i64 {count}, 0"), lambda: t.put(call))
     t.put("  ret ptr null", "}")
