@@ -21,8 +21,8 @@ MODELS = {robot.name: robot for robot in ROBOTS} | dict.fromkeys(("four_bar", "s
 GOALS = {
     ("UR5", "inverse_dynamics"): (40.5, 20.7), ("UR5", "forward_dynamics"): (34.2, 18.4),
     ("Talos", "inverse_dynamics"): (6.1, 1.6), ("Talos", "forward_dynamics"): (3.2, 0.7),
-    ("Panda", "forward_dynamics"): (None, None), ("four_bar", "forward_dynamics"): (None, None),
-    ("stewart", "forward_dynamics"): (None, 0.3),
+    ("Panda", "inverse_dynamics"): (None, None), ("Panda", "forward_dynamics"): (None, None),
+    ("four_bar", "forward_dynamics"): (None, None), ("stewart", "forward_dynamics"): (None, 0.3),
 }  # fmt: skip
 """The billions of samples per second to reach on an H200 in float32 and in float64, if there is a target."""
 PRECISIONS = ("float32", "float64")
