@@ -13,8 +13,8 @@ import numpy as np
 import kinetree as kt
 from book import Section
 from measure import Figure, NotMeasured, agree
-from public_robots import ROBOTS, TITLE
 from report import Table
+from robot_files import ROBOTS, TITLE
 
 MODELS = {robot.name: robot for robot in ROBOTS} | dict.fromkeys(("four_bar", "stewart"))
 """The mechanisms, by the names of public robots or of the library."""

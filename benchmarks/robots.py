@@ -13,8 +13,8 @@ import kinetree as kt
 from book import Section
 from kinetree.joints import kind
 from measure import Contender, Disagreement, Figure, agree, interleaved, ratio
-from public_robots import MORE, ROBOTS, TITLE, Robot
 from report import Table
+from robot_files import MORE, ROBOTS, TITLE, Robot
 
 AGREE, EPS = 1e-10, float(np.finfo(float).eps)
 BATCHES = (4096, 100_000)

@@ -10,8 +10,13 @@ import everyday
 import kinetree as kt
 from cut_rings import four_bar, moving
 from kinetree.errors import InputError, ModelError, UnknownNameError
+from kinetree.model.scales import largest_length
+from kinetree.simulation.gaps import allowed_gaps
+from kinetree.simulation.kernels.lane_states import ASTRAY
 from planar_loops import free_rod
 from tolerance import assert_close
+
+EPS = np.finfo(float).eps
 
 G = 9.81
 
@@ -155,7 +160,10 @@ def test_steps_that_leave_loops_open_end_a_run(method):
     assert run.status.startswith(why)
     good = np.isfinite(run.q).all(axis=-1)
     assert good[:, 0].all() and good[:, 1:].any()
-    assert_close(np.abs(system.closure_residual(run.q[good])).max(), 0.0, 1e-7, "gap")
+    counted_as_closed = ASTRAY["float64"] * allowed_gaps(system.mechanism).max()
+    rounding = EPS * np.abs(run.q[good]).max(axis=-1) * largest_length(system.mechanism)  # angles reach 1e10 rad
+    gaps = np.abs(system.closure_residual(run.q[good])).max(axis=-1)
+    assert_close((gaps / (counted_as_closed + rounding)).max(), 0.0, 1.0, "gap")
 
 
 @pytest.mark.parametrize("method", ["rk4", "dop853"])

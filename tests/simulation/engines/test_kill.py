@@ -19,7 +19,7 @@ CHILD = """
 import sys, time
 import numpy as np
 import kinetree as kt
-from kinetree.simulation.engines import checkpoints, runs
+from kinetree.simulation.engines import checkpoints, pieces, runs
 
 checkpoints.EVERY = 0.0
 save = runs.save_checkpoint
@@ -29,6 +29,7 @@ def slow(*arguments):
     time.sleep(0.03)
 
 runs.save_checkpoint = slow
+pieces.Pace.learn = lambda self, steps, seconds: None  # many short calls, as in a run of large mechanisms
 method, file = sys.argv[1:]
 kt.simulate(kt.load("stanford"), {q0}, times=np.linspace(0.0, 4.0, 4001), method=method, checkpoint=file, {options})
 """
