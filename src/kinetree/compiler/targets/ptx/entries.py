@@ -29,11 +29,14 @@ CROWDED = {8: 120, 4: 280}
 """The inputs and values in use, by the size of a number [bytes], above which inputs are in shared memory.
 
 On an H200, Talos with 208 (inverse dynamics) is faster so in float64, and with 266 (forward) slower in float32."""
-WIDE = 256
-"""The bytes of the inputs of a sample above which rows are copied together.
+WIDE, LIGHT = 256, 40
+"""The bytes of the inputs of a sample above which rows are copied together, and the operations per input below which a
+function is limited by memory, so that rows of more than SHORT bytes are copied, too.
 
-Rows that are shorter stay in the cache while a thread reads them. UR5 and Panda, with up to 216 bytes, are faster
-without copies, by up to 20 percent on an H200; Talos with 384 bytes is three times as fast with them."""
+Rows that are shorter stay in the cache while a thread reads them. On an H200, UR5 with 144 bytes is faster without
+copies; Panda with 216 bytes is faster with copies in inverse dynamics (14.7 against 10.1 billion samples per second)
+and without them in forward dynamics (9.1 against 8.0). Talos with 384 bytes is three times as fast with them."""
+SHORT = 200
 
 
 def emit(program: Program, dtype: str, entries: Sequence[str] = ENTRIES) -> str:
@@ -71,6 +74,7 @@ def _arranged(program: Program, dtype: str, entry: str) -> tuple[Program, Layout
     ordered = scheduled(program) if most_in_use(program) > BUDGET[size] else program
     count = sum(a.size for a in program.inputs)
     crowded = most_in_use(ordered) + count > CROWDED[size]
-    if crowded or (entry == "rows" and count * size > WIDE):
+    wide = count * size > (SHORT if len(program.ops) < LIGHT * count else WIDE)
+    if crowded or (entry == "rows" and wide):
         return ordered, layout(ordered, size, outputs=entry == "rows")
     return ordered, None
