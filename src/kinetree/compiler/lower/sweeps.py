@@ -10,189 +10,24 @@ from and to the body's own frame.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from ... import joints as joint_kinds
-from ... import loops as loop_kinds
-from ...algebra.mass import MassMatrix
-from ...algebra.propagation import Propagation
-from ...algebra.rotations import ONE, Planar, Rotation, constant, snapped
-from ...algebra.scalars import cos, is_number, sin
-from ...algebra.spatial import Motion, Twist, TwistRate, Wrench
-from ...algebra.vectors import ZERO, Vector, add, cross, from_moments, matmul, neg, sub, times, transpose
-from ...model.mechanism import Mechanism, kept_with_mechanism, resolved
-from ...model.parts import Frame, Placement
+from ...algebra.spatial import TwistRate, Wrench
+from ...algebra.vectors import ZERO, neg
+from ...model.mechanism import Mechanism, resolved
 from ...model.topology import path
-from .working_frames import NOISE, WorkingFrame, chosen_frames, plain_frames, standing
-
-
-class Record:
-    """The record of one body: its data, the inputs of its joint, and the results of earlier sweeps."""
-
-    q: tuple
-    qd: tuple
-    added: tuple
-
-    def __init__(self, body, joint, frame: WorkingFrame, parent: Record | Ground) -> None:
-        """Store a body and its joint, whose expressions have already been replaced by scalars."""
-        self.body, self.joint, self.kind = body, joint, joint_kinds.kind(joint.kind)
-        self.frame, self.parent = frame, parent
-        self.to_work = constant(snapped(transpose(frame.axes)))
-        self.height = self.to_work @ frame.origin  # from the body's origin to the working one
-        self.added = (0.0,) * self.kind.NV
-        self.t = Twist()
-        self.w_ext = Wrench()
-
-    def copied(self, parent: Record | Ground) -> Record:
-        """Return a copy on the parent's record of another tree, with all constants that have been computed."""
-        out = object.__new__(Record)
-        vars(out).update(vars(self), parent=parent)
-        return out
-
-    @cached_property
-    def _stand(self) -> tuple[Propagation, tuple[float, float]]:
-        """The propagation from the parent at zero joint displacement, and (cos, sin) of a rotation about z after it."""
-        placement, parent = self.joint.placement, self.parent
-        rotation = parent.to_work.matrix()
-        whole = snapped(matmul(rotation, matmul(placement.rotation, self.frame.axes)))
-        place = sub(add(placement.translation, times(placement.rotation, self.frame.origin)), parent.frame.origin)
-        r = cleared(times(rotation, place))
-        if self.kind.AXIAL == joint_kinds.ROTATION and all(is_number(x) for row in whole for x in row):
-            factors, theta = standing(whole)
-            return Propagation(r, factors), theta
-        return Propagation(r, constant(whole)), (1.0, 0.0)
-
-    @property
-    def stand(self) -> Propagation:
-        """The propagation from the parent at zero joint displacement, without the rotation about z."""
-        return self._stand[0]
-
-    @cached_property
-    def A(self) -> Propagation:
-        """The propagation from the parent at the joint's displacement."""
-        stand, (c, s) = self._stand
-        if (c, s) == (1.0, 0.0):
-            before, rotation, after = self.kind.displacement(self.joint, self.q)
-            return Propagation(add(stand.r, stand.E @ before), stand.E @ rotation, after)
-        (q,) = self.q
-        if c in (0.0, 1.0, -1.0):  # quarter rotations only swap sine and cosine
-            rotation = Planar(2, c * cos(q) - s * sin(q), s * cos(q) + c * sin(q))
-        else:
-            rotation = Planar(2, cos(q + math.atan2(s, c)), sin(q + math.atan2(s, c)))
-        return Propagation(stand.r, stand.E @ Rotation((rotation,)))
-
-    @cached_property
-    def P(self) -> Motion:
-        """The motion of the joint: one twist per degree of freedom, with its rate."""
-        return self.kind.motion(self.joint, self.q, self.qd)
-
-    @property
-    def bias(self) -> TwistRate:
-        """The part of the joint's twist rate that does not depend on qdd; it requires `t`."""
-        return self.P.bias(self.t, self.qd)
-
-    @cached_property
-    def M(self) -> MassMatrix:
-        """The mass matrix about the working origin."""
-        inertia = self.to_work.symmetric_congruence(from_moments(self.body.inertia))
-        com = cleared(self.to_work @ sub(self.body.com, self.frame.origin))
-        return MassMatrix.of_body(self.body.mass, com, inertia)
-
-    @cached_property
-    def armature(self) -> tuple:
-        """The inertia of the drive of each degree of freedom, plus the input `added`."""
-        own = self.joint.armature or (0.0,) * self.kind.NV
-        return tuple(a + b for a, b in zip(own, self.added, strict=True))
-
-    def from_body(self, w: Wrench) -> Wrench:
-        """Transform a wrench from the body's own frame to the working frame, origin and axes."""
-        n, f = self.to_work @ w.n, self.to_work @ w.f
-        return Wrench(sub(n, cross(self.height, f)), f)
-
-    def in_body(self, x):
-        """Transform a twist, twist rate or wrench from the working frame to the body's own frame, origin and axes."""
-        back, h = self.to_work.T, self.height
-        if isinstance(x, Wrench):
-            return Wrench(back @ add(x.n, cross(h, x.f)), back @ x.f)
-        if isinstance(x, TwistRate):
-            return TwistRate(back @ x.w, back @ x.dw, back @ sub(x.dv, times(x.U, h)))
-        return Twist(back @ x.w, back @ sub(x.v, cross(x.w, h)))
-
-
-class Ground:
-    """The record of the ground: at rest, with gravity as an upward acceleration; sums into it are discarded."""
-
-    frame = WorkingFrame()
-    to_work = ONE
-    t = Twist()
-
-    def __getattr__(self, name: str) -> _Nothing:
-        """Return an object that discards what is added to it, for fields that the algorithm did not set here."""
-        return NOTHING
-
-
-class _Nothing:
-    def __add__(self, other):
-        return self
-
-    def __or__(self, other):
-        return self
-
-
-NOTHING = _Nothing()
-
-
-class FrameRecord:
-    """A named frame: the record of its body, and its position and rotation in that body's working frame."""
-
-    def __init__(self, frame, record: Record | Ground) -> None:
-        """Transform the frame's placement to the working frame."""
-        self.record = record
-        self.r = record.to_work @ sub(frame.placement.translation, record.frame.origin)
-        self.R = snapped(matmul(record.to_work.matrix(), frame.placement.rotation))
-        self.A = Propagation(self.r, constant(self.R))
-
-    def copied(self, record: Record | Ground) -> FrameRecord:
-        """Return a copy on the body's record of another tree."""
-        out = object.__new__(FrameRecord)
-        vars(out).update(vars(self), record=record)
-        return out
-
-
-def loop_frames(loop, record_a: Any, record_b: Any) -> tuple[FrameRecord, FrameRecord]:
-    """Return the two frames of a loop, with z along the loop's axis; its expressions are scalars already."""
-    axes = loop_kinds.frame(loop)
-    a, b = (
-        FrameRecord(Frame(loop.name, body, Placement(p.translation, matmul(p.rotation, axes))), record)
-        for body, p, record in ((loop.body_a, loop.placement_a, record_a), (loop.body_b, loop.placement_b, record_b))
-    )
-    return a, b
-
-
-class LoopRecord:
-    """A loop: its two frames, and for each the bodies outward from the nearest common ancestor to it."""
-
-    def __init__(self, loop, a: FrameRecord, b: FrameRecord, chain_a: list, chain_b: list) -> None:
-        """Store the loop, its frames and the two chains of bodies."""
-        self.loop, self.a, self.b = loop, a, b
-        self.chain_a, self.chain_b = chain_a, chain_b
-
-
-class CouplingRecord:
-    """A coupling, sum of ratio * q = offset, with (record, ratio) of each joint.
-
-    `moving` is None, or the rate and the acceleration of the offset.
-    """
-
-    def __init__(self, coupling, by_joint: Mapping[str, Any], moved: Sequence[Any] | None = None) -> None:
-        """Look up the records of the joints by name; `moved` are an offset, its rate and its acceleration."""
-        self.name, self.offset = coupling.name, coupling.offset if moved is None else moved[0]
-        self.moving = None if moved is None else tuple(moved[1:])
-        ratios = ((coupling.joint, 1.0), *((name, -ratio) for name, ratio in coupling.terms))
-        self.terms = [(by_joint[name], ratio) for name, ratio in ratios]
+from .tree_records import (
+    CouplingRecord,
+    FrameRecord,
+    Ground,
+    LoopRecord,
+    bare_loops,
+    bare_records,
+    constant_loops,
+    constant_records,
+)
 
 
 class Tree:
@@ -210,7 +45,7 @@ class Tree:
         self.gravity = resolved(mechanism.gravity, values)
         self.rho = TwistRate(ZERO, ZERO, neg(self.gravity))  # [Saha2013] (26)
         self.records: list[Any] = []
-        bare = _bare_records(mechanism, values) if mechanism.free_parameters else _constant_records(mechanism)
+        bare = bare_records(mechanism, values) if mechanism.free_parameters else constant_records(mechanism)
         for index, constants in enumerate(bare):
             parent = mechanism.parents[index]
             record: Any = constants.copied(self.records[parent] if parent >= 0 else self.ground)
@@ -271,7 +106,7 @@ class Tree:
         """The records of the loops, in the order of the mechanism."""
         mechanism = self.mechanism
         free = mechanism.free_parameters
-        bare = _bare_loops(mechanism, self._values, self.records) if free else _constant_loops(mechanism)
+        bare = bare_loops(mechanism, self._values, self.records) if free else constant_loops(mechanism)
         out = []
         for plain, a, b in bare:
             a, b = a.copied(self._record(plain.body_a)), b.copied(self._record(plain.body_b))
@@ -324,49 +159,8 @@ class Chain:
     each, outward, inward = Tree.each, Tree.outward, Tree.inward
 
 
-def _bare_records(mechanism: Mechanism, values: Mapping[str, Any]) -> list[Record]:
-    """Return one record per body, without inputs."""
-    frames = plain_frames(mechanism, values) if mechanism.free_parameters else chosen_frames(mechanism)
-    out: list[Record] = []
-    for index, (body, joint) in enumerate(zip(mechanism.bodies, mechanism.joints, strict=True)):
-        parent = mechanism.parents[index]
-        before = out[parent] if parent >= 0 else Ground()
-        out.append(Record(resolved(body, values), resolved(joint, values), frames[index], before))
-    return out
-
-
-@kept_with_mechanism
-def _constant_records(mechanism: Mechanism) -> list[Record]:
-    """Return the records of a mechanism without free parameters, with the constants that every tree requires."""
-    out = _bare_records(mechanism, mechanism.values())
-    for record in out:
-        _ = record._stand, record.M
-    return out
-
-
-def _bare_loops(mechanism: Mechanism, values: Mapping[str, Any], records: Sequence[Record]) -> list[tuple]:
-    """Return each loop with its expressions replaced by scalars, and its two frames."""
-    out, index, all_records = [], mechanism.body_indices, (*records, Ground())  # index -1 is the ground
-    for loop in mechanism.loops:
-        plain = resolved(loop, values)
-        out.append((plain, *loop_frames(plain, all_records[index[loop.body_a]], all_records[index[loop.body_b]])))
-    return out
-
-
-@kept_with_mechanism
-def _constant_loops(mechanism: Mechanism) -> list[tuple]:
-    """Return the loops and their frames of a mechanism without free parameters."""
-    return _bare_loops(mechanism, mechanism.values(), _constant_records(mechanism))
-
-
 def _slice(inputs: Mapping[str, Sequence[Any]], name: str, own: slice) -> tuple:
     """Return the entries of an input that belong to one joint; zeros if there is no such input."""
     if name not in inputs:
         return (0.0,) * (own.stop - own.start)
     return tuple(inputs[name][own])
-
-
-def cleared(r: Vector) -> Vector:
-    """Return a vector with entries set to zero that are rounding errors relative to the largest."""
-    size = max((abs(x) for x in r if is_number(x)), default=0.0)
-    return tuple(0.0 if is_number(x) and abs(x) <= NOISE * size else x for x in r)  # type: ignore[return-value]

@@ -17,7 +17,7 @@ from ...algebra.rotations import Full, Planar, Rotation
 from ...algebra.spatial import Twist, Wrench
 from ...algebra.vectors import Vector, add
 from ..ir.trace import Trace
-from ..lower.sweeps import Record
+from ..lower.tree_records import Record
 from .fields import RollError, mapped
 from .program import GLOBAL, TABLE, BodyClass
 

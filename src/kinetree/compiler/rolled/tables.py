@@ -23,7 +23,7 @@ from ...algebra.vectors import transpose
 from ...model.mechanism import Mechanism, resolved
 from ...model.parts import GROUND, Placement
 from ...model.topology import path
-from ..lower.sweeps import FrameRecord, Ground, Record
+from ..lower.tree_records import FrameRecord, Ground, Record
 from ..lower.working_frames import NOISE, WorkingFrame
 from .lean_frames import Stands, lean_frames
 from .program import BODY, CLASS, COUNT, FIRST_Q, FIRST_V, PARENT, BodyClass

@@ -25,7 +25,7 @@ from ...errors import InputError
 from ...model.mechanism import Mechanism, resolved
 from ...model.parts import GROUND
 from ..lower.loop_pattern import DEPENDENT
-from ..lower.sweeps import CouplingRecord, FrameRecord, LoopRecord, loop_frames
+from ..lower.tree_records import CouplingRecord, FrameRecord, LoopRecord, loop_frames
 from ..lower.working_frames import WorkingFrame
 from .batches import spread
 
