@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from pose_products import placed
 from tolerance import assert_close
 
 MOBILITY = {
+    "charmie_torso": 2,
     "crank_rocker": 1,
     "five_bar": 2,
     "four_bar": 1,
@@ -34,9 +36,9 @@ MOBILITY = {
 
 
 def load(name):
-    """Return a built-in mechanism with the values of its parameters."""
+    """Return a built-in mechanism with the values of its parameters, of which none is free."""
     mechanism = read_toml(library.path(name))[0]
-    return resolved(mechanism, mechanism.values())
+    return replace(resolved(mechanism, mechanism.values()), parameters=())
 
 
 def assembled(mechanism) -> np.ndarray:
@@ -52,12 +54,17 @@ def gap(mechanism, q) -> np.ndarray:
     out = []
     for loop in mechanism.loops:
         a, b = T[loop.body_a] @ placed(loop.placement_a), T[loop.body_b] @ placed(loop.placement_b)
-        out.append(a[:3, 3] - b[:3, 3])
+        apart, along = a[:3, 3] - b[:3, 3], a[:3, :3] @ loop.axis
+        if loop.kind == "point_on_line":
+            apart = np.cross(along, apart)
+        elif loop.kind == "point_on_plane":
+            apart = np.array([along @ apart])
+        out.append(apart)
         if loop.kind == "revolute":
-            out.append(np.cross(a[:3, :3] @ loop.axis, b[:3, :3] @ loop.axis))
-            assert out[-1] @ out[-1] < 1.0 and (a[:3, :3] @ loop.axis) @ (b[:3, :3] @ loop.axis) > 0
+            out.append(np.cross(along, b[:3, :3] @ loop.axis))
+            assert out[-1] @ out[-1] < 1.0 and along @ (b[:3, :3] @ loop.axis) > 0
         else:
-            assert loop.kind == "spherical"
+            assert loop.kind in ("spherical", "point_on_line", "point_on_plane")
     at = {j.name: q[k] for k, j in enumerate(mechanism.joints)} if mechanism.couplings else {}
     for c in mechanism.couplings:
         out.append([at[c.joint] - c.offset - sum(ratio * at[name] for name, ratio in c.terms)])

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+import kinetree as kt
 from kinetree import library
 from kinetree.errors import UnknownNameError
 from kinetree.formats.toml import read_toml, read_toml_text
@@ -21,6 +22,7 @@ SIZES = {
     "biped": (7, 13, 12, 9.4),
     "chain_20": (20, 20, 20, 1.0),
     "charmie": (26, 23, 23, 62.4),
+    "charmie_torso": (8, 8, 8, 16.7),
     "crank_rocker": (3, 3, 3, 9.5),
     "five_bar": (4, 4, 4, 0.692),
     "four_bar": (3, 3, 3, 9.5),
@@ -203,6 +205,45 @@ def test_charmie_corrections_were_needed(printed, corrected):
     taken = load("charmie").body(corrected).inertia
     assert inertia_excess(taken)[0] < 0
     assert sum(not math.isclose(a, b, rel_tol=1e-12) for a, b in zip(printed, taken, strict=True)) == 1
+
+
+def test_charmie_torso_carries_arms_and_head():
+    """Find in body 5 of the torso the bodies that it carries in CHARMIE: mass, center of mass and inertia at q = 0."""
+    robot, upper = load("charmie"), load("charmie_torso").body("body_5")
+    found = poses(robot, np.zeros(robot.nq))
+    first = [b.name for b in robot.bodies].index("body_5")
+    mass, moment, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
+    for body in robot.bodies[first:]:
+        pose = np.linalg.inv(found["body_5"]) @ found[body.name]
+        at = pose[:3, :3] @ body.com + pose[:3, 3]
+        xx, yy, zz, xy, yz, zx = body.inertia
+        own = np.array([[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]])
+        mass, moment = mass + body.mass, moment + body.mass * at
+        inertia += pose[:3, :3] @ own @ pose[:3, :3].T + body.mass * (at @ at * np.eye(3) - np.outer(at, at))
+    com = moment / mass
+    inertia -= mass * (com @ com * np.eye(3) - np.outer(com, com))
+    assert_close(upper.mass, mass, 1e-14, "mass")
+    assert_close(upper.com, com, 1e-15, "center of mass")
+    entries = [inertia[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))]
+    assert_close(upper.inertia, entries, 2e-14, "inertia")
+
+
+def test_charmie_torso_has_the_actuators_of_the_paper():
+    """Reach the lengths of actuators by (6) and (10)-(14) of [Goncalves2023] at awkward d_4 and angles."""
+    mechanism = load("charmie_torso")
+    d4, angle = 0.137, -0.41
+    D3, E4 = (np.array(mechanism.joint("foot_4d").placement.translation), mechanism.loops[0].placement_a.translation)
+    act_4 = np.hypot(E4[1] - D3[1], 0.29 - d4 + E4[2] - D3[2])  # (6), solved for the length
+    F4, G5 = mechanism.joint("foot_5d").placement.translation, mechanism.loops[1].placement_a.translation
+    G4 = np.array((0, 0, 0.438)) + about(X, angle)[:3, :3] @ G5
+    act_5 = np.linalg.norm(G4 - F4)
+    system = kt.System(mechanism)
+    q = dict(
+        zip((j.name for j in mechanism.joints), system.assemble(hold={"joint_4": d4, "joint_5": angle}), strict=True)
+    )
+    assert_close([q["actuator_4"], q["actuator_5"]], [act_4, act_5], 1e-12, "lengths")
+    tip = 0.1 + 0.25 * np.sin(q["bar_4l"])
+    assert_close([tip, q["bar_4r"]], [0.29 - d4 + 0.06 - 0.1, q["bar_4l"]], 1e-12, "(22) and (23)")
 
 
 def test_biped_trunk_is_a_box():
