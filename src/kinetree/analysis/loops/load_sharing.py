@@ -25,8 +25,11 @@ from .constraints import Split, standing
 Share = Mapping[str, float | Sequence[float]]
 """Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
 
-Those that are not named have 1. Moments count in newton meters by the mechanism's length.
+Those that are not named have 1. Moments count in newton meters by the length of the mechanism. A joint of infinite
+compliance carries only what no other joint can; several such joints carry the least sum of squares.
 """
+FADED = 1e-9
+"""The size of a direction relative to all directions, below which the loads of a compliance do not depend on it."""
 
 
 def transmission(mechanism: Mechanism, poses: Numbers) -> Numbers:
@@ -61,12 +64,39 @@ def shared(
     cases: equal joints, which carry half each, and a joint much stiffer than the others, which carries everything.
     """
     c = compliances(mechanism, share)
-    weights = np.sqrt(c) / np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
-    idle = at.idle
+    idle, endless = at.idle, np.isinf(c)
+    if endless.any():
+        idle, multipliers, loads = _relieved(at, T, loads, multipliers, endless)
+        c = np.where(endless, 0.0, c)
+    weights = np.sqrt(c) / _lengths(at)
     # Loads of couplings alone act on no joint: these multipliers are already the smallest.
     A = (weights[..., None] * (T @ idle[..., None, :, :])).reshape(*T.shape[:-3], -1, T.shape[-1])
     b = (weights * loads).reshape(*loads.shape[:-2], -1, 1)
     return multipliers - (idle @ (np.linalg.pinv(A, rcond=1e-9) @ b))[..., 0]
+
+
+def _relieved(
+    at: Split, T: Numbers, loads: Numbers, multipliers: Numbers, chosen: Numbers
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return idle multipliers without effect on the chosen loads, and multipliers and loads with the least of these."""
+    idle = at.idle
+    units = chosen / _lengths(at)
+    every = (T @ idle[..., None, :, :]) / _lengths(at)[..., None]
+    A = (chosen[..., None] * every).reshape(*T.shape[:-3], -1, T.shape[-1])
+    U, sizes, Vt = np.linalg.svd(A, full_matrices=False)
+    real = sizes > FADED * np.sqrt(np.sum(every**2, axis=(-3, -2, -1)))[..., None]
+    b = (units * loads).reshape(*loads.shape[:-2], -1, 1)
+    along = (np.swapaxes(U, -1, -2) @ b)[..., 0]
+    part = np.where(real, along / np.where(real, sizes, 1.0), 0.0)
+    V = np.swapaxes(Vt, -1, -2)
+    step = (idle @ (V @ part[..., None]))[..., 0]
+    rest = idle @ np.where(real[..., None, :], 0.0, V)
+    return rest, multipliers - step, loads - (T @ step[..., None, :, None])[..., 0]
+
+
+def _lengths(at: Split) -> Numbers:
+    """Return the unit of each component of a wrench [n; f]: moments by the length of the mechanism, [..., 1, 6]."""
+    return np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
 
 
 def compliances(mechanism: Mechanism, share: Share | None) -> Numbers:
@@ -77,7 +107,7 @@ def compliances(mechanism: Mechanism, share: Share | None) -> Numbers:
         if name not in names:
             raise unknown_name("joint or loop", name, names, where="share")
         given = np.asarray(value, dtype=float)
-        if given.shape not in ((), (6,)) or not (np.isfinite(given).all() and (given >= 0).all()):
+        if given.shape not in ((), (6,)) or not (given >= 0).all():
             raise InputError(f"share of {name!r} is {value!r}; expected a compliance of 0 or more, or six of [n; f]")
         for k, known in enumerate(names):
             if known == name:
