@@ -7,8 +7,9 @@ import pytest
 
 from kinetree.algebra.rotations import from_rpy
 from kinetree.algebra.vectors import from_moments
-from kinetree.formats.merging import combined, composed, merge_fixed
+from kinetree.formats.merging import combined, merge_fixed
 from kinetree.model import GROUND, Body, Joint, Placement, Shape
+from kinetree.model.placing import composed
 
 A = Body("a", 2.3, (0.1, -0.2, 0.37), (0.11, 0.13, 0.17, 0.011, -0.013, 0.007))
 B = Body("b", 0.7, (-0.31, 0.05, 0.2), (0.021, 0.019, 0.033, 0.002, 0.001, -0.003))
@@ -85,19 +86,6 @@ def test_bodies_on_the_ground():
         ("base", GROUND, "", 3.0),
         ("plate", GROUND, "weld", 1.0),
     ]
-
-
-def test_composed_placements():
-    """Compose placements like 4x4 matrices."""
-
-    def matrix(p: Placement) -> np.ndarray:
-        out = np.eye(4)
-        out[:3, :3], out[:3, 3] = p.rotation, p.translation
-        return out
-
-    Q = Placement((-0.2, 0.4, 0.9), from_rpy(-1.2, 0.4, 2.2))
-    np.testing.assert_allclose(matrix(composed(P, Q)), matrix(P) @ matrix(Q), atol=1e-15)
-    assert composed(Placement(), Q) == Q
 
 
 @pytest.mark.parametrize("count", [3000])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import string
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from kinetree.algebra.rotations import from_rpy
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.formats.dh import mechanism_from_dh
 from kinetree.formats.toml import read_toml, read_toml_text
+from kinetree.formats.toml_writer import write_toml
 from kinetree.model import (
     Body,
     Coupling,
@@ -213,6 +215,9 @@ body_b = "ground"
         'euler = { sequence = "zxz", angles = ["pi/2", 0, 0] }',
         'euler = { sequence = "z", angles = ["deg(90)"] }',
         'axis_angle = { axis = [0, 0, 2], angle = "pi/2" }',
+        'zxz = ["pi/2", 0, 0]',
+        "zxz_deg = [30, 0, 60]",
+        "rpy_deg = [0, 0, 90]",
     ],
 )
 def test_rotations(rotation):
@@ -230,6 +235,9 @@ def test_rotations(rotation):
         'quaternion = [0, 0, "sin(t/2)", "cos(t/2)"]',
         'euler = { sequence = "zyx", angles = [0.1, "t", 0.2] }',
         'axis_angle = { axis = ["t", 1, 0.5], angle = "t" }',
+        'zxz = [0.4, "t", "2*t"]',
+        'zxz_deg = [40, "t", "2*t"]',
+        'rpy_deg = ["t", 40, "2*t"]',
     ],
 )
 def test_rotations_of_parameters(rotation):
@@ -241,6 +249,34 @@ def test_rotations_of_parameters(rotation):
     values = mechanism.values()
     found = [[x if isinstance(x, float) else x.value(values) for x in row] for row in _rotation(mechanism)]
     assert_close(found, _rotation(expected), 1e-15, "rotation")
+
+
+def test_zxz_angles_are_those_of_the_paper():
+    """Read ZXZ angles as the matrix of [Goncalves2023] (17), by radians, by degrees and in Python."""
+    a, b, c = 0.3, -1.1, 2.4
+    (c1, c2, c3), (s1, s2, s3) = np.cos([a, b, c]), np.sin([a, b, c])
+    expected = [
+        [c1 * c3 - s1 * c2 * s3, -c1 * s3 - s1 * c2 * c3, s1 * s2],  # Differs from the paper: it prints s1 s3
+        [s1 * c3 + c1 * c2 * s3, c1 * c2 * c3 - s1 * s3, -c1 * s2],
+        [s2 * s3, s2 * c3, c2],
+    ]
+    degrees = np.degrees([a, b, c]).tolist()
+    for text in (f"zxz = [{a}, {b}, {c}]", f"zxz_deg = {degrees}"):
+        assert_close(_rotation(read_toml_text(ONE + text)[0]), expected, 4e-16, "rotation")
+    assert_close(Placement.from_euler("zxz", (a, b, c)).rotation, expected, 4e-16, "rotation")
+    made = Placement.from_euler("zxz", degrees, (1.0, 2.0, 3.0), degrees=True)
+    assert_close(made.rotation, expected, 4e-16, "rotation")
+    assert made.translation == (1.0, 2.0, 3.0)
+
+
+def test_axes_by_letter():
+    """Read the axes of joints and loops by letter, and refuse other letters."""
+    mechanism, _ = read_toml_text(ONE.replace("fixed", "universal") + 'axis = "-x"\naxis2 = "z"\n')
+    assert (mechanism.joints[0].axis, mechanism.joints[0].axis2) == ((-1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    assert str(mechanism.joints[0].axis[1]) == "0.0"
+    loop = LOOP.replace("rod", "revolute") + 'axis = "y"\n'
+    assert read_toml_text(ONE + loop)[0].loops[0].axis == (0.0, 1.0, 0.0)
+    assert read_toml_text(write_toml(mechanism))[0].hash == mechanism.hash
 
 
 def _rotation(mechanism):
@@ -347,6 +383,25 @@ def test_lenient_files_keep_impossible_inertias():
         (ONE + "lower = 1\n", "f.toml:8: joint 'j': no key 'lower'"),
         (ONE + "limits = { lwer = 1 }\n", "f.toml:8: joint 'j', limits: no key 'lwer'; did you mean 'lower'?"),
         (ONE + "limits = { lower = nan }\n", "f.toml:8: joint 'j', limits: the number is nan"),
+        (ONE + 'axis = "w"\n', "f.toml:8: joint 'j', axis: 'w' is not an axis; give x, y, z, -x, -y, -z, or three num"),
+        (ONE + "axis = [0, 1]\n", "f.toml:8: joint 'j', axis: 2 numbers; give 3"),
+        (ONE + "zxz = [0, 0]\n", "f.toml:8: joint 'j', zxz: 2 numbers; give 3"),
+        (
+            ONE + "zxz_deg = [0, 0, 90]\nzxz = [0, 0, 1]\n",
+            "f.toml:8: joint 'j', zxz_deg: both zxz and zxz_deg are given",
+        ),
+        (
+            ONE + "child_placement = { rotation = 1 }\n",
+            "f.toml:8: joint 'j', child_placement, rotation: a number where a",
+        ),
+        (
+            ONE + "child_placement = { rotation = [[2, 0, 0], [0, 1, 0], [0, 0, 1]] }\n",
+            "f.toml:8: joint 'j', child_placement: the rotation is not orthonormal",
+        ),
+        (
+            ONE + 'child_placement = { translation = [0, "l", 0] }\n',
+            "f.toml:8: joint 'j', child_placement: no parameter 'l'; available: none",
+        ),
         (ONE + "rpy = [0, 0]\n", "f.toml:8: joint 'j', rpy: 2 numbers; give 3"),
         (ONE + "rpy = [0, 0, 0]\nquaternion = [0, 0, 0, 1]\n", "f.toml:9: joint 'j', quaternion: both rpy and quat"),
         (ONE + "quaternion = [0, 0, 0, 2]\n", "f.toml:8: joint 'j', quaternion: the quaternion has the length 2;"),

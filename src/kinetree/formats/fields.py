@@ -11,10 +11,10 @@ from ..algebra.scalars import Scalar, is_number, sqrt
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector, dot, scale, to_moments
 from ..errors import ModelError, below, path_of, unknown_name
 from ..model import Expression, Number, Placement, parse
-from ..model.part_fields import MAX_NAME
+from ..model.part_fields import MAX_NAME, axis_of
 from ..numbers import plain
 
-ROTATIONS = ("rotation", "rpy", "quaternion", "euler", "axis_angle")
+ROTATIONS = ("rotation", "rpy", "rpy_deg", "quaternion", "euler", "zxz", "zxz_deg", "axis_angle")
 PLACEMENT = ("translation", *ROTATIONS)
 UNIT = 1e-6
 """Largest deviation of a quaternion's length from 1: files print about six digits."""
@@ -121,6 +121,11 @@ def vector(x: Any, where: str) -> Vector:
     return numbers(x, where, 3)  # type: ignore[return-value]
 
 
+def axis(x: Any, where: str) -> Vector:
+    """Return a direction: three numbers, or a letter such as "x" or "-z"."""
+    return axis_of(x, where) if isinstance(x, str) else vector(x, where)
+
+
 def one_or_more(x: Any, where: str, *, infinite: bool = False) -> tuple[Scalar, ...]:
     """Return the numbers of a list, or one number as a list of one."""
     items = sequence(x, where) if isinstance(x, list | tuple) or getattr(x, "ndim", 0) else [x]
@@ -168,6 +173,27 @@ def _rpy(x: Any, where: str):
     return from_rpy(*vector(x, where))
 
 
+def _rpy_deg(x: Any, where: str):
+    return from_rpy(*_radians(x, where))
+
+
+def _zxz(x: Any, where: str):
+    """Return the rotation of intrinsic ZXZ angles.                                             [Goncalves2023] (17)
+
+    Differs from the paper: its entry (1, 3) is printed as s1 s3; it is s1 s2.
+    """
+    return from_euler("zxz", vector(x, where))
+
+
+def _zxz_deg(x: Any, where: str):
+    return from_euler("zxz", _radians(x, where))
+
+
+def _radians(x: Any, where: str) -> Vector:
+    """Return three angles in degrees as radians."""
+    return scale(math.pi / 180, vector(x, where))
+
+
 def _quaternion(x: Any, where: str):
     q = numbers(x, where, 4)
     if all(map(is_number, q)):
@@ -201,7 +227,16 @@ def _axis_angle(x: Any, where: str):
     return from_axis_angle(scale(1.0 / length, axis), number(required(table, "angle", where), where))
 
 
-_ROTATION = {"rotation": matrix, "rpy": _rpy, "quaternion": _quaternion, "euler": _euler, "axis_angle": _axis_angle}
+_ROTATION = {
+    "rotation": matrix,
+    "rpy": _rpy,
+    "rpy_deg": _rpy_deg,
+    "quaternion": _quaternion,
+    "euler": _euler,
+    "zxz": _zxz,
+    "zxz_deg": _zxz_deg,
+    "axis_angle": _axis_angle,
+}
 
 
 def sort(x: Any) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .. import joints as joint_kinds
-from ..algebra.rotations import snapped
 from ..algebra.vectors import (
     ZERO,
     ZERO_MATRIX,
@@ -15,15 +14,13 @@ from ..algebra.vectors import (
     add,
     from_moments,
     madd,
-    matmul,
     scale,
     sub,
     symmetric,
-    times,
     to_moments,
-    transpose,
 )
 from ..model.parts import GROUND, Body, Frame, Joint, Placement, Shape
+from ..model.placing import composed, placed
 
 
 @dataclass(frozen=True)
@@ -75,29 +72,24 @@ def merge_fixed(bodies: Sequence[Body], joints: Sequence[Joint]) -> Merged:
         frames=tuple(frames),
         welds=tuple(welds),
         hidden=tuple(w.joint for w in held if w.joint in taken),
-        ground_shapes=_shapes(members.get(GROUND, [])),
+        ground_shapes=_shapes([placed(p, b) for p, b in members.get(GROUND, [])]),
     )
 
 
 def combined(members: Sequence[tuple[Placement, Body]]) -> Body:
     """Return the first body with the mass and shapes of all, given with their placements in the frame of the first."""
     masses = [float(b.mass) for _, b in members]  # type: ignore[arg-type]
-    centers = [add(p.translation, times(p.rotation, b.com)) for p, b in members]
+    moved = [placed(p, b) for p, b in members]
+    centers = [b.com for b in moved]
     heavy = [(m, c) for m, c in zip(masses, centers, strict=True) if m != 0]
     mass = sum(masses)
     com = _center(heavy, mass) if heavy else centers[0]
     inertia = ZERO_MATRIX
-    for p, b in members:
-        central = matmul(matmul(p.rotation, from_moments(b.inertia)), transpose(p.rotation))
-        inertia = madd(inertia, symmetric(central))
+    for b in moved:
+        inertia = madd(inertia, from_moments(b.inertia))
     for m, c in heavy:
         inertia = madd(inertia, _of_point(m, sub(c, com)))
-    return replace(members[0][1], mass=mass, com=com, inertia=to_moments(symmetric(inertia)), shapes=_shapes(members))
-
-
-def composed(a: Placement, b: Placement) -> Placement:
-    """Return the placement b, given in a frame with placement a, in the frame in which a is given."""
-    return Placement(add(a.translation, times(a.rotation, b.translation)), snapped(matmul(a.rotation, b.rotation)))
+    return replace(members[0][1], mass=mass, com=com, inertia=to_moments(symmetric(inertia)), shapes=_shapes(moved))
 
 
 def _carriers(bodies: Sequence[Body], joints: Sequence[Joint]) -> dict[str, tuple[str, Placement]]:
@@ -129,8 +121,8 @@ def _joint_name(by_child: dict[str, Joint], body: str) -> str:
     return by_child[body].name if body in by_child else ""
 
 
-def _shapes(members: Sequence[tuple[Placement, Body]]) -> tuple[Shape, ...]:
-    return tuple(replace(s, placement=composed(p, s.placement)) for p, b in members for s in b.shapes)
+def _shapes(bodies: Sequence[Body]) -> tuple[Shape, ...]:
+    return tuple(s for b in bodies for s in b.shapes)
 
 
 def _center(heavy: Sequence[tuple[float, Vector]], mass: float) -> Vector:

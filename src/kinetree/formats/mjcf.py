@@ -17,11 +17,13 @@ from ..errors import InputError, ModelError
 from ..model.checks import impossible_inertias
 from ..model.construction import assemble
 from ..model.mechanism import Mechanism
+from ..model.part_fields import free_name
 from ..model.parts import GROUND, Body, Frame, Joint, Loop, Placement, Shape
+from ..model.placing import composed
 from .elements import Source
-from .merging import composed, merge_fixed
+from .merging import merge_fixed
 from .mjcf_equalities import read_equalities
-from .mjcf_parts import Import, free_name, joints_of, read_guess, read_tree, vector
+from .mjcf_parts import Import, joints_of, read_guess, read_tree, vector
 from .mjcf_shapes import read_shapes
 from .mjcf_xml import Prepared, prepare
 from .report import Report

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..model.part_fields import free_name
 from ..model.parts import Coupling, Loop, Placement
-from .mjcf_parts import Import, free_name
+from .mjcf_parts import Import
 
 CONNECT, WELD, JOINT = range(3)
 """MuJoCo's type numbers of the equalities that are read."""

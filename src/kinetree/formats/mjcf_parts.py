@@ -27,6 +27,7 @@ from ..algebra.vectors import (
     to_moments,
     transpose,
 )
+from ..model.part_fields import free_name
 from ..model.parts import GROUND, Body, Frame, Joint, Limits, Placement, Shape
 from .mjcf_xml import Prepared
 from .report import Report
@@ -236,11 +237,3 @@ def last_w(quaternion: Any) -> tuple[float, float, float, float]:
     w, x, y, z = map(float, quaternion)
     length = math.hypot(w, x, y, z)
     return (x / length, y / length, z / length, w / length)
-
-
-def free_name(name: str, taken: set[str]) -> str:
-    """Return a name that is not in `taken`, and add it there."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..algebra.vectors import neg, times, transpose
 from ..model.parts import Placement, Shape
-from .merging import composed
+from ..model.placing import composed, inverse
 from .mjcf_parts import Import, turned, vector
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF = range(9)
@@ -52,9 +51,8 @@ def _solid(given: Import, g: int) -> tuple[str, tuple[float, ...], str, Placemen
         given.report.dropped(f"the mesh {m.mesh(mesh).name!r} has no file: it is not drawn")
         return None
     # MuJoCo moved the vertices into principal axes: the pose of the file's frame there is the inverse
-    back = transpose(turned(m.mesh_quat[mesh]))
     scale = tuple(map(float, m.mesh_scale[mesh]))
-    return "mesh", scale, file, Placement(neg(times(back, vector(m.mesh_pos[mesh]))), back)
+    return "mesh", scale, file, inverse(Placement(vector(m.mesh_pos[mesh]), turned(m.mesh_quat[mesh])))
 
 
 def _color(m: Any, g: int) -> tuple[float, float, float, float]:

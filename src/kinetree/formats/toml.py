@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError, Where, at, below, part_at, unknown_name
-from ..model import Mechanism, assemble
+from ..model import Frame, Mechanism, assemble
 from ..model.checks import impossible_inertias
 from ..model.part_fields import MAX_NAME
 from . import toml_parts
@@ -52,8 +52,11 @@ def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = 
     """Read a native TOML text; `file` is its name in messages."""
     places, report = Places(source), Report(file)
     try:
-        mechanism = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem, lenient)
+        mechanism, moved = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem, lenient)
         report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
+        for frame in moved:
+            text = f"the data of body {frame.body!r} are moved to its joint; frame {frame.name!r} is the given one"
+            report.changed(text, places.line(("body", frame.body)))
         for body, message in impossible_inertias(mechanism):
             place = places.locate(ModelError(message, where=part_at("body", body)), file)
             report.suspect(f"{place.where}: {message}", place.line)
@@ -115,7 +118,8 @@ def parsed_toml(source: str) -> dict[str, Any]:
         raise ModelError("not TOML: a number has too many digits", remedy="write it as a decimal") from None
 
 
-def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | None) -> Mechanism:
+def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | None) -> tuple[Mechanism, list[Frame]]:
+    """Return the mechanism, and the given frames of the bodies whose data were moved to their joints."""
     if not data:
         raise ModelError(
             "the file is empty",
@@ -137,7 +141,7 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | 
         dh = _dh(data["dh"], places, [b.name for b in found["body"]])
         for sort, parts in zip(("body", "joint", "frame"), dh, strict=True):
             found[sort] += parts
-    return assemble(
+    mechanism = assemble(
         text(head.get("name", stem or "mechanism"), below(where, "name")),
         found["body"],
         found["joint"],
@@ -156,6 +160,8 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | 
         guess=guess,
         lenient=truth(head.get("lenient", False), below(where, "lenient")) if lenient is None else lenient,
     )
+    known = {frame.name for frame in found["frame"]}
+    return mechanism, [frame for frame in mechanism.frames if frame.name not in known]
 
 
 def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:

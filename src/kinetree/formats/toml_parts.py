@@ -10,6 +10,7 @@ from ..model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Pa
 from ..model.force_checks import check_kind
 from .fields import (
     PLACEMENT,
+    axis,
     constant,
     inertia,
     known_keys,
@@ -29,7 +30,8 @@ BODY = ("name", "mass", "com", "inertia", "shape")
 SHAPE = ("kind", "size", "role", "file", "color", "name", *PLACEMENT)
 LIMITS = ("lower", "upper", "velocity", "effort")
 LOSSES = ("damping", "friction", "armature")
-JOINT = ("name", "kind", "parent", "child", *PLACEMENT, "axis", "axis2", "pitch", "sequence", "limits", *LOSSES)
+MOTION = ("axis", "axis2", "pitch", "sequence")
+JOINT = ("name", "kind", "parent", "child", *PLACEMENT, "child_placement", *MOTION, "limits", *LOSSES)
 FRAME = ("name", "body", *PLACEMENT)
 LOOP = ("name", "kind", "body_a", "body_b", "placement_a", "placement_b", "axis", "axis2", "pitch", "length")
 COUPLING = ("name", "joint", "terms", "offset")
@@ -90,12 +92,13 @@ def joint(table: Any, where: str) -> Joint:
         name(required(table, "parent", where), below(where, "parent")),
         name(required(table, "child", where), below(where, "child")),
         placement(table, where),
-        axis=vector(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
-        axis2=vector(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
+        axis=axis(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
+        axis2=axis(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
         pitch=number(table.get("pitch", 0.0), below(where, "pitch")),
         sequence=text(table.get("sequence", "zyx"), below(where, "sequence")),
         limits=limits(table.get("limits", {}), below(where, "limits")),
         **losses(table, where),
+        child_placement=_side(table, "child_placement", where) if "child_placement" in table else None,
     )
 
 
@@ -130,8 +133,8 @@ def loop(table: Any, where: str) -> Loop:
         name(required(table, "body_b", where), below(where, "body_b")),
         _side(table, "placement_a", where),
         _side(table, "placement_b", where),
-        axis=vector(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
-        axis2=vector(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
+        axis=axis(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
+        axis2=axis(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
         pitch=number(table.get("pitch", 0.0), below(where, "pitch")),
         length=number(table.get("length", 0.0), below(where, "length")),
     )

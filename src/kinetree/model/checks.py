@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,7 +17,7 @@ from . import force_checks, loop_checks
 from .mechanism import Mechanism, resolved
 from .parameters import CONSTANTS, FUNCTIONS, Expression
 from .part_fields import check_name
-from .parts import GROUND, Body, Joint, Loop
+from .parts import GROUND, Body, Joint, Loop, Placement
 
 ORTHONORMAL = 1e-6
 """Largest deviation of an entry of R^T R from the identity [1]: files print rotations with about six digits."""
@@ -194,6 +195,16 @@ def joint(j: Any, where: str = "", *, lenient: bool = False) -> None:
             )
     if any(a < 0 for a in j.armature):
         raise ModelError("the armature is negative", where=where, remedy="give zero or more")
+
+
+def placement(place: Placement, values: Mapping[str, Any], where: str) -> None:
+    """Refuse a placement with numbers that are not finite, or whose rotation is none."""
+    try:
+        plain = resolved(place, values)
+    except ModelError as error:
+        raise ModelError(error.what, where=where, remedy=error.remedy) from None
+    _finite(plain, where)
+    rotation(plain.rotation, where)
 
 
 def rotation(matrix, where: str) -> None:

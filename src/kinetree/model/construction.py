@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import at
 from .checks import check, unique_names
+from .joint_frames import at_joints
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
 from .part_fields import check_name
@@ -62,6 +63,6 @@ def assemble(
     )
     unique_names(loose)
     ordered_bodies, ordered_joints = depth_order(loose.bodies, loose.joints)
-    mechanism = replace(loose, bodies=tuple(ordered_bodies), joints=tuple(ordered_joints))
+    mechanism = at_joints(replace(loose, bodies=tuple(ordered_bodies), joints=tuple(ordered_joints)))
     check(mechanism, lenient=lenient)
     return mechanism

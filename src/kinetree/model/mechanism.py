@@ -19,6 +19,9 @@ from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Sha
 
 T = TypeVar("T")
 
+LATER = ("child_placement",)
+"""Fields that hashes leave out where they are None, so that files of earlier versions keep their hashes."""
+
 
 @dataclass(frozen=True)
 class Closure:
@@ -234,7 +237,8 @@ def canonical(x: Any) -> str:
     if isinstance(x, tuple | list):
         return "(" + ",".join(map(canonical, x)) + ")"
     if is_dataclass(x) and not isinstance(x, type):
-        inner = ",".join(canonical(getattr(x, f.name)) for f in fields(x))
+        given = (getattr(x, f.name) for f in fields(x) if f.name not in LATER or getattr(x, f.name) is not None)
+        inner = ",".join(map(canonical, given))
         return f"{type(x).__name__}({inner})"
     raise TypeError(f"cannot hash a {type(x).__name__}")
 

@@ -13,6 +13,12 @@ MAX_NAME = 1000
 VECTORS = {"com": 3, "translation": 3, "axis": 3, "axis2": 3, "inertia": 6, "point_a": 3, "point_b": 3, "gravity": 3}
 """Fields with a fixed count of numbers, and the count."""
 NUMBERS = ("mass", "pitch", "length", "offset", "value")
+AXES = {
+    f"{sign}{letter}": tuple((-1.0 if sign else 1.0) * (k == i) + 0.0 for k in range(3))
+    for sign in ("", "-")
+    for i, letter in enumerate("xyz")
+}
+"""Directions of the coordinate axes by letter, as in [Goncalves2023] table 2."""
 
 
 def check_part(part: Any, sort: str) -> None:
@@ -25,6 +31,31 @@ def check_part(part: Any, sort: str) -> None:
                     check_count(value, field, part_at(sort, part.name))
         elif field in NUMBERS and (value is None or isinstance(value, str)):
             raise not_a_number(value, below(part_at(sort, part.name), field))
+
+
+def axis_of(letter: str, where: str) -> tuple:
+    """Return the direction of an axis given by letter: x, y, z, -x, -y or -z."""
+    if letter not in AXES:
+        raise ModelError(
+            f"{brief(letter)} is not an axis", where=where, remedy=f"give {', '.join(AXES)}, or three numbers"
+        )
+    return AXES[letter]
+
+
+def spell_axes(part: Any, sort: str) -> None:
+    """Replace axes of a new part that are given by letter by their directions."""
+    for field in ("axis", "axis2"):
+        value = getattr(part, field)
+        if isinstance(value, str):
+            object.__setattr__(part, field, axis_of(value, below(part_at(sort, part.name), field)))
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not in `taken`, and add it there."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def check_name(name: Any, sort: str, *, least: int = 1) -> None:

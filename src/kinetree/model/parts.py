@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..algebra.rotations import from_euler
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector
+from ..errors import ModelError, brief
 from .parameters import Number
-from .part_fields import MAX_NAME, check_part
+from .part_fields import MAX_NAME, check_part, spell_axes
 
 GROUND = "ground"
 """The name of the fixed world, the root of every mechanism."""
@@ -18,6 +22,24 @@ class Placement:
 
     translation: Vector = ZERO
     rotation: Matrix = IDENTITY
+
+    @classmethod
+    def from_euler(
+        cls, sequence: str, angles: Sequence[Number], translation: Vector = ZERO, *, degrees: bool = False
+    ) -> Placement:
+        """Return the placement with successive rotations about moving axes [rad, or degrees].
+
+        The sequence has one to three letters: "zxz" for the Euler angles of [Goncalves2023] (17), "zyx" for
+        (yaw, pitch, roll).
+        """
+        unit = math.pi / 180 if degrees else 1.0
+        if not isinstance(sequence, str) or not 1 <= len(sequence) <= 3 or set(sequence) - set("xyz"):
+            raise ModelError(
+                f"{brief(sequence)} is not a sequence of axes", remedy='give one to three of x, y, z: "zxz"'
+            )
+        if len(angles) != len(sequence):
+            raise ModelError(f"{len(angles)} angles for the sequence {sequence!r}", remedy=f"give {len(sequence)}")
+        return cls(translation, from_euler(sequence, [a * unit for a in angles]))
 
 
 @dataclass(frozen=True)
@@ -68,9 +90,14 @@ class Limits:
 class Joint:
     """A joint, which lets a child body move relative to its parent.
 
-    The placement is the pose of the child's frame in the parent's at zero displacement; axes are in the child's frame.
-    `axis2` is the second axis of a universal joint (by default any perpendicular one), `pitch` [m/rad] that of a
-    helical joint, `sequence` that of Euler angles. Damping, friction and armature have a number per degree of freedom.
+    The placement is the pose of the child's frame in the parent's at zero displacement; axes are in the child's frame,
+    or letters such as "x" and "-z". `axis2` is the second axis of a universal joint (by default any perpendicular one),
+    `pitch` [m/rad] that of a helical joint, `sequence` that of Euler angles. Damping, friction and armature have a
+    number per degree of freedom.
+
+    `child_placement` is for a child whose data are not given at the joint, as in a CAD file: the pose of the joint's
+    frame in the given frame of the child. `assemble` moves all data of the child into the joint's frame, in which the
+    axes are. The given frame remains as the frame "<child>_frame".
     """
 
     name: str
@@ -86,12 +113,14 @@ class Joint:
     damping: tuple[Number, ...] = ()
     friction: tuple[Number, ...] = ()
     armature: tuple[Number, ...] = ()
+    child_placement: Placement | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""
         axis, name = self.axis, self.name
         usual = type(axis) is tuple and len(axis) == 3 and self.axis2 is None and type(self.pitch) is float
         if not (usual and type(name) is str and 0 < len(name) <= MAX_NAME):  # mechanisms may have very many joints
+            spell_axes(self, "joint")
             check_part(self, "joint")
 
 
@@ -112,8 +141,8 @@ class Frame:
 class Loop:
     """A constraint that closes a loop between frames of two bodies: a cut joint, a rod, a point on a line or plane.
 
-    The axes are in frame a. `axis2` is the second axis of a universal cut, fixed to frame b. `pitch` [m/rad] is that of
-    a helical cut and `length` [m] that of a rod.
+    The axes are in frame a, or letters such as "x" and "-z". `axis2` is the second axis of a universal cut, fixed to
+    frame b. `pitch` [m/rad] is that of a helical cut and `length` [m] that of a rod.
     """
 
     name: str
@@ -129,6 +158,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""
+        spell_axes(self, "loop")
         check_part(self, "loop")
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from .. import joints as joint_kinds
 from ..algebra.vectors import Vector
 from .mechanism import Mechanism, kept_with_mechanism, resolved
+from .part_fields import free_name
 from .parts import Body, Joint, Placement
 
 
@@ -27,7 +28,7 @@ def split_joints(mechanism: Mechanism) -> tuple[Mechanism, tuple[int | None, ...
         axes = _axes(resolved(joint, values))
         above, place = joint.parent, joint.placement
         for k, axis in enumerate(axes[:-1]):
-            name = _free_name(f"{body.name}_{k + 1}", taken)
+            name = free_name(f"{body.name}_{k + 1}", taken)
             bodies.append(Body(name))
             origin.append(None)
             joints.append(_part(joint, k, above, name, place, axis, named))
@@ -51,12 +52,5 @@ def _axes(joint: Joint) -> list[Vector]:
 
 
 def _part(joint: Joint, k: int, parent: str, child: str, place: Placement, axis: Vector, named: set[str]) -> Joint:
-    name = _free_name(f"{joint.name}_{k + 1}", named)  # unique, since couplings refer to joints by name
+    name = free_name(f"{joint.name}_{k + 1}", named)  # unique, since couplings refer to joints by name
     return Joint(name, "revolute", parent, child, place, axis, armature=joint.armature[k : k + 1])
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

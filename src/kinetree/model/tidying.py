@@ -18,7 +18,8 @@ LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armatur
 
 
 TEXTS = ("name", "kind", "parent", "child", "body", "body_a", "body_b", "joint", "sequence", "role", "file")
-PARTS = {"placement": Placement, "placement_a": Placement, "placement_b": Placement, "limits": Limits}
+PLACEMENTS = ("placement", "placement_a", "placement_b", "child_placement")
+PARTS = {**dict.fromkeys(PLACEMENTS, Placement), "limits": Limits}
 """Fields that are parts themselves, and their types."""
 
 
@@ -58,7 +59,7 @@ def tidy(part: Any, where: str) -> Any:
         label = below(where, f.name)
         if f.name in TEXTS and not isinstance(value, str):
             raise ModelError(f"{brief(value)} is not a text", where=label, remedy="give a name in quotes")
-        if f.name in PARTS and not isinstance(value, PARTS[f.name]):
+        if f.name in PARTS and not isinstance(value, PARTS[f.name]) and (value is not None or f.default is not None):
             example = f"kt.{PARTS[f.name].__name__}()"
             raise ModelError(
                 f"{brief(value)} is not a kt.{PARTS[f.name].__name__}",
@@ -106,7 +107,7 @@ def _is_tidy(part: Any) -> bool:
         elif name == "shapes":
             if value != ():
                 return False
-        elif type(value) is not str and not _is_tidy(value):
+        elif type(value) is not str and not _is_tidy(value) and (value is not None or name != "child_placement"):
             return False
     return True
 
