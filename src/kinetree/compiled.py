@@ -28,8 +28,10 @@ class CompiledMechanism:
 
     q has shape [..., nq]; qd, qdd and tau have shape [..., nv]. Options of the methods, by keyword: `wrenches`
     [..., nb, 6], external wrenches [n; f] on each body about its joint's origin in its frame [N m, N], if the result
-    depends on them; `parameters`, values of the free parameters, all in order [..., np] or some by name {"l1": 0.4};
-    `out`, an array for the result; `check=False` to let NaN pass; `threads`, for large batches (0: all cores); `dtype`,
+    depends on them; `forces=True` if the forces of the mechanism itself act too (its force elements, damping and
+    friction of its joints), so that torques are those of the drives alone; `parameters`, values of the free parameters,
+    all in order [..., np] or some by name {"l1": 0.4}; `out`, an array for the result; `check=False` to let NaN pass;
+    `threads`, for large batches (0: all cores); `dtype`,
     "float64" or "float32".
     """
 
@@ -99,14 +101,15 @@ class CompiledMechanism:
         dtype: str | type = "float64",
         lowering: str = "auto",
         driven: str | Iterable[str] = (),
+        forces: bool = False,
     ) -> Function:
         """Return a compiled function: `.gufunc` is the gufunc, `.program` its arithmetic, `.cost()` its operations.
 
         `lowering` is the form of the code: "unrolled", straight-line code for the numbers of the mechanism; "rolled",
         loops over bodies, for long chains; "auto", chosen by the numbers of bodies and of output entries. `driven` are
-        the driven joints of hybrid_dynamics.
+        the driven joints of hybrid_dynamics. With `forces`, the forces of the mechanism itself act.
         """
-        request = Request(name, frame, axes, wrenches, _dtype_name(dtype), lowering, names_of(driven))
+        request = Request(name, frame, axes, wrenches, _dtype_name(dtype), lowering, names_of(driven), forces)
         try:
             function = self._functions.get(request)
         except TypeError:  # not hashable: refused below, with a message
@@ -322,6 +325,7 @@ class CompiledMechanism:
         frame: str | None = None,
         axes: str | None = None,
         wrenches: ArrayLike | None = None,
+        forces: bool = False,
         driven: str | Iterable[str] = (),
         parameters: Named | None = None,
         dtype: str | type = "float64",
@@ -331,7 +335,7 @@ class CompiledMechanism:
     ) -> Callable[..., Numbers]:
         """Return a function of the arrays alone, for one call with options."""
         function = self.function(
-            name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven
+            name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven, forces=forces
         )
         more = () if wrenches is None else (wrenches,)
         if self._nominal is not None:

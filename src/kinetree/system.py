@@ -58,8 +58,7 @@ class System(CompiledMechanism):
             raise InputError(f"{name} takes no actuated joints; inverse_dynamics does")
         from .analysis.loops.actuation import actuated_torques
 
-        mechanism = self._at(options.pop("parameters", None))
-        return lambda q, qd, qdd: actuated_torques(mechanism, q, qd, qdd, actuated, **options)
+        return lambda q, qd, qdd: actuated_torques(self, q, qd, qdd, actuated, **options)
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: a picture, and a table of the joints."""
@@ -105,27 +104,25 @@ class System(CompiledMechanism):
 
         return ledger(self, q, qd, qdd, wrenches)
 
-    def actuation(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], *, parameters=None, **options
-    ):
+    def actuation(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], **options):
         """Return the torques of `actuated` joints that come nearest to a motion, and the forces in the loops.
 
         Options: `weights` of torques and `share` of multipliers, both by joint, if these are not unique; `wrenches`;
-        one set of `parameters`, [np] or by name.
+        `forces=True` if the forces of the mechanism act; `parameters` [..., np], or by name.
         """
         from .analysis.loops.actuation import actuation
 
-        return actuation(self._at(parameters), q, qd, qdd, actuated, **options)
+        return actuation(self, q, qd, qdd, actuated, **options)
 
-    def loads(self, q: ArrayLike, qd: ArrayLike, *, parameters=None, **options):
+    def loads(self, q: ArrayLike, qd: ArrayLike, **options):
         """Return the reactions at all joints, also cut ones, under `tau` or for a motion `qdd` of `actuated` joints.
 
         Further options: `share`, compliances by joint or loop, if the motion does not determine a reaction; `wrenches`;
-        one set of `parameters`, [np] or by name.
+        `forces=True` if the forces of the mechanism act; `parameters` [..., np], or by name.
         """
         from .analysis.loops.loads import loads
 
-        return loads(self._at(parameters), q, qd, **options)
+        return loads(self, q, qd, **options)
 
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
         """Return the number of operations of a function, counted as in the papers."""

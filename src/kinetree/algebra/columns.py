@@ -53,7 +53,11 @@ def _operator(name: str) -> Callable[[Column, Any], Column]:
     return method
 
 
-for _name, _array in (("sqrt", np.sqrt), ("sin", np.sin), ("cos", np.cos)):
+_FUNCTIONS = {
+    "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "exp": np.exp, "log": np.log,
+}  # fmt: skip
+for _name, _array in _FUNCTIONS.items():
     setattr(Column, _name, _function(_name, _array))
 for _name in ("add", "sub", "mul", "truediv"):
     for _full in (f"__{_name}__", f"__r{_name}__"):

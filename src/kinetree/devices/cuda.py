@@ -165,4 +165,4 @@ def jax_devices(x: Any) -> set[Any]:
         return set()
 
 
-mirror(CudaSystem, CompiledMechanism, "check", "threads", "dtype")
+mirror(CudaSystem, CompiledMechanism, "forces", "check", "threads", "dtype")

@@ -139,4 +139,4 @@ def _common_dtype(name: str, arrays: Sequence[Any]) -> str:
     return dtypes[0]
 
 
-mirror(JaxSystem, CompiledMechanism, "check", "threads", "dtype", "out")
+mirror(JaxSystem, CompiledMechanism, "forces", "check", "threads", "dtype", "out")

@@ -157,4 +157,4 @@ def _columns(dtype: str) -> Any:
     return lambda values: torch.stack(torch.broadcast_tensors(*(_tensor(x, dtype) for x in values)), dim=-1)
 
 
-mirror(TorchSystem, CompiledMechanism, "dtype")
+mirror(TorchSystem, CompiledMechanism, "forces", "dtype")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from .. import joints as joint_kinds
-from ..errors import ModelError, part_at, unknown_name
+from ..errors import InputError, ModelError, part_at, unknown_name
 from .mechanism import Mechanism
 from .parts import ForceElement, Joint
 
@@ -59,3 +60,20 @@ def spring_joint(element: ForceElement, carried: Mapping[str, Joint]) -> Joint:
             remedy="name a body and one of its children",
         )
     return joint
+
+
+def require_flat(
+    joint: Any,
+    who: str,
+    remedy: str = "use joints with as many of both, such as euler or free_euler",
+    *,
+    key: str = "joint",
+) -> None:
+    """Raise an InputError for a joint whose velocities are not the rates of its coordinates."""
+    kind = joint_kinds.kind(joint.kind)
+    if kind.NQ != kind.NV:
+        raise InputError(
+            f"{who} cannot act on the joint {joint.name!r}: a {joint.kind} joint has {kind.NQ} coordinates for "
+            f"{kind.NV} velocities; {remedy}",
+            path=(key,),
+        )

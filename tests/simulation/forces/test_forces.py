@@ -10,11 +10,12 @@ import pytest
 from forces_by_numpy import energy, rates_of, slope, torques
 from interpreted import compute, derivative, program, relative
 from kinetree import GROUND, ForceElement, InputError, Joint, Limits, ModelError, Parameter, assemble
+from kinetree.dynamics.force_laws import TINY
 from kinetree.model.formulas import parse
 from kinetree.model.mechanism import replace
 from kinetree.simulation import smooth
 from kinetree.simulation.forces.joint_forces import JointDamper, JointFriction, JointSpring, JointStops, passive
-from kinetree.simulation.forces.point_forces import TINY, ExternalWrench, LinearActuator, SpringDamper, forces_of
+from kinetree.simulation.forces.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
 from kinetree.simulation.rates import rates
 from native_program import gufunc
 from strategies import State, body, one_of_each, random_mechanism

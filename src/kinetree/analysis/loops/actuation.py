@@ -17,7 +17,9 @@ from ...compiler.lower.newton import RANK
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names, entries
 from ...model.mechanism import Mechanism
+from ...model.parameter_values import Named
 from ..joint_entries import listed
+from .acting import Acting
 from .constraints import Split, require_closed, split
 from .load_sharing import Share, shared, transmission
 
@@ -97,6 +99,8 @@ def actuation(
     weights: Weights | None = None,
     share: Share | None = None,
     wrenches: ArrayLike | None = None,
+    forces: bool = False,
+    parameters: Named | None = None,
     tol: float = 1e-6,
 ) -> Actuation:
     """Return the torques of actuated joints that come closest to a motion, with least effort.
@@ -104,15 +108,18 @@ def actuation(
     `actuated` names joints, with all their degrees of freedom, or single axes of joints. `weights` by joint, one number
     or one per degree of freedom, weight the squares of torques that are not unique, such as 1 / limit^2. The default
     weighting multiplies forces by the mechanism's length, so that they compare with torques. `share` has compliances by
-    joint or loop, for multipliers that are not unique. Motions that open the loops by more than `tol` of their size are
-    refused.
+    joint or loop, for multipliers that are not unique. With `forces`, the forces of the mechanism act too. States and
+    `parameters` [..., np] may have leading shapes that fit together. Motions that open the loops by more than `tol` of
+    their size are refused.
     """
     mechanism = system.mechanism
-    need = _needed(system, q, qd, qdd, wrenches)
+    acting = Acting.of(system, wrenches, forces, parameters)
+    need = np.asarray(acting.torques(q, qd, qdd), dtype=float)
     lead = need.shape[:-1]
     q, qd, qdd = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qd, qdd))
-    at = split(system, q)
-    require_closed(system, at, q, qd, qdd, tol)
+    acting = acting.spread(lead)
+    at = split(system, q, acting.parameters)
+    require_closed(system, at, q, qd, qdd, tol, acting.parameters)
     driven = dofs(mechanism, actuated)
     tau, rank, free = _efforts(at, need, driven, _weights(mechanism, at, driven, weights))
     rest = need - tau
@@ -121,10 +128,8 @@ def actuation(
     missing, whole = np.linalg.norm(at.columns * residual, axis=-1), np.linalg.norm(at.columns * need, axis=-1)
     multipliers = at.multipliers(rest)
     if (at.rank < at.J.shape[-2]).any():
-        T = transmission(mechanism, np.asarray(system.poses(q), dtype=float))
-        multipliers = shared(
-            mechanism, at, T, carried(system, T, q, qd, qdd, multipliers, wrenches), multipliers, share
-        )
+        T = transmission(mechanism, acting.poses(q), acting.parameters)
+        multipliers = shared(mechanism, at, T, acting.carried(T, q, qd, qdd, multipliers), multipliers, share)
     return Actuation(
         tau,
         multipliers,
@@ -157,31 +162,9 @@ def actuated_torques(
     return found.tau
 
 
-def carried(
-    system: CompiledMechanism,
-    T: Numbers,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    multipliers: Numbers,
-    wrenches: ArrayLike | None,
-) -> Numbers:
-    """Return the wrenches at joints and loops for a motion and its multipliers, [..., nb + nl, 6], ordered as T."""
-    out = (T @ multipliers[..., None, :, None])[..., 0]
-    out[..., : len(system.bodies), :] += system.reactions(q, qd, qdd, wrenches=wrenches)
-    return out
-
-
 def dofs(mechanism: Mechanism, names: str | Iterable[str]) -> list[int]:
     """Return the degrees of freedom of joints, or of axes of joints, by name, in order."""
     return sorted({k for name in listed(names) for k in entries(mechanism, name, 1)})
-
-
-def _needed(
-    system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None
-) -> Numbers:
-    options = {} if wrenches is None else {"wrenches": wrenches}
-    return np.asarray(system.tree.inverse_dynamics(q, qd, qdd, **options), dtype=float)
 
 
 def _efforts(at: Split, need: Numbers, driven: list[int], weights: Numbers) -> tuple[Numbers, NDArray, Numbers]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from ...compiler.lower.loop_pattern import DEPENDENT
 from ...compiler.lower.newton import RANK
 from ...errors import InputError
 from ...model.mechanism import Mechanism, resolved
-from ...model.parts import GROUND, Placement
+from .placements import standing, values_of
 
 REST = 1e-18
 """Gaps and rates of loops that count as zero [lengths of the mechanism or rad, per s or s^2]: the rounding errors of a
@@ -58,13 +60,14 @@ class Split:
         return self.rows * _times(self.V[..., :count], part)
 
 
-def split(system: CompiledMechanism, q: Numbers) -> Split:
+def split(system: CompiledMechanism, q: Numbers, parameters: Numbers | None = None) -> Split:
     """Return J at states q [..., nq] with its singular values."""
     mechanism = system.mechanism
-    J = np.asarray(system.closure_jacobian(q), dtype=float)
-    inertia = np.diagonal(system.inertia_matrix(q), axis1=-2, axis2=-1)
+    more: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
+    J = np.asarray(system.closure_jacobian(q, **more), dtype=float)
+    inertia = np.diagonal(system.inertia_matrix(q, **more), axis1=-2, axis2=-1)
     columns = 1.0 / np.sqrt(np.where(inertia > 0, inertia, np.max(inertia, axis=-1, initial=1e-300, keepdims=True)))
-    length = size(mechanism, np.asarray(system.poses(q), dtype=float))
+    length = size(mechanism, np.asarray(system.poses(q, **more), dtype=float), values_of(mechanism, parameters))
     turning = np.array([c.unit == "rad" for c in mechanism.closures], dtype=bool)
     rows = np.where(turning, length[..., None], 1.0)
     V, sizes, Ut = np.linalg.svd(rows[..., :, None] * J * columns[..., None, :])
@@ -75,15 +78,22 @@ def split(system: CompiledMechanism, q: Numbers) -> Split:
 
 
 def require_closed(
-    system: CompiledMechanism, at: Split, q: Numbers, qd: Numbers, qdd: Numbers | None, tol: float
+    system: CompiledMechanism,
+    at: Split,
+    q: Numbers,
+    qd: Numbers,
+    qdd: Numbers | None,
+    tol: float,
+    parameters: Numbers | None = None,
 ) -> None:
     """Raise an InputError unless loops are closed, stay closed under qd and, if given, under qdd."""
     if not system.closures:
         return
+    more: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
     scaled = at.rows[..., :, None] * at.J
     _require(
         system,
-        at.rows * np.asarray(system.closure_residual(q)),
+        at.rows * np.asarray(system.closure_residual(q, **more)),
         np.broadcast_to(at.length, np.shape(q)[:-1])[..., None],
         at.rows,
         tol,
@@ -100,7 +110,7 @@ def require_closed(
         "give qd with J qd = 0, as arm.consistent_speeds and arm.closing_speed do",
     )
     if qdd is not None:
-        bias = at.rows * np.asarray(system.closure_bias(q, qd))
+        bias = at.rows * np.asarray(system.closure_bias(q, qd, **more))
         _require(
             system,
             _times(scaled, qdd) + bias,
@@ -112,13 +122,13 @@ def require_closed(
         )
 
 
-def size(mechanism: Mechanism, poses: Numbers) -> Numbers:
+def size(mechanism: Mechanism, poses: Numbers, values: Mapping[str, Any]) -> Numbers:
     """Return a length of the mechanism [m]: the mean distance of the joints from their center, [...].
 
     It does not depend on the choice of cut joints.
     """
     places = [poses[..., :3, 3]]
-    for loop in resolved(mechanism.loops, mechanism.values()):
+    for loop in resolved(mechanism.loops, values):
         places.append(standing(mechanism, poses, loop.body_b, loop.placement_b)[..., None, :3, 3])
     points = np.concatenate(places, axis=-2)
     if not points.shape[-2]:
@@ -126,15 +136,6 @@ def size(mechanism: Mechanism, poses: Numbers) -> Numbers:
     apart = points - points.mean(axis=-2, keepdims=True)
     mean = np.sqrt((apart**2).sum(axis=-1).mean(axis=-1))
     return np.where(mean > 0, mean, 1.0)
-
-
-def standing(mechanism: Mechanism, poses: Numbers, body: str, placement: Placement) -> Numbers:
-    """Return the pose [..., 4, 4] of a frame on a body."""
-    own = np.eye(4)
-    own[:3, :3], own[:3, 3] = placement.rotation, placement.translation
-    if body == GROUND:
-        return np.broadcast_to(own, (*poses.shape[:-3], 4, 4))
-    return poses[..., [b.name for b in mechanism.bodies].index(body), :, :] @ own
 
 
 def _require(

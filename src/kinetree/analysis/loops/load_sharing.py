@@ -20,7 +20,8 @@ from ...errors import InputError, unknown_name
 from ...model.mechanism import Mechanism, resolved
 from ...model.parts import GROUND
 from ...model.topology import path
-from .constraints import Split, standing
+from .constraints import Split
+from .placements import matrix, standing, values_of
 
 Share = Mapping[str, float | Sequence[float]]
 """Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
@@ -32,14 +33,14 @@ FADED = 1e-9
 """The size of a direction relative to all directions, below which the loads of a compliance do not depend on it."""
 
 
-def transmission(mechanism: Mechanism, poses: Numbers) -> Numbers:
+def transmission(mechanism: Mechanism, poses: Numbers, parameters: Numbers | None = None) -> Numbers:
     """Return T of W = T lambda, the wrenches [n; f] at joints that balance the loops, [..., nb + nl, 6, nc].
 
     The joints of the tree come first, with the wrench of the parent on the child at the joint's origin in the child's
     axes. Then come the loops, with the wrench of frame a's body on frame b's at b's origin in b's axes.
     """
     lead, nb = poses.shape[:-3], len(mechanism.bodies)
-    ends = resolved(mechanism.loops, mechanism.values())
+    ends = resolved(mechanism.loops, values_of(mechanism, parameters))
     T = np.zeros((*lead, nb + len(ends), 6, len(mechanism.closures)))
     index = {GROUND: -1} | {b.name: i for i, b in enumerate(mechanism.bodies)}
     at = 0
@@ -117,7 +118,7 @@ def compliances(mechanism: Mechanism, share: Share | None) -> Numbers:
 
 def _pulls(mechanism: Mechanism, poses: Numbers, loop: Any) -> tuple[Numbers, Numbers]:
     """Return b's origin [..., 3] and the wrenches there of unit multipliers, in the ground's axes, [..., 6, k]."""
-    turn = np.array(loops.frame(loop), dtype=float)
+    turn = matrix(loops.frame(loop), poses.shape[:-3])
     a = standing(mechanism, poses, loop.body_a, loop.placement_a)
     b = standing(mechanism, poses, loop.body_b, loop.placement_b)
     axes = a[..., :3, :3] @ turn

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,13 @@ from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import InputError, unknown_name
 from ...model.mechanism import resolved
+from ...model.parameter_values import Named
 from ...model.parts import Placement
-from .actuation import PART, actuation, carried
-from .constraints import Split, require_closed, split, standing
+from .acting import Acting
+from .actuation import PART, actuation
+from .constraints import Split, require_closed, split
 from .load_sharing import Share, shared, transmission
+from .placements import standing, values_of
 
 Flags = NDArray[np.bool_]
 
@@ -42,12 +45,17 @@ class Loads:
     tau: Numbers
     joint_names: tuple[str, ...]
     loop_names: tuple[str, ...]
-    turns: dict[str, Numbers] = field(repr=False)
+    turns_of: Callable[[], dict[str, Numbers]] = field(repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The joints, then the loops."""
         return self.joint_names + self.loop_names
+
+    @cached_property
+    def turns(self) -> dict[str, Numbers]:
+        """The rotations of the frames of "parent" and "child" at joints and loops, [..., nb + nl, 3, 3] each."""
+        return self.turns_of()
 
     def at(self, name: str, *, axes: str = "body") -> Numbers:
         """Return the wrench [..., 6] at a joint or loop, in the axes of the child, of the parent or of the world.
@@ -118,16 +126,19 @@ def loads(
     qdd: ArrayLike | None = None,
     actuated: str | Iterable[str] | None = None,
     wrenches: ArrayLike | None = None,
+    forces: bool = False,
     share: Share | None = None,
+    parameters: Named | None = None,
     tol: float = 1e-6,
 ) -> Loads:
     """Return the reactions at all joints and loops, under torques `tau` [..., nv] or for a motion `qdd` [..., nv].
 
     Without either, no torque acts. A motion of a closed mechanism needs the names of the `actuated` joints, whose
-    torques `actuation` finds. External `wrenches` [..., nb, 6] are in body axes; `share` has compliances by joint or
-    loop.
+    torques `actuation` finds. External `wrenches` [..., nb, 6] are in body axes; with `forces`, the forces of the
+    mechanism act too. `share` has compliances by joint or loop. States and `parameters` [..., np] may have leading
+    shapes that fit together.
     """
-    options: dict[str, Any] = {} if wrenches is None else {"wrenches": wrenches}
+    acting = Acting.of(system, wrenches, forces, parameters)
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
     if qdd is not None:
         if tau is not None:
@@ -135,7 +146,9 @@ def loads(
         if actuated is None and system.closures:
             raise InputError("a motion qdd of a closed mechanism needs actuated=[...]: the joints that drive it")
         names = [j.name for j in system.joints] if actuated is None else actuated
-        found = actuation(system, q, qd, qdd, names, share=share, wrenches=wrenches, tol=tol)
+        found = actuation(
+            system, q, qd, qdd, names, share=share, wrenches=wrenches, forces=forces, parameters=parameters, tol=tol
+        )
         made, torques, multipliers = np.asarray(qdd, dtype=float), found.tau, found.multipliers
         if not found.achieved.all():
             raise InputError(f"the actuators cannot make this motion ({found}); give tau, or actuate more joints")
@@ -143,38 +156,24 @@ def loads(
         if actuated is not None:
             raise InputError("actuated names the joints that make a motion; it goes with qdd")
         torques = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
-        made = np.asarray(system.forward_dynamics(q, qd, torques, **options), dtype=float)
-        multipliers = np.asarray(system._with("multipliers", **options)(q, qd, torques), dtype=float)
+        made = acting.call("forward_dynamics", q, qd, torques)
+        multipliers = acting.call("multipliers", q, qd, torques)
     lead = multipliers.shape[:-1]
     q, qd, made, torques = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, qd, made, torques))
-    at, poses = split(system, q), np.asarray(system.poses(q), dtype=float)
+    acting = acting.spread(lead)
+    at = split(system, q, acting.parameters)
     if qdd is None:
-        require_closed(system, at, q, qd, None, tol)
-    T = transmission(system.mechanism, poses)
+        require_closed(system, at, q, qd, None, tol, acting.parameters)
+    T = transmission(system.mechanism, acting.poses(q), acting.parameters)
     if qdd is None and (at.rank < at.J.shape[-2]).any():
-        rough = carried(system, T, q, qd, made, multipliers, wrenches)
+        rough = acting.carried(T, q, qd, made, multipliers)
         multipliers = shared(system.mechanism, at, T, rough, multipliers, share)
-    return _loads(
-        system, at, T, poses, carried(system, T, q, qd, made, multipliers, wrenches), multipliers, made, torques
-    )
+    return _loads(acting, q, at, T, acting.carried(T, q, qd, made, multipliers), multipliers, made, torques)
 
 
-def _loads(
-    system: CompiledMechanism, at: Split, T: Numbers, poses: Numbers, wrenches: Numbers, multipliers, qdd, tau
-) -> Loads:
+def _loads(acting: Acting, q: Numbers, at: Split, T: Numbers, wrenches: Numbers, multipliers, qdd, tau) -> Loads:
+    system, unique = acting.system, _settled(at, T)
     nb = len(system.bodies)
-    unique = _settled(at, T)
-    joints = [((j.parent, Placement()), (j.child, Placement())) for j in system.joints]
-    cuts = [
-        ((p.body_a, p.placement_a), (p.body_b, p.placement_b))
-        for p in resolved(system.mechanism.loops, system.mechanism.values())
-    ]
-    turns = {
-        side: np.stack(
-            [standing(system.mechanism, poses, *pair[k])[..., :3, :3] for pair in joints + cuts] or [np.eye(3)], axis=-3
-        )
-        for k, side in enumerate(("parent", "child"))
-    }
     return Loads(
         wrenches[..., :nb, :],
         wrenches[..., nb:, :],
@@ -185,7 +184,7 @@ def _loads(
         tau,
         tuple(j.name for j in system.joints),
         tuple(p.name for p in system.mechanism.loops),
-        turns,
+        partial(turns_of, acting, q),
     )
 
 
@@ -194,3 +193,19 @@ def _settled(at: Split, T: Numbers) -> Flags:
     moved = np.linalg.norm(T @ at.idle[..., None, :, :], axis=-1)
     units = np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
     return moved <= PART * units
+
+
+def turns_of(acting: Acting, q: Numbers) -> dict[str, Numbers]:
+    """Return the rotations of the frames of "parent" and "child" at joints and loops, [..., nb + nl, 3, 3] each."""
+    system, poses = acting.system, acting.poses(q)
+    joints = [((j.parent, Placement()), (j.child, Placement())) for j in system.joints]
+    cuts = [
+        ((p.body_a, p.placement_a), (p.body_b, p.placement_b))
+        for p in resolved(system.mechanism.loops, values_of(system.mechanism, acting.parameters))
+    ]
+    return {
+        side: np.stack(
+            [standing(system.mechanism, poses, *pair[k])[..., :3, :3] for pair in joints + cuts] or [np.eye(3)], axis=-3
+        )
+        for k, side in enumerate(("parent", "child"))
+    }

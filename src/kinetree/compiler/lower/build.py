@@ -14,6 +14,7 @@ from ...model.splitting import split_joints
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
 from .closed_tree import ClosedTree
+from .forced import torques_of_drives, with_forces
 
 UNROLLED = 64
 """The largest number of bodies for which code is unrolled by default; longer code takes long to compile."""
@@ -48,7 +49,8 @@ def is_long(mechanism: Mechanism, *, closed: bool | None = None) -> bool:
 class Request:
     """An algorithm to compile, with its options; `lowering` is "auto", "unrolled" or "rolled" (see the glossary).
 
-    `driven` are joints or axes by name, or entries of qd; a checked request has the entries.
+    `driven` are joints or axes by name, or entries of qd; a checked request has the entries. With `forces`, the force
+    elements of the mechanism act, and damping and friction of its joints.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Request:
     dtype: str = "float64"
     lowering: str = "auto"
     driven: tuple[str | int, ...] = ()
+    forces: bool = False
 
     def checked(self, mechanism: Mechanism) -> Request:
         """Return the request with defaults filled in, or raise an error with the possible values."""
@@ -78,18 +81,26 @@ class Request:
             raise InputError(f"axes is {axes!r}; expected 'body' or 'world'")
         if self.wrenches and not algorithm.wrenches:
             raise InputError(f"{self.name} does not depend on external wrenches")
+        if not isinstance(self.forces, bool):
+            raise InputError(f"forces is {repr(self.forces)[:60]}; expected True, for the forces of the mechanism")
+        if self.forces and not algorithm.wrenches:
+            raise InputError(f"{self.name} does not depend on forces")
         if self.dtype not in ("float64", "float32"):
             raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
         if self.driven and not algorithm.driven:
             raise InputError(f"{self.name} takes no driven joints; hybrid_dynamics does")
         places = sorted({k for x in self.driven for k in ([x] if isinstance(x, int) else entries(mechanism, x, 1))})
         lowering = self._lowered(mechanism)
-        return Request(self.name, self.frame, axes, self.wrenches, self.dtype, lowering, tuple(places))
+        return Request(self.name, self.frame, axes, self.wrenches, self.dtype, lowering, tuple(places), self.forces)
 
     def _lowered(self, mechanism: Mechanism) -> str:
         """Return "unrolled" or "rolled"."""
         if self.lowering not in LOWERINGS:
             raise InputError(f"lowering is {self.lowering!r}; expected 'auto', 'unrolled' or 'rolled'")
+        if self.forces:
+            if self.lowering == "rolled":
+                raise InputError(f"{self.name} with forces has no rolled code; use lowering='unrolled'")
+            return "unrolled"
         if self.name in CLOSING and not mechanism.closures:
             return "unrolled"  # there is nothing to compute
         if len(ALGORITHMS[self.name].outputs) > 1:
@@ -134,8 +145,9 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     inputs, outputs = signature(mechanism, request)
     trace = Trace()
     scalars = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    given, torques = with_forces(mechanism, scalars) if request.forces else (scalars, [])
     lean = algorithm.lumps and not mechanism.free_parameters
-    tree = lean_tree(mechanism, scalars) if lean else ClosedTree(mechanism, scalars)
+    tree = lean_tree(mechanism, given) if lean else ClosedTree(mechanism, given)
     tree.dtype = request.dtype
     options: dict[str, Any] = {"frame": request.frame} if algorithm.frame else {}
     if algorithm.axes:
@@ -144,6 +156,9 @@ def build(mechanism: Mechanism, request: Request) -> Program:
         options["driven"] = frozenset(request.driven)
     results = algorithm.page(tree, **options)
     scalars_out = [list(results)] if len(outputs) == 1 else [list(x) for x in results]
+    if request.forces:
+        names, driven = [a.name for a in outputs], frozenset(request.driven)
+        scalars_out = torques_of_drives(names, scalars_out, torques, scalars, driven)
     return Program.of_trace(request.name, inputs, outputs, trace, scalars_out)
 
 

@@ -18,6 +18,7 @@ from ...algebra.spatial import TwistRate, Wrench
 from ...algebra.vectors import ZERO, neg
 from ...model.mechanism import Mechanism, resolved
 from ...model.topology import path
+from .force_records import ForceRecord, force_records
 from .tree_records import (
     CouplingRecord,
     FrameRecord,
@@ -124,6 +125,11 @@ class Tree:
             plain = resolved(coupling, self._values)
             out.append(CouplingRecord(plain, by_joint, self._offsets.get(coupling.name)))
         return out
+
+    @cached_property
+    def forces(self) -> list[ForceRecord]:
+        """The records of the force elements, in the order of the mechanism."""
+        return force_records(self.mechanism, self._values, self._record)
 
     def joints(self, name: str) -> list:
         """Return a field with one scalar per degree of freedom, of all records in order."""

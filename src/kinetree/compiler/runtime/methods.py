@@ -35,6 +35,7 @@ class WrenchOptions(Options, total=False):
     """Options of functions that depend on external wrenches."""
 
     wrenches: ArrayLike | None
+    forces: bool
 
 
 class DrivenOptions(WrenchOptions, total=False):
@@ -49,7 +50,7 @@ class AxesOptions(Options, total=False):
     axes: str | None
 
 
-DEFAULTS = {"check": True, "dtype": "float64", "driven": ()}
+DEFAULTS = {"check": True, "dtype": "float64", "driven": (), "forces": False}
 """The defaults of options; for all others None."""
 
 

@@ -11,16 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ... import joints as joint_kinds
-from ...errors import InputError, ModelError, Where, argument
+from ...dynamics.force_laws import SLIP_SPEED, friction
+from ...errors import ModelError, Where, argument
+from ...model.force_checks import require_flat
 from ...model.mechanism import Mechanism, resolved
 from ...numbers import positive
 from ..arguments import coefficients, spread
 from ..rates import Force, Instant
-from ..smooth import smooth_sign, soft_ramp
+from ..smooth import soft_ramp
 
-SLIP_SPEED = 1e-3
-"""The default velocity at which friction reaches 71 % of its full force [rad/s, m/s]."""
 SOFTNESS = 1e-3
 """The default distance over which a stop reaches its full stiffness [rad, m]."""
 
@@ -97,7 +96,7 @@ class JointFriction:
         """Add the torques."""
         i = record(now, self.joint, "JointFriction")
         for label, f, speed in zip(i.labels, per_dof(now, i, self.force, "force"), i.qd, strict=True):
-            now.tau[label] = now.tau[label] - f * smooth_sign(speed, self.slip_speed)
+            now.tau[label] = now.tau[label] - friction(speed, f, self.slip_speed)
 
 
 @dataclass(frozen=True)
@@ -174,23 +173,6 @@ def has_limits(joint: Any) -> bool:
     """Return whether a joint has a finite limit of a coordinate."""
     bounds = (*joint.limits.lower, *joint.limits.upper)
     return any(not isinstance(x, float | int) or math.isfinite(x) for x in bounds)
-
-
-def require_flat(
-    joint: Any,
-    who: str,
-    remedy: str = "use joints with as many of both, such as euler or free_euler",
-    *,
-    key: str = "joint",
-) -> None:
-    """Raise an InputError for a joint whose velocities are not the rates of its coordinates."""
-    kind = joint_kinds.kind(joint.kind)
-    if kind.NQ != kind.NV:
-        raise InputError(
-            f"{who} cannot act on the joint {joint.name!r}: a {joint.kind} joint has {kind.NQ} coordinates for "
-            f"{kind.NV} velocities; {remedy}",
-            path=(key,),
-        )
 
 
 def record(now: Instant, joint: str, who: str) -> Any:

@@ -1,8 +1,6 @@
 """Forces at points of bodies: spring-dampers, linear actuators, external wrenches.
 
-A force between two points acts along the line between them. The length of this line is computed as sqrt(d . d +
-TINY^2), so that there is no division by zero. Between coinciding points the direction is zero and no force acts. At a
-distance of a millimeter the relative error of the length is 5e-13. The force is the exact derivative of the energy.
+A force between two points acts along the line between them, by the laws of dynamics/force_laws.py.
 """
 
 from __future__ import annotations
@@ -11,21 +9,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...algebra.vectors import ZERO, dot, neg, scale, sub
+from ...algebra.vectors import ZERO, neg, scale
+from ...dynamics import force_laws
+from ...dynamics.force_laws import SLIP_SPEED
 from ...errors import InputError, ModelError, Where, argument, unknown_name
 from ...model.force_checks import JOINT_SPRING, coefficient_names, spring_joint
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND, ForceElement, Joint
 from ..arguments import coefficient, mechanism_of, vector
 from ..rates import Force, Instant
-from ..smooth import sqrt
-from .joint_forces import SLIP_SPEED, JointSpring, number_in, passive
+from .joint_forces import JointSpring, number_in, passive
 
 if TYPE_CHECKING:
     from ...system import System
-
-TINY = 1e-9
-"""The length that is computed for two coinciding points [m]."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class SpringDamper:
         """Push the two points."""
         k, c, free, preload = number_in(now, (self.stiffness, self.damping, self.free_length, self.preload))
         length, rate, direction = line(now, self)
-        push_apart(now, self, k * (free - length) + preload - c * rate, direction)  # [Goncalves2023] (35)
+        push_apart(now, self, force_laws.spring_damper(length, rate, k, c, free, preload), direction)
 
     def energy(self, now: Instant) -> Any:
         """Return the energy of the spring: stiffness (length - free_length)^2 / 2 - preload length [J]."""
@@ -140,10 +136,7 @@ def line(now: Instant, pair: SpringDamper | LinearActuator) -> tuple[Any, Any, t
         _known(now, getattr(pair, key), Where(type(pair).__name__, (key,)))
     a, va = now.point(pair.body_a, number_in(now, pair.point_a))
     b, vb = now.point(pair.body_b, number_in(now, pair.point_b))
-    d = sub(b, a)
-    length = sqrt(dot(d, d) + TINY * TINY)  # [Goncalves2023] (20)
-    direction = scale(1.0 / length, d)
-    return length, dot(direction, sub(vb, va)), direction
+    return force_laws.line(a, va, b, vb)
 
 
 def push_apart(now: Instant, pair: SpringDamper | LinearActuator, force: Any, direction: tuple[Any, Any, Any]) -> None:
