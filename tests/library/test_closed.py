@@ -20,6 +20,7 @@ from pose_products import placed
 from tolerance import assert_close
 
 MOBILITY = {
+    "charmie_complete": 21,
     "charmie_torso": 2,
     "crank_rocker": 1,
     "five_bar": 2,
@@ -44,7 +45,8 @@ def load(name):
 def assembled(mechanism) -> np.ndarray:
     """Return the coordinates of the guess; those of joints not named in it are zero."""
     guess = dict(mechanism.guess)
-    return np.concatenate([np.array(guess.get(j.name, (0.0,))) for j in mechanism.joints])
+    moving = [j.name for j in mechanism.joints if j.kind != "fixed"]
+    return np.concatenate([np.array(guess.get(name, (0.0,))) for name in moving])
 
 
 def gap(mechanism, q) -> np.ndarray:
@@ -55,7 +57,7 @@ def gap(mechanism, q) -> np.ndarray:
     for loop in mechanism.loops:
         a, b = T[loop.body_a] @ placed(loop.placement_a), T[loop.body_b] @ placed(loop.placement_b)
         apart, along = a[:3, 3] - b[:3, 3], a[:3, :3] @ loop.axis
-        if loop.kind == "point_on_line":
+        if loop.kind in ("point_on_line", "prismatic"):
             apart = np.cross(along, apart)
         elif loop.kind == "point_on_plane":
             apart = np.array([along @ apart])
@@ -63,9 +65,12 @@ def gap(mechanism, q) -> np.ndarray:
         if loop.kind == "revolute":
             out.append(np.cross(along, b[:3, :3] @ loop.axis))
             assert out[-1] @ out[-1] < 1.0 and along @ (b[:3, :3] @ loop.axis) > 0
+        elif loop.kind == "prismatic":
+            out.append((a[:3, :3].T @ b[:3, :3] - np.eye(3)).ravel())
         else:
             assert loop.kind in ("spherical", "point_on_line", "point_on_plane")
-    at = {j.name: q[k] for k, j in enumerate(mechanism.joints)} if mechanism.couplings else {}
+    moving = [j.name for j in mechanism.joints if j.kind != "fixed"]
+    at = dict(zip(moving, q, strict=True)) if mechanism.couplings else {}
     for c in mechanism.couplings:
         out.append([at[c.joint] - c.offset - sum(ratio * at[name] for name, ratio in c.terms)])
     return np.concatenate(out)

@@ -22,6 +22,7 @@ SIZES = {
     "biped": (7, 13, 12, 9.4),
     "chain_20": (20, 20, 20, 1.0),
     "charmie": (26, 23, 23, 62.4),
+    "charmie_complete": (40, 37, 37, 62.4),
     "charmie_torso": (8, 8, 8, 16.7),
     "crank_rocker": (3, 3, 3, 9.5),
     "five_bar": (4, 4, 4, 0.692),
@@ -205,6 +206,27 @@ def test_charmie_corrections_were_needed(printed, corrected):
     taken = load("charmie").body(corrected).inertia
     assert inertia_excess(taken)[0] < 0
     assert sum(not math.isclose(a, b, rel_tol=1e-12) for a, b in zip(printed, taken, strict=True)) == 1
+
+
+def test_charmie_complete_is_counted_as_in_the_paper():
+    """Count 40 bodies on 34 revolute, 10 prismatic and 3 rigid joints, cut ones included, and 21 motors."""
+    mechanism = load("charmie_complete")
+    kinds = [part.kind for part in (*mechanism.joints, *mechanism.loops)]
+    assert len(mechanism.bodies) == 40
+    assert {kind: kinds.count(kind) for kind in kinds} == {"revolute": 34, "prismatic": 10, "fixed": 3}
+    assert {c.joint: c.terms for c in mechanism.couplings} == {
+        "joint_13a2": (("joint_13a1", -1),),
+        "joint_13b2": (("joint_13b1", -1),),
+    }
+
+
+def test_charmie_complete_contains_tree_and_torso():
+    """Find every body and joint of the main tree unchanged, and the parameters of the torso."""
+    whole, tree, torso = load("charmie_complete"), load("charmie"), load("charmie_torso")
+    assert all(whole.body(b.name) == b for b in tree.bodies)
+    assert all(whole.joint(j.name) == j for j in tree.joints)
+    assert whole.frames == tree.frames
+    assert whole.parameters == torso.parameters
 
 
 def test_charmie_torso_carries_arms_and_head():

@@ -99,15 +99,16 @@ def test_equal_hinges_halve_the_weight():
     loose = dict.fromkeys(("lower", "upper"), (1e9, 1e9, 1e9, 1, 1, 1))
     pulls = [arm.loads([0.3], [0.0], share=loose).at(k)[3] for k in ("lower", "upper")]
     assert_close(pulls, [0.35 / 0.8 * weight, -0.35 / 0.8 * weight], 1e-6 * weight, "couple")
-    endless = dict.fromkeys(("lower", "upper"), (np.inf, np.inf, np.inf, 1, 1, 1))
-    exact = arm.loads([0.3], [0.0], share=endless)
-    assert_close([exact.at(k)[3] for k in ("lower", "upper")], pulls, 1e-6 * weight, "the same couple")
+    both = ("lower", "upper")
+    exact = arm.loads([0.3], [0.0], share=[dict.fromkeys(both, (1, 1, 1, 0, 0, 0)), {}])
+    assert_close([exact.at(k)[3] for k in both], pulls, 1e-6 * weight, "the same couple")
     assert_close(exact.at("lower")[3], 0.35 / 0.8 * weight, 1e-12 * weight, "exactly, no moment where none is needed")
-    assert_close([exact.at(k)[5] for k in ("lower", "upper")], [weight / 2, weight / 2], 1e-10, "half of the rest each")
-    every = arm.loads([0.3], [0.0], share=dict.fromkeys(("lower", "upper"), np.inf))
-    assert_close(every.joints, equal.joints, 1e-12 * weight, "if all are infinite, as if all were equal")
-    one = arm.loads([0.3], [0.0], share={"lower": np.inf})
+    assert_close([exact.at(k)[5] for k in both], [weight / 2, weight / 2], 1e-10, "half of the rest each")
+    first = arm.loads([0.3], [0.0], share=[dict.fromkeys(both, 2.5), {"upper": (3, 1, 4, 1, 5, 9)}])
+    assert_close(first.joints, equal.joints, 1e-12 * weight, "nothing is left for the second")
+    one = arm.loads([0.3], [0.0], share=[{"lower": 1}, {}])
     assert_close(one.at("lower"), np.zeros(6), 1e-12 * weight, "nothing that the other hinge can take")
+    assert_close(arm.loads([0.3], [0.0], share=[]).joints, equal.joints, 0, "no rank: as without share")
     assert not equal.unique("lower") and not equal.unique("upper")
     assert equal.unique_joints[0].tolist() == [False, False, True, False, False, False]
 
@@ -176,7 +177,9 @@ def test_wrong_arguments_are_told():
     with pytest.raises(InputError, match="share of 'pin' is -1; expected a compliance of 0 or more, or six of"):
         arm.loads(q, qd, share={"pin": -1})
     with pytest.raises(InputError, match="share of 'pin' is nan; expected a compliance of 0 or more, or six of"):
-        arm.loads(q, qd, share={"pin": np.nan})
+        arm.loads(q, qd, share=[{}, {"pin": np.nan}])
+    with pytest.raises(InputError, match="share has 'pin'; expected compliances by joint or loop, or a list of such"):
+        arm.loads(q, qd, share=["pin"])
     with pytest.raises(InputError, match="qd opens the loops: 'pin' \\(position [xy]\\) would part at .* m/s; give qd"):
         arm.loads(q, [1.0, 0.0, 0.0])
     found = arm.loads(q, qd)

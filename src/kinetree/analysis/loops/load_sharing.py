@@ -23,11 +23,15 @@ from ...model.topology import path
 from .constraints import Split
 from .placements import matrix, standing, values_of
 
-Share = Mapping[str, float | Sequence[float]]
+Compliances = Mapping[str, float | Sequence[float]]
 """Compliance by the name of a joint or loop: a number, or six for [n; f] in the axes of the child (of frame b).
 
-Those that are not named have 1. Moments count in newton meters by the length of the mechanism. A joint of infinite
-compliance carries only what no other joint can; several such joints carry the least sum of squares.
+Moments count in newton meters by the length of the mechanism.
+"""
+Share = Compliances | Sequence[Compliances]
+"""Compliances of which those that are not named have 1; or several in order, each for what those before leave open.
+
+Of several, only the last has 1 for joints that are not named, the others 0.
 """
 FADED = 1e-9
 """The size of a direction relative to all directions, below which the loads of a compliance do not depend on it."""
@@ -64,12 +68,11 @@ def shared(
     `loads` [..., nb + nl, 6] are the wrenches at joints for the given multipliers. [Goncalves2023] (36)-(43) are two
     cases: equal joints, which carry half each, and a joint much stiffer than the others, which carries everything.
     """
-    c = compliances(mechanism, share)
-    idle, endless = at.idle, np.isinf(c)
-    if endless.any():
-        idle, multipliers, loads = _relieved(at, T, loads, multipliers, endless)
-        c = np.where(endless, 0.0, c)
-    weights = np.sqrt(c) / _lengths(at)
+    idle = at.idle
+    *before, last = _ranks(mechanism, share)
+    for c in before:
+        idle, multipliers, loads = _relieved(at, T, idle, loads, multipliers, c)
+    weights = np.sqrt(last) / _lengths(at)
     # Loads of couplings alone act on no joint: these multipliers are already the smallest.
     A = (weights[..., None] * (T @ idle[..., None, :, :])).reshape(*T.shape[:-3], -1, T.shape[-1])
     b = (weights * loads).reshape(*loads.shape[:-2], -1, 1)
@@ -77,20 +80,18 @@ def shared(
 
 
 def _relieved(
-    at: Split, T: Numbers, loads: Numbers, multipliers: Numbers, chosen: Numbers
+    at: Split, T: Numbers, idle: Numbers, loads: Numbers, multipliers: Numbers, c: Numbers
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Return idle multipliers without effect on the chosen loads, and multipliers and loads with the least of these."""
-    idle = at.idle
-    units = chosen / _lengths(at)
+    """Return idle multipliers that keep the least loads by compliances c, and multipliers and loads with these."""
     every = (T @ idle[..., None, :, :]) / _lengths(at)[..., None]
-    A = (chosen[..., None] * every).reshape(*T.shape[:-3], -1, T.shape[-1])
+    A = (np.sqrt(c)[..., None] * every).reshape(*T.shape[:-3], -1, T.shape[-1])
+    b = (np.sqrt(c) / _lengths(at) * loads).reshape(*loads.shape[:-2], -1, 1)
     U, sizes, Vt = np.linalg.svd(A, full_matrices=False)
-    real = sizes > FADED * np.sqrt(np.sum(every**2, axis=(-3, -2, -1)))[..., None]
-    b = (units * loads).reshape(*loads.shape[:-2], -1, 1)
+    largest = np.sqrt(np.sum(every**2, axis=(-3, -2, -1)) * np.max(c))
+    real = sizes > FADED * largest[..., None]
     along = (np.swapaxes(U, -1, -2) @ b)[..., 0]
-    part = np.where(real, along / np.where(real, sizes, 1.0), 0.0)
     V = np.swapaxes(Vt, -1, -2)
-    step = (idle @ (V @ part[..., None]))[..., 0]
+    step = (idle @ (V @ np.where(real, along / np.where(real, sizes, 1.0), 0.0)[..., None]))[..., 0]
     rest = idle @ np.where(real[..., None, :], 0.0, V)
     return rest, multipliers - step, loads - (T @ step[..., None, :, None])[..., 0]
 
@@ -100,19 +101,27 @@ def _lengths(at: Split) -> Numbers:
     return np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
 
 
-def compliances(mechanism: Mechanism, share: Share | None) -> Numbers:
-    """Return the compliance of each joint, then of each loop, [nb + nl, 6]."""
+def _ranks(mechanism: Mechanism, share: Share | None) -> list[Numbers]:
+    """Return the compliances of each rank, [nb + nl, 6] each: joints first, then loops."""
+    ranks = [share or {}] if share is None or isinstance(share, Mapping) else list(share) or [{}]
+    return [_compliances(mechanism, c, float(k == len(ranks) - 1)) for k, c in enumerate(ranks)]
+
+
+def _compliances(mechanism: Mechanism, given: Compliances, other: float) -> Numbers:
+    """Return the compliance of each joint, then of each loop, [nb + nl, 6]: the given ones, or another."""
     names = [j.name for j in mechanism.joints] + [p.name for p in mechanism.loops]
-    out = np.ones((len(names), 6))
-    for name, value in (share or {}).items():
+    out = np.full((len(names), 6), other)
+    if not isinstance(given, Mapping):
+        raise InputError(f"share has {given!r}; expected compliances by joint or loop, or a list of such mappings")
+    for name, value in given.items():
         if name not in names:
             raise unknown_name("joint or loop", name, names, where="share")
-        given = np.asarray(value, dtype=float)
-        if given.shape not in ((), (6,)) or not (given >= 0).all():
+        c = np.asarray(value, dtype=float)
+        if c.shape not in ((), (6,)) or not (np.isfinite(c).all() and (c >= 0).all()):
             raise InputError(f"share of {name!r} is {value!r}; expected a compliance of 0 or more, or six of [n; f]")
         for k, known in enumerate(names):
             if known == name:
-                out[k] = given
+                out[k] = c
     return out
 
 
