@@ -11,7 +11,7 @@ from book import Section
 from kinetree.compiler.ir.program import Program
 from kinetree.compiler.runtime.gufunc import core_signature, register
 from kinetree.compiler.targets import target
-from kinetree.compiler.targets.llvm import dense_rows
+from kinetree.compiler.targets.llvm import prefetch
 from measure import Contender, Disagreement, Figure, interleaved, ratio
 from report import Table
 from robots import FUNCTIONS, ROBOTS, TITLE
@@ -33,7 +33,7 @@ def section(quick: bool) -> Section:
                 with_, without = times(program, n, 5 if quick else 15)
                 gain = ratio(without, with_)
                 gains[robot.name, TITLE[name], n] = gain.median
-                chosen = "yes" if 4 * 8 * system.nv * n >= dense_rows.LARGE else "no"
+                chosen = "yes" if 4 * 8 * system.nv * n >= prefetch.LARGE else "no"
                 who = (f"{robot.name} (nv = {system.nv})", TITLE[name], f"{n:,}")
                 rows.append((*who, Figure.of(with_).text(), Figure.of(without).text(), gain.text(), chosen))
     table = Table(
@@ -41,8 +41,8 @@ def section(quick: bool) -> Section:
         ("robot", "function", "batch", "with [ns]", "without [ns]", "without / with", "used"),
         tuple(rows),
         "ns per sample, one call of the gufunc with `out=` on plain row-major float64 arrays. Both codes run in turn, "
-        f"and give the same bits. Calls with arrays of {dense_rows.LARGE // 2**20} MiB and more in all are prefetched: "
-        f"inputs {dense_rows.AHEAD} blocks of 8 samples ahead, outputs of the present block.",
+        f"and give the same bits. Calls with arrays of {prefetch.LARGE // 2**20} MiB and more in all are prefetched: "
+        "inputs of the next block of 8 samples and outputs of the present one, between the operations of the body.",
     )
     largest = max(SIZES if not quick else SIZES[::4])
     talos = " and ".join(f"{gains['Talos', title, largest]:.2f}" for title in TITLE.values())
@@ -66,12 +66,12 @@ def times(program: Program, n: int, rounds: int) -> tuple[list[float], list[floa
 
 def compiled(program: Program, large: int) -> np.ufunc:
     """Return a gufunc whose batches are prefetched from a given size on, compiled without the cache."""
-    kept, native = dense_rows.LARGE, target()
-    dense_rows.LARGE = large
+    kept, native = prefetch.LARGE, target()
+    prefetch.LARGE = large
     try:
         code = native.load(native.build(native.emit(program, "float64")))
     finally:
-        dense_rows.LARGE = kept
+        prefetch.LARGE = kept
     signature, arity = core_signature(program.inputs, program.outputs), (len(program.inputs), len(program.outputs))
     counts = (ctypes.c_int64 * 2)()
     return register(code.find("kernel"), counts, program.name, signature, signature, arity, "float64", code)

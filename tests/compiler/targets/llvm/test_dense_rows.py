@@ -1,14 +1,10 @@
-"""Rows of samples and blocks of vectors: every remainder, padded rows, and prefetched batches."""
+"""Rows of samples and blocks of vectors: every remainder and padded rows."""
 
 from __future__ import annotations
-
-import re
 
 import numpy as np
 import pytest
 
-from kinetree.compiler.targets import target
-from kinetree.compiler.targets.llvm import dense_rows
 from native_program import gufunc, traced
 
 SHORT, LONG = 3, 37
@@ -45,19 +41,3 @@ def test_every_batch_size_and_layout(count, dtype):
             assert np.array_equal(room[1:-1, 2 : count + 2], expected(x)), f"{n} samples with strides {x.strides}"
             room[1:-1, 2 : count + 2] = 0.25
             assert np.all(room == 0.25), f"{n} samples with strides {x.strides}: written beyond them"
-
-
-def test_large_batches_are_prefetched_with_the_same_bits(monkeypatch):
-    """Find one prefetch per cache line of a block; run batches of any size with prefetch and get the same numbers."""
-    program, lines = neighbors(LONG), -(-8 * LONG * 8 // 64)
-    code = target().emit(program, "float64")
-    for write in (0, 1):
-        assert len(re.findall(rf"call void @llvm.prefetch.p0\(ptr %\w+, i32 {write},", code)) == lines
-    assert f"icmp sge i64 %n, {-(-dense_rows.LARGE // (2 * LONG * 8))}" in code
-    assert "call void @llvm.prefetch" not in target().emit(neighbors(dense_rows.LONGEST + 1), "float64")
-    x = np.random.default_rng(5).normal(size=(50, LONG))
-    expected_rows = gufunc(program)(x)
-    monkeypatch.setattr(dense_rows, "LARGE", 1)
-    f = gufunc(program)
-    for n in range(51):
-        assert np.array_equal(f(x[:n]), expected_rows[:n])

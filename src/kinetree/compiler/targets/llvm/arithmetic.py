@@ -8,6 +8,7 @@ lanes, so that the bits of a sample do not depend on its neighbors.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from ...ir.program import Program
@@ -15,6 +16,7 @@ from ...ir.trace import Op
 from . import vector_math
 from .blocks import kernel
 from .number_types import LANES, Lanes, Scalars
+from .prefetch import Request, Spread, parameters, requests
 
 FLAGS = "nsz contract"
 """The flags of floating-point instructions: a product and a sum may be fused.
@@ -70,15 +72,16 @@ class Writer(Generic[Numbers]):
 def emit(program: Program, dtype: str) -> str:
     """Return the module's assembly."""
     lanes = LANES[dtype]
-    w = Writer(lanes)
-    arithmetic(program, w)
+    w, found = Writer(lanes), requests(program, lanes)
+    arithmetic(program, w, found)
     parts = [
-        "define internal void @body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out) noinline #0 {",
+        "define internal void @body(ptr noalias readonly align 64 %in, ptr noalias align 64 %out"
+        f"{parameters(found)}) noinline #0 {{",
         "entry:",
         *w.lines,
         "  ret void",
         "}",
-        kernel(program, lanes, w, bare_angles(program)[1], slots_of(program)),
+        kernel(program, lanes, w, bare_angles(program)[1], slots_of(program), found),
         vector_math.exact_functions(lanes, w),
         *sorted(w.used),
         attributes(),
@@ -211,13 +214,13 @@ def operations(program: Program, w: Writer, around: Surroundings) -> None:
 class _Blocks:
     """Inputs in the block %in, distinct results in the block %out, angles that the kernel keeps within LIMIT."""
 
-    def __init__(self, program: Program, w: Writer) -> None:
-        self.w, self.offsets = w, offsets(program)
+    def __init__(self, program: Program, w: Writer, found: Sequence[Request]) -> None:
+        self.w, self.offsets, self.spread = w, offsets(program), Spread(program, w, found)
         self.bare, _ = bare_angles(program)
         self.slots = {k: slot for slot, k in enumerate(distinct_results(program))}
 
     def before(self, k: int, names: list[str]) -> None:
-        pass
+        self.spread.before(k)
 
     def load(self, group: int, index: int) -> str:
         V = self.w.lanes.vector
@@ -236,6 +239,6 @@ class _Blocks:
         return vector_math.by_library(self.w, name, arguments)
 
 
-def arithmetic(program: Program, w: Writer) -> None:
-    """Write the operations of a program, from the block %in to the block %out."""
-    operations(program, w, _Blocks(program, w))
+def arithmetic(program: Program, w: Writer, found: Sequence[Request] = ()) -> None:
+    """Write the operations of a program, from the block %in to the block %out, with requests for rows in between."""
+    operations(program, w, _Blocks(program, w, found))

@@ -16,23 +16,23 @@ from .dense_rows import (
     load_one,
     load_rows,
     output_vector,
-    prefetch,
-    prefetched_samples,
     sample_indices,
     store_one,
     store_rows,
 )
 from .flags import clear_flags
 from .memory import release, reserve
+from .prefetch import Request, arguments
 from .writer import Text
 
 
-def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
+def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[Request]) -> str:
     """Return the assembly of `kernel(char **args, npy_intp *dims, npy_intp *steps, void *bad)`.
 
     `bad` points to two 64-bit counts, of blocks with an input, and with any number, that is not finite. `angles` are
     the indices of bare angles in the block, which are reduced to one revolution before the body runs if they are
-    large. `slots` has the index of the vector in the body's output block for each entry of the outputs.
+    large. `slots` has the index of the vector in the body's output block for each entry of the outputs. `found` are the
+    body's requests for rows.
     """
     arrays = [*program.inputs, *program.outputs]
     n_in = sum(a.size for a in program.inputs)
@@ -48,7 +48,6 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     heap = reserve(t, {"in": max(n_in, 1) * block, "out": max(n_out, 1) * block, "top": block, "top_out": block})
     t.put("  %seen = load i64, ptr %bad", "  %n = load i64, ptr %dims")
     cores = _arguments(t, arrays, size)
-    prefetched_samples(t, lanes, sum(a.size for a in arrays))
     t.put(
         "  %last = sub i64 %n, 1",
         "  br label %head",
@@ -72,7 +71,6 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
     def read_dense() -> None:
         for k, a, at in inputs:
             load_rows(t, lanes, samples, k, a.size, at)
-        prefetch(t, lanes, *([(k, a.size) for k, a, _ in arrays] for arrays in (inputs, outputs)))
 
     def read_any() -> None:
         for k, a, at in inputs:
@@ -95,7 +93,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int]) -> str:
 
     _by_layout(t, "load", read_one, read_dense, read_any)
     check_inputs(t, lanes)
-    t.put("  call void @body(ptr %in, ptr %out)")
+    t.put(f"  call void @body(ptr %in, ptr %out{arguments(t, lanes, program, found)})")
     _by_layout(t, "store", write_one, write_dense, write_any)
     place = t.new("getelementptr i64, ptr %bad, i64 1")
     t.if_(reaches(t, lanes, "%top_out", math.inf), lambda: t.new(f"atomicrmw add ptr {place}, i64 1 monotonic"))

@@ -4,50 +4,6 @@ from __future__ import annotations
 
 from .block_checks import pieces, raise_top
 
-AHEAD = 2
-"""The number of blocks between the one that is loaded and the one whose rows are prefetched."""
-
-LARGE = 8 * 2**20
-"""The least size of all arrays of a call with prefetch [bytes]: smaller ones are in a cache of the processor."""
-
-LONGEST = 64
-"""The most entries of a prefetched row: those of matrices would displace the body's own numbers from the cache."""
-
-LINE = 64
-"""The size of a cache line [bytes]; where lines are longer, some are requested twice."""
-
-FIRST_LEVEL, SECOND_LEVEL = 3, 2
-"""The caches that prefetched lines go to, as LLVM numbers them."""
-
-
-def prefetched_samples(t, lanes, entries: int) -> None:
-    """Write %far, the number of samples if batches of this size are prefetched, else 0; a sample has some entries."""
-    least = -(-LARGE // (entries * lanes.bits // 8))
-    large = t.new(f"icmp sge i64 %n, {least}")
-    t.put(f"  %far = select i1 {large}, i64 %n, i64 0")
-
-
-def prefetch(t, lanes, inputs, outputs) -> None:
-    """Request rows before they are accessed: inputs of a later block, and outputs of this one.
-
-    Inputs and outputs are given as the number and the size of each array. Memory is then read while the body computes.
-    """
-    later = t.new(f"add i64 %i, {AHEAD * lanes.count}")
-    t.used.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-
-    def request(arrays, sample: str, write: int, level: int) -> None:
-        for k, n in ((k, n) for k, n in arrays if n <= LONGEST):
-            (start,) = _rows(t, [sample], k)
-            for offset in range(0, lanes.count * n * lanes.bits // 8, LINE):
-                p = t.new(f"getelementptr i8, ptr {start}, i64 {offset}")
-                t.put(f"  call void @llvm.prefetch.p0(ptr {p}, i32 {write}, i32 {level}, i32 1)")
-
-    def both() -> None:
-        request(inputs, later, 0, SECOND_LEVEL)
-        request(outputs, "%i", 1, FIRST_LEVEL)
-
-    t.if_(t.new(f"icmp slt i64 {later}, %far"), both)
-
 
 def load_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
     """Load the rows of 8 (16) samples piece by piece, and transpose each piece into vectors."""
