@@ -1,4 +1,4 @@
-"""Large batches: time per sample over the size of a batch, with the prefetch of large batches and without it."""
+"""Large batches: time per sample over the size of a batch, with prefetch and without it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from report import Table
 from robots import FUNCTIONS, ROBOTS, TITLE
 
 SIZES = (4096, 16_384, 65_536, 131_072, 524_288)
-ALWAYS, NEVER = 1, 2**62
-"""Sizes of batches from which they are prefetched [bytes]."""
+NEVER = 2**62
+"""A least number of operations per prefetched line that no Program reaches."""
 
 
 def section(quick: bool) -> Section:
@@ -33,16 +33,15 @@ def section(quick: bool) -> Section:
                 with_, without = times(program, n, 5 if quick else 15)
                 gain = ratio(without, with_)
                 gains[robot.name, TITLE[name], n] = gain.median
-                chosen = "yes" if 4 * 8 * system.nv * n >= prefetch.LARGE else "no"
                 who = (f"{robot.name} (nv = {system.nv})", TITLE[name], f"{n:,}")
-                rows.append((*who, Figure.of(with_).text(), Figure.of(without).text(), gain.text(), chosen))
+                rows.append((*who, Figure.of(with_).text(), Figure.of(without).text(), gain.text()))
     table = Table(
         "Prefetch over the size of a batch",
-        ("robot", "function", "batch", "with [ns]", "without [ns]", "without / with", "used"),
+        ("robot", "function", "batch", "with [ns]", "without [ns]", "without / with"),
         tuple(rows),
         "ns per sample, one call of the gufunc with `out=` on plain row-major float64 arrays. Both codes run in turn, "
-        f"and give the same bits. Calls with arrays of {prefetch.LARGE // 2**20} MiB and more in all are prefetched: "
-        "inputs of the next block of 8 samples and outputs of the present one, between the operations of the body.",
+        "and give the same bits. The code of a function requests the inputs of the next block of 8 samples and its own "
+        "outputs, cache line by cache line between its operations.",
     )
     largest = max(SIZES if not quick else SIZES[::4])
     talos = " and ".join(f"{gains['Talos', title, largest]:.2f}" for title in TITLE.values())
@@ -55,7 +54,7 @@ def times(program: Program, n: int, rounds: int) -> tuple[list[float], list[floa
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(n, *a.shape)) for a in program.inputs]
     out, other = (np.empty((n, *program.outputs[0].shape)) for _ in range(2))
-    codes = {"with": compiled(program, ALWAYS), "without": compiled(program, NEVER)}
+    codes = {"with": compiled(program, prefetch.SPACING), "without": compiled(program, NEVER)}
     codes["with"](*arrays, out=out)
     codes["without"](*arrays, out=other)
     if not np.array_equal(out, other):
@@ -64,14 +63,14 @@ def times(program: Program, n: int, rounds: int) -> tuple[list[float], list[floa
     return found["with"], found["without"]
 
 
-def compiled(program: Program, large: int) -> np.ufunc:
-    """Return a gufunc whose batches are prefetched from a given size on, compiled without the cache."""
-    kept, native = prefetch.LARGE, target()
-    prefetch.LARGE = large
+def compiled(program: Program, spacing: int) -> np.ufunc:
+    """Return a gufunc with prefetch if it has a number of operations per line, compiled without the cache."""
+    kept, native = prefetch.SPACING, target()
+    prefetch.SPACING = spacing
     try:
         code = native.load(native.build(native.emit(program, "float64")))
     finally:
-        prefetch.LARGE = kept
+        prefetch.SPACING = kept
     signature, arity = core_signature(program.inputs, program.outputs), (len(program.inputs), len(program.outputs))
     counts = (ctypes.c_int64 * 2)()
     return register(code.find("kernel"), counts, program.name, signature, signature, arity, "float64", code)

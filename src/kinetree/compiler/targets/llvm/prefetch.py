@@ -15,9 +15,6 @@ from ...ir.program import Program
 AHEAD = 1
 """The number of blocks between the one that is computed and the one whose inputs are requested."""
 
-LARGE = 8 * 2**20
-"""The least size of all arrays of a call with prefetch [bytes]: smaller ones are in a cache of the processor."""
-
 LONGEST = 64
 """The most entries of a prefetched row: those of matrices would displace the body's own numbers from the cache."""
 
@@ -59,15 +56,12 @@ def parameters(found: Sequence[Request]) -> str:
 def arguments(t, lanes, program: Program, found: Sequence[Request]) -> str:
     """Write the rows that the body requests; return the arguments of its call.
 
-    If the batch is small or not dense, or if no later block follows, these are the body's own inputs, which are in the
-    cache.
+    If the batch is not dense, or if no later block follows, these are the body's own inputs, which are in the cache.
     """
     if not found:
         return ""
-    entries = sum(a.size for a in (*program.inputs, *program.outputs))
-    large = t.new(f"icmp sge i64 %n, {-(-LARGE // (entries * lanes.bits // 8))}")
     later = t.new(f"add i64 %i, {AHEAD * lanes.count}")
-    follows = t.new(f"and i1 {t.new(f'icmp slt i64 {later}, %n')}, {t.new(f'and i1 %dense, {large}')}")
+    follows = t.new(f"and i1 %dense, {t.new(f'icmp slt i64 {later}, %n')}")
     out = ""
     for k in _arrays(found):
         sample = later if k < len(program.inputs) else "%i"
