@@ -14,7 +14,7 @@ from . import joints as joint_kinds
 from .algebra.arrays import Numbers
 from .compiler.lower.build import Request, names_of
 from .compiler.runtime.function import Function
-from .compiler.runtime.methods import AxesOptions, DrivenOptions, Options, WrenchOptions, compiled, complete
+from .compiler.runtime.methods import AxesOptions, DrivenOptions, Options, WrenchOptions, compiled, complete, jacobians
 from .errors import InputError
 from .formats.report import Report
 from .joints.random_states import drawn_coordinates, generator, leading_shape
@@ -185,6 +185,29 @@ class CompiledMechanism:
         """Return the joint torques of a motion with qdd = 0: C qd + g [N m, N], shape [..., nv]."""
         ...
 
+    @jacobians("inverse_dynamics", ("q", "qd", "qdd"))
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[WrenchOptions]
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        """Return dtau/dq, dtau/dqd and dtau/dqdd = I of inverse dynamics, each [..., nv, nv].
+
+        Positions are displaced in the tangent space: column j of dtau/dq is the derivative with respect to dq[j] of
+        the torques at integrate(q, dq). External wrenches keep their components in the frames of their bodies.
+        """
+        ...
+
+    @jacobians("forward_dynamics", ("q", "qd", "tau"))
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options: Unpack[WrenchOptions]
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        """Return dqdd/dq, dqdd/dqd and dqdd/dtau of forward dynamics, each [..., nv, nv].
+
+        Positions are displaced in the tangent space, as by integrate(q, dq). Without loops dqdd/dtau is I^-1. With
+        loops, entries of q and qd are displaced one by one, so that J qdd + dJ/dt qd = 0 holds at positions that need
+        not be closed: only displacements that keep the loops closed have a physical meaning.
+        """
+        ...
+
     @compiled
     def reactions(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[WrenchOptions]) -> Numbers:
         """Return the wrench [n; f] of the parent on each body at its joint, in the body's frame, [..., nb, 6]."""
@@ -327,16 +350,19 @@ class CompiledMechanism:
         wrenches: ArrayLike | None = None,
         forces: bool = False,
         driven: str | Iterable[str] = (),
+        wrt: tuple[str, ...] | None = None,
         parameters: Named | None = None,
         dtype: str | type = "float64",
         check: bool = True,
         out: Numbers | tuple[Numbers, ...] | None = None,
         threads: int | None = None,
     ) -> Callable[..., Numbers]:
-        """Return a function of the arrays alone, for one call with options."""
+        """Return a function of the arrays alone, for one call with options; with `wrt`, that of Jacobians."""
         function = self.function(
             name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven, forces=forces
         )
+        if wrt is not None:
+            function = function.jacobian(wrt)
         more = () if wrenches is None else (wrenches,)
         if self._nominal is not None:
             more += (self._nominal if parameters is None else in_order(self.mechanism, parameters),)

@@ -39,6 +39,19 @@ def closing_speed(tree, locked=frozenset()):
     return velocities(at_rest(tree, locked), tree.joints("qd"))
 
 
+def response(tree, rates: list):
+    """Return the accelerations at rest without gravity under the torques tau, with J qdd = -rates.
+
+    They are linear in both: the same factors as those of forward dynamics solve for a change of its right-hand sides.
+    """
+    for i in tree.records:
+        i.w = Wrench()
+    forward.eliminate(tree)
+    pulls = Pulls(tree, rows(tree))
+    pulls.balance(rates)
+    return pulls.accelerate()
+
+
 class Loaded(Protocol):
     """A tree at one state with the multipliers of its loops, however these are found."""
 

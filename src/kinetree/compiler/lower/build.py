@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...dynamics import ALGORITHMS
@@ -14,6 +14,7 @@ from ...model.splitting import split_joints
 from ..ir.program import Array, Program
 from ..ir.trace import Trace
 from .closed_tree import ClosedTree
+from .derivatives import Derivative, derived_arrays
 from .forced import torques_of_drives, with_forces
 
 UNROLLED = 64
@@ -61,6 +62,12 @@ class Request:
     lowering: str = "auto"
     driven: tuple[str | int, ...] = ()
     forces: bool = False
+    derivative: Derivative | None = None
+
+    @property
+    def title(self) -> str:
+        """The name of the algorithm, or of its derivative."""
+        return self.name if self.derivative is None else f"{self.derivative.kind} of {self.name}"
 
     def checked(self, mechanism: Mechanism) -> Request:
         """Return the request with defaults filled in, or raise an error with the possible values."""
@@ -91,12 +98,19 @@ class Request:
             raise InputError(f"{self.name} takes no driven joints; hybrid_dynamics does")
         places = sorted({k for x in self.driven for k in ([x] if isinstance(x, int) else entries(mechanism, x, 1))})
         lowering = self._lowered(mechanism)
-        return Request(self.name, self.frame, axes, self.wrenches, self.dtype, lowering, tuple(places), self.forces)
+        plain = Request(self.name, self.frame, axes, self.wrenches, self.dtype, lowering, tuple(places), self.forces)
+        if self.derivative is None:
+            return plain
+        inputs, _ = signature(mechanism, plain)
+        return replace(plain, derivative=self.derivative.checked(self.name, [a.name for a in inputs]))
 
     def _lowered(self, mechanism: Mechanism) -> str:
         """Return "unrolled" or "rolled"."""
         if self.lowering not in LOWERINGS:
             raise InputError(f"lowering is {self.lowering!r}; expected 'auto', 'unrolled' or 'rolled'")
+        if self.derivative is not None:
+            self._refuse_long_derivative(mechanism)
+            return "unrolled"
         if self.forces:
             if self.lowering == "rolled":
                 raise InputError(f"{self.name} with forces has no rolled code; use lowering='unrolled'")
@@ -114,6 +128,15 @@ class Request:
             large = not closed and sum(a.size for a in signature(mechanism, self)[1]) > LARGE
             return "rolled" if large or is_long(mechanism, closed=closed) else "unrolled"
         return self.lowering
+
+    def _refuse_long_derivative(self, mechanism: Mechanism) -> None:
+        """Raise InputError for derivatives of rolled code, which would be very long straight-line code."""
+        if self.lowering == "rolled" or (self.lowering == "auto" and len(mechanism.bodies) > UNROLLED):
+            raise InputError(
+                f"{self.title} of {mechanism.name!r}: derivatives are straight-line code, and a function of "
+                f"{len(mechanism.bodies)} bodies is compiled with loops over them by default; make the function with "
+                "lowering='unrolled'"
+            )
 
 
 def names_of(driven: Any) -> tuple[str | int, ...]:
@@ -136,11 +159,14 @@ def signature(mechanism: Mechanism, request: Request) -> tuple[tuple[Array, ...]
     inputs = [Array(name, _sized(shape, sizes)) for name, shape in shapes.items()]
     if mechanism.free_parameters:
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
-    return tuple(inputs), tuple(Array(name, _sized(shape, sizes)) for name, shape in algorithm.outputs)
+    outputs = [Array(name, _sized(shape, sizes)) for name, shape in algorithm.outputs]
+    if request.derivative is None:
+        return tuple(inputs), tuple(outputs)
+    return derived_arrays(request.derivative, inputs, outputs, mechanism.nv)
 
 
 def build(mechanism: Mechanism, request: Request) -> Program:
-    """Return the Program of an algorithm, traced on a mechanism."""
+    """Return the Program of an algorithm, traced on a mechanism; for derivatives see derive/build.py."""
     algorithm = ALGORITHMS[request.name]
     inputs, outputs = signature(mechanism, request)
     trace = Trace()

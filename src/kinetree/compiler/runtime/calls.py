@@ -26,6 +26,13 @@ def prepared_call(owner: Any, method: Any) -> Call:
     return _call_by_frame(owner, name, names)
 
 
+def derivative_call(owner: Any, method: Any, name: str, wrt: tuple[str, ...]) -> Call:
+    """Return the function that a method of derivatives calls: the Jacobians of an algorithm."""
+    signature = inspect.signature(method)
+    names = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    return _call(owner, name, None, names, _described(method, signature), wrt, method.__name__)
+
+
 def _call_by_frame(owner: Any, name: str, names: list[str]) -> Call:
     """Return the function of arrays and a frame, which prepares a call for each frame."""
     calls: dict[Any, Call] = {}
@@ -53,17 +60,26 @@ def _call_by_options(owner: Any, name: str, names: list[str]) -> Call:
     return call
 
 
-def _call(owner: Any, name: str, frame: str | None, names: list[str], doc: str = "") -> Call:
-    """Return the function of the arrays of an algorithm, direct if possible."""
+def _call(
+    owner: Any, name: str, frame: str | None, names: list[str], doc: str = "",
+    wrt: tuple[str, ...] | None = None, title: str | None = None,
+) -> Call:  # fmt: skip
+    """Return the function of the arrays of an algorithm, or of its Jacobians, direct if possible.
+
+    `title` is the name of the method, if it is not that of the algorithm.
+    """
     function = owner.function(name, frame=frame)
+    chosen: dict[str, Any] = {}
+    if wrt is not None:
+        function, chosen = function.jacobian(wrt), {"wrt": wrt}
     gufunc, count = function.gufunc, function.bad_blocks
     constants = () if owner._nominal is None else (owner._nominal,)
 
     def call(*arrays, **options):
         if options or len(arrays) != len(names):
-            arrays, options = by_position(name, names, arrays, options)
+            arrays, options = by_position(title or name, names, arrays, options)
             if options:
-                return owner._with(name, **options)(*arrays)
+                return owner._with(name, **options, **chosen)(*arrays)
         arguments = arrays + constants
         before = count[1]
         try:
@@ -79,7 +95,7 @@ def _call(owner: Any, name: str, frame: str | None, names: list[str], doc: str =
 
     if function.kernel is None:
         return call
-    return direct_call(function.kernel, owner, name, doc, constants, call) or call
+    return direct_call(function.kernel, owner, title or name, doc, constants, call) or call
 
 
 def by_position(name: str, names: list[str], arguments: tuple, options: dict[str, Any]) -> tuple[tuple, dict]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ...algebra.arrays import Numbers
 from ...dynamics import ALGORITHMS
 from ...model.parameter_values import Named
-from .calls import by_position, prepared_call
+from .calls import by_position, derivative_call, prepared_call
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,12 +60,32 @@ def compiled(declared: F) -> F:
     Its class has `function`, `_with`, which returns a function for a call with options, `_nominal`, the values of
     the free parameters, and the dictionary `_calls`.
     """
+    return _declared(declared, _method(declared.__name__))
+
+
+def _declared(declared: F, run: Callable[..., Any]) -> F:
+    """Return a method with the signature and docstring of its declaration, and its options by keyword."""
     parameters = list(inspect.signature(declared).parameters.values())
     options = declared.__globals__[declared.__annotations__["options"].removeprefix("Unpack[").removesuffix("]")]
     keywords = [_keyword(o) for o in options.__annotations__]
-    method: Any = update_wrapper(_method(declared.__name__), declared)
+    method: Any = update_wrapper(run, declared)
     method.__signature__ = inspect.Signature([*parameters[:-1], *keywords])
     return method
+
+
+def jacobians(name: str, wrt: tuple[str, ...]) -> Callable[[F], F]:
+    """Return the decorator of a method that is declared by its signature and returns the Jacobians of an algorithm."""
+
+    def decorate(declared: F) -> F:
+        def method(self, *arguments, **options):
+            call = self._calls.get(declared.__name__)
+            if call is None:
+                call = self._calls[declared.__name__] = derivative_call(self, method, name, wrt)
+            return call(*arguments, **options)
+
+        return _declared(declared, method)
+
+    return decorate
 
 
 def complete(cls: type) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 
 from ....errors import InputError
 from ....model.mechanism import Mechanism
+from ...derive.build import build
 from ...ir.program import Array, Program
-from ...lower.build import Request, build, signature
+from ...lower.build import Request, signature
 from ...targets.ptx.driver import DeviceMemory, driver
 from ..misfits import wrong_count, wrong_out, wrong_shape
 from ..singular_inertia import refuse_singular
@@ -60,8 +61,8 @@ class CudaFunction:
 
     @property
     def name(self) -> str:
-        """The name of the algorithm."""
-        return self.request.name
+        """The name of the algorithm, or of its derivative."""
+        return self.request.title
 
     @cached_property
     def program(self) -> Program:

@@ -1,0 +1,1 @@
+"""Differentiation of Programs: each derivative of a Program is another Program, which every target reads."""

@@ -1,0 +1,62 @@
+"""The Program of a request, also of derivatives: by pages of sweeps where there are some, else by differentiation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...model.mechanism import Mechanism
+from ..ir.program import Program
+from ..lower import build as lower
+from ..lower.build import Request, signature
+from ..lower.derivatives import COORDINATES, Derivative
+from .charts import Chart
+from .closed import closed_accelerations
+from .jacobians import Charts, cheapest, derivative
+from .pages import page
+from .products import hvp, jvp, vjp
+
+SHORT = 400
+"""The most operations of a function whose Jacobian is also computed by differentiation if there is a page of sweeps.
+
+Pages take fewer operations for all longer ones that were tried, from six joints on."""
+
+
+def build(mechanism: Mechanism, request: Request) -> Program:
+    """Return the Program of a checked request, traced on a mechanism."""
+    wanted = request.derivative
+    if wanted is None:
+        return lower.build(mechanism, request)
+    inputs, outputs = signature(mechanism, request)
+    found = _derived(mechanism, replace(request, derivative=None), wanted)
+    return replace(found, inputs=inputs, outputs=outputs)
+
+
+def _derived(mechanism: Mechanism, plain: Request, wanted: Derivative) -> Program:
+    charts = tangent_charts(mechanism, plain) if wanted.tangent else {}
+    if wanted.kind == "jacobian":
+        return _jacobian(mechanism, plain, wanted, charts)
+    program = lower.build(mechanism, plain)
+    return {"jvp": jvp, "vjp": vjp, "hvp": hvp}[wanted.kind](program, wanted.wrt, charts=charts)
+
+
+def _jacobian(mechanism: Mechanism, plain: Request, wanted: Derivative, charts: Charts) -> Program:
+    """Return the Program of a Jacobian with the fewest operations of all ways to compute it."""
+    if wanted.tangent and (found := closed_accelerations(mechanism, plain, wanted.wrt, charts)):
+        return found
+    program = lower.build(mechanism, plain)
+    sweeps = page(mechanism, plain, wanted.wrt) if wanted.tangent else None
+    if sweeps is None:
+        return derivative(program, wanted.wrt, charts=charts)
+    if len(program.ops) > SHORT:
+        return sweeps
+    return cheapest([sweeps, derivative(program, wanted.wrt, charts=charts)])
+
+
+def tangent_charts(mechanism: Mechanism, request: Request) -> dict[str, Chart]:
+    """Return the directions of the coordinates among the inputs of a request: those of joint velocities."""
+    names = [a.name for a in signature(mechanism, request)[0] if a.name in COORDINATES]
+    if not names:
+        return {}
+    rate = lower.build(mechanism, Request("coordinate_rate").checked(mechanism))
+    chart = Chart(mechanism.nv, replace(rate, inputs=rate.inputs[:2]))  # free parameters do not enter
+    return dict.fromkeys(names, chart)

@@ -1,0 +1,103 @@
+"""Derivatives of forward dynamics with loops: the implicit function, by one more solution with the same factors.
+
+The accelerations and multipliers satisfy I qdd + h - J^T lambda = tau and J qdd + dJ/dt qd = 0. The derivatives of both
+equations at fixed accelerations and multipliers are the right-hand sides. Pivots are chosen by comparisons that depend
+on q alone. Each column of a derivative is solved with the same pivots, whose arithmetic is recorded only once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...algebra.scalars import Scalar
+from ...dynamics import closed
+from ...model.mechanism import Mechanism
+from ..ir.program import Array, Program
+from ..lower import build as lower
+from ..lower.build import Request, signature, tree_maker
+from .jacobians import MODES, Charts, differentiated, directions, weight
+from .jacobians import derivative as jacobian
+from .recorded import Recorded, traced
+
+Scalars = Mapping[str, Sequence[Scalar]]
+
+
+def closed_accelerations(mechanism: Mechanism, request: Request, wrt: Sequence[str], charts: Charts) -> Program | None:
+    """Return the Jacobians of the accelerations of a mechanism with loops; None for other functions and trees.
+
+    With the forces of the mechanism, which may act in any way, the whole function is differentiated instead.
+    """
+    if request.name != "forward_dynamics" or not mechanism.closures or request.forces:
+        return None
+    inputs, _ = signature(mechanism, request)
+    trace, given = traced(inputs)
+    qdd, multipliers = (
+        _outputs(lower.build(mechanism, replace(request, name=name)), given)
+        for name in ("forward_dynamics", "multipliers")
+    )
+    known = {**given, "qdd": qdd, "lambda": multipliers}
+    equations = _equations(mechanism, request)
+    moved = [name for name in wrt if name != "tau"]
+    rows = _differentiated(equations, known, moved, charts)
+    solve = _solution(mechanism, request)
+    n, arrays, results = mechanism.nv, [], []
+    for name in wrt:
+        columns = []
+        size = directions(equations, name, charts).size if name != "tau" else n
+        for j in range(size):
+            unit = [1.0 if k == j else 0.0 for k in range(n)]
+            torques = unit if name == "tau" else [-r.get((name, j), 0.0) for r in rows[:n]]
+            rates = [0.0] * len(rows[n:]) if name == "tau" else [r.get((name, j), 0.0) for r in rows[n:]]
+            columns.append(_outputs(solve, {**given, "tau": torques, "rates": rates}))
+        arrays.append(Array(f"dqdd_d{name}", (n, size)))
+        results.append([column[k] for k in range(n) for column in columns])
+    return Program.of_trace(f"jacobian_of_{request.name}", inputs, arrays, trace, results)
+
+
+def _outputs(program: Program, given: Scalars) -> list[Scalar]:
+    """Record a Program with one output, and return its entries."""
+    (out,) = Recorded(program, given).outputs().values()
+    return out
+
+
+def _equations(mechanism: Mechanism, request: Request) -> Program:
+    """Return the Program of I qdd + h - J^T lambda and J qdd + dJ/dt qd, one after the other."""
+    count = len(mechanism.closures)
+    inputs = [a for a in signature(mechanism, request)[0] if a.name != "tau"]
+    arrays = (*inputs, Array("qdd", (mechanism.nv,)), Array("lambda", (count,)))
+    trace, given = traced(arrays)
+
+    def of(name: str, wrenches: bool = False) -> list[Scalar]:
+        return _outputs(lower.build(mechanism, Request(name, wrenches=wrenches).checked(mechanism)), given)
+
+    J, n = of("closure_jacobian"), mechanism.nv
+    torques = of("inverse_dynamics", request.wrenches)
+    rates = of("closure_bias")
+    for k in range(count):
+        for j in range(n):
+            torques[j] = torques[j] - J[n * k + j] * given["lambda"][k]
+            rates[k] = rates[k] + J[n * k + j] * given["qdd"][j]
+    return Program.of_trace("equations", arrays, [Array("left", (n + count,))], trace, [[*torques, *rates]])
+
+
+def _differentiated(equations: Program, known: Scalars, wrt: Sequence[str], charts: Charts) -> list[dict[Any, Scalar]]:
+    """Return the derivatives of all equations by (input, direction), in the mode with the fewest operations."""
+    if not wrt:
+        return [{} for _ in equations.results[0]]
+    mode = min(MODES, key=lambda m: weight(jacobian(equations, wrt, mode=m, charts=charts)))
+    recorded = Recorded(equations, known)
+    found = differentiated(recorded, known, wrt, set(equations.results[0]), mode, charts)
+    return [found[k] for k in equations.results[0]]
+
+
+def _solution(mechanism: Mechanism, request: Request) -> Program:
+    """Return the Program of the accelerations at rest under torques, with J qdd = -rates."""
+    skipped = ("qd", "tau", "wrenches")
+    others = [a for a in signature(mechanism, request)[0] if a.name not in skipped]
+    arrays = (*others, Array("tau", (mechanism.nv,)), Array("rates", (len(mechanism.closures),)))
+    trace, given = traced(arrays)
+    tree = tree_maker(mechanism, request.dtype)(mechanism, {k: x for k, x in given.items() if k != "rates"})
+    results = closed.response(tree, given["rates"])
+    return Program.of_trace("response", arrays, [Array("qdd", (mechanism.nv,))], trace, [results])

@@ -1,0 +1,150 @@
+"""Derivatives of inverse dynamics with respect to positions and velocities, by composite bodies in O(n depth)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..algebra.mass import Coriolis, MassMatrix
+from ..algebra.scalars import Scalar, is_number
+from ..algebra.sparse_factors import SparseFactors
+from ..algebra.spatial import Twist, Wrench, power
+from ..algebra.vectors import ZERO, Vector, add, cross, dot, scale, times
+from .inertia import inertia_matrix
+from .inverse import inverse_dynamics, newton_euler
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the motion of all bodies outboard of a joint, in the frame of the joint's body.
+
+    A point at r from the origin, which moves away from it with u = dr/dt, is accelerated by dv + a x r + 2 w x u.
+    See docs/theory/derivatives.md.
+    """
+
+    w: Vector = ZERO
+    a: Vector = ZERO
+    dv: Vector = ZERO
+
+    def wrench(self, M: MassMatrix, B: Coriolis) -> Wrench:
+        """Return the change of the wrench of composite bodies: M [a; dv] + 2 B [w; 0]."""
+        return M @ Twist(self.a, self.dv) + B @ Twist(scale(2.0, self.w))
+
+    def torque(self, F: Wrench, G: Vector) -> Scalar:
+        """Return the change of a torque with the rows F = M p and G = 2 B^T p of its own composite body."""
+        return power(F, Twist(self.a, self.dv)) + dot(G, self.w)
+
+
+def inverse_dynamics_derivatives(tree):
+    """Return dtau/dq, dtau/dqd and dtau/dqdd = I, entry by entry; docs/theory/derivatives.md.
+
+    The change of a joint's motion is one change of the motion of the composite body outboard of it. X, Y and F are the
+    wrenches of unit changes of q, qd and qdd, which propagate inward and give the columns of the joints before. F and
+    G give the rows: the torque of a joint under changes of the motions of the joints before. Displacements of joints
+    are in the tangent space. The motion P of every joint must be constant in its child.
+    """
+    by_q, by_qd, inertia = {}, {}, {}
+    newton_euler(tree)
+
+    @tree.each
+    def begin(i):
+        i.Mtilde, i.B = i.M, i.M.coriolis(i.t.w)
+        i.F, i.G, i.X, i.Y = {}, {}, {}, {}
+
+    @tree.inward
+    def columns(i, p):
+        moved, sped = position_changes(i, p), velocity_changes(i, p)
+        for k in i.labels:
+            for outer, F in i.F.items():
+                by_q[outer, k] = moved[k].torque(F, i.G[outer])
+                by_qd[outer, k] = sped[k].torque(F, i.G[outer])
+        for k, pk in zip(i.labels, i.P.columns, strict=True):
+            i.F[k] = i.Mtilde @ pk
+            i.G[k] = scale(2.0, i.B.transpose_times(pk).n)
+            i.X[k] = moved[k].wrench(i.Mtilde, i.B)
+            i.Y[k] = sped[k].wrench(i.Mtilde, i.B)
+        for k, pk, armature in zip(i.labels, i.P.columns, i.armature, strict=True):
+            for outer in i.F:
+                by_q[k, outer] = power(i.X[outer], pk)
+                by_qd[k, outer] = power(i.Y[outer], pk)
+                inertia[k, outer] = inertia[outer, k] = power(i.F[outer], pk)
+            inertia[k, k] += armature
+        for k, pk in zip(i.labels, i.P.columns, strict=True):
+            i.X[k] += rotated(i.w, pk)  # the wrench through the joint moves with its child
+        carry(i, p)
+
+    return tree.matrix(by_q), tree.matrix(by_qd), tree.matrix(inertia)
+
+
+def position_changes(i, p) -> dict[int, Change]:
+    """Return the change of motion for a unit displacement of each degree of freedom of a joint."""
+    parent = i.A @ p.dt  # the motion of the parent's frame at the joint
+    own = i.P @ i.qd
+    U = i.dt.U if len(i.labels) == 1 else parent.U  # equal along the only axis, and U of the child is known
+    out = {}
+    for k, pk in zip(i.labels, i.P.columns, strict=True):
+        w = cross(parent.w, pk.w)
+        dv = add(add(cross(parent.dv, pk.w), times(parent.U, pk.v)), cross(scale(2.0, w), own.v))
+        out[k] = Change(w, times(U, pk.w), dv)
+    return out
+
+
+def velocity_changes(i, p) -> dict[int, Change]:
+    """Return the change of motion for a unit velocity of each degree of freedom of a joint."""
+    parent = i.A @ p.dt
+    own = i.P @ i.qd
+    out = {}
+    for k, pk in zip(i.labels, i.P.columns, strict=True):
+        dv = add(cross(pk.w, own.v), cross(add(scale(2.0, parent.w), own.w), pk.v))
+        out[k] = Change(pk.w, cross(add(parent.w, i.dt.w), pk.w), dv)
+    return out
+
+
+def rotated(w: Wrench, p: Twist) -> Wrench:
+    """Return the change of a wrench that moves along a unit twist p with its body."""
+    return Wrench(add(cross(p.w, w.n), cross(p.v, w.f)), cross(p.w, w.f))
+
+
+def carry(i, p) -> None:
+    """Propagate the columns, the rows and the composite bodies to the parent."""
+    E, r = i.A.E, i.A.offset
+    dr = add(cross(p.t.w, r), E @ (i.P @ i.qd).v)
+    F = {k: i.A.T @ x for k, x in i.F.items()}
+    p.G |= {k: add(E @ x, cross(scale(2.0, dr), F[k].f)) for k, x in i.G.items()}
+    p.F |= F
+    p.X |= {k: i.A.T @ x for k, x in i.X.items()}
+    p.Y |= {k: i.A.T @ x for k, x in i.Y.items()}
+    p.B += i.B.carried(i.Mtilde, E, r, dr)
+    p.Mtilde += i.A.T @ i.Mtilde @ i.A
+    p.w += i.A.T @ i.w
+
+
+def forward_dynamics_derivatives(tree):
+    """Return dqdd/dq, dqdd/dqd and dqdd/dtau = I^-1 of a tree, entry by entry.
+
+    With tau = f(q, qd, qdd) of inverse dynamics, dqdd/dq = -I^-1 df/dq at the accelerations of forward dynamics. One
+    factorisation I = U D U^T serves the accelerations and all columns.
+    """
+    torques = tree.joints("tau")
+    for i in tree.records:
+        i.qdd = (0.0,) * len(i.labels)
+    bias = inverse_dynamics(tree)
+    factors = SparseFactors(_entries(inertia_matrix(tree), tree.nv), tree.nv)
+    qdd = factors.solve({k: t - h for k, (t, h) in enumerate(zip(torques, bias, strict=True))})
+    for i in tree.records:
+        i.qdd = tuple(qdd[k] for k in i.labels)
+    by_q, by_qd, _ = inverse_dynamics_derivatives(tree)
+    solved = [_solved(factors, _entries(matrix, tree.nv)) for matrix in (by_q, by_qd)]
+    return *(tree.matrix(x) for x in solved), tree.matrix(factors.inverse_matrix())
+
+
+def _entries(matrix, n: int) -> dict:
+    """Return the entries of a matrix that are not structurally zero, by row and column."""
+    return {divmod(k, n): x for k, x in enumerate(matrix) if not (is_number(x) and x == 0.0)}
+
+
+def _solved(factors: SparseFactors, entries: dict) -> dict:
+    """Return -I^-1 times a matrix."""
+    columns: dict[int, dict] = {}
+    for (row, column), x in entries.items():
+        columns.setdefault(column, {})[row] = -x
+    return {(row, k): x for k, column in columns.items() for row, x in enumerate(factors.solve(column))}
