@@ -1,0 +1,188 @@
+"""CHARMIE by the formulas of [Goncalves2023] and by closed loops with shared loads: the same torques and wrenches."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.errors import InputError
+from kinetree.formulations.auxiliary_bodies import balancing_half
+from kinetree.formulations.charmie import ACTUATORS, MAIN, SHARE, SIDES, inverse_dynamics
+from kinetree.formulations.charmie_sharing import half_forces, tilt, torso
+from kinetree.formulations.linear_actuators import rotating_joint, sliding_joint
+from kinetree.formulations.newton_euler import Load, balance, forward, links, zxz
+from kinetree.reproduce.charmie_motion import closed_motion, validation_motion
+from tolerance import assert_close
+
+TIMES = np.array([0.0, 0.37, 1.3, 2.2, 2.5, 3.1, 4.45, 5.0])
+SCALE = 614.0
+"""The largest force or torque of the motion [N, N m]."""
+AWKWARD = {"D3y": -0.13, "F4y": 0.151, "S4z": 0.47, "F3x": -0.055, "G3x": -0.02, "a4": 0.113, "k4": 977.0, "P5": -17.0}
+
+
+@cache
+def robot() -> kt.System:
+    """Return the robot."""
+    return kt.load("charmie_complete")
+
+
+@cache
+def both(changed: bool = False):
+    """Return the results of the formulas and of the closed loops for the same motion of the actuators."""
+    values = (AWKWARD if changed else {}) | {"e": 0.0}
+    names = [p.name for p in robot().mechanism.free_parameters]
+    declared = robot().mechanism.values()
+    numbers = [values.get(name, declared[name]) for name in names]
+    mechanism, motion = robot().mechanism.fixed(numbers), validation_motion(TIMES)
+    states = closed_motion(robot(), motion, parameters=values)
+    loads = robot().loads(
+        states.q, states.qd, qdd=states.qdd, actuated=ACTUATORS, share=SHARE, forces=True, parameters=values
+    )
+    return inverse_dynamics(mechanism, motion), loads, states, mechanism
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_formulas_are_closed_loops(changed):
+    """Find the coordinates, the 21 torques and the wrenches at all 47 joints both ways, also for other parameters."""
+    paper, loads, states, mechanism = both(changed)
+    moving = [j.name for j in mechanism.joints if j.kind != "fixed"]
+    assert set(moving) == set(paper.coordinates)
+    for k, name in enumerate(moving):
+        assert_close(paper.coordinates[name], states.q[:, k], 1e-12, "coordinates")
+        if name in paper.joints:
+            assert_close(paper.joints[name][1], states.qd[:, k], 1e-12, "velocities")
+            assert_close(paper.joints[name][2], states.qdd[:, k], 1e-12, "accelerations")
+        if name in ACTUATORS:
+            assert_close(paper.torques[name], loads.tau[:, k], 1e-12 * SCALE, "torques of actuators")
+    assert set(paper.wrenches) == set(loads.names) and len(loads.names) == 47
+    for name in loads.names:
+        assert_close(paper.wrenches[name], loads.at(name, axes="world"), 1e-12 * SCALE, "wrenches")
+
+
+def test_every_row_of_the_sharing_formulas_holds():
+    """Put the wrenches of the closed loops into each row of (36), (38), (40), (42) and (43)."""
+    _, loads, states, mechanism = both()
+    T, tree = torso(mechanism), links(mechanism, MAIN)
+    names = [j.name for j in mechanism.joints if j.kind != "fixed"]
+    motion = {n: (states.q[:, k], states.qd[:, k], states.qdd[:, k]) for k, n in enumerate(names) if n in MAIN}
+    at = forward(tree, motion, mechanism.gravity)
+    index = {link.joint: k for k, link in enumerate(tree)}
+
+    def acting(name: str, body: str, point) -> Load:
+        """Return what a body applies at a point to the child of a joint, or to body b of a loop, in its axes."""
+        R0 = at[index[body]].R0
+        n, f = (np.einsum("...ji,...j->...i", R0, loads.at(name, axes="world")[:, s]) for s in (slice(3), slice(3, 6)))
+        return Load(f, n, np.broadcast_to(point, f.shape))
+
+    i, here = tree[index["joint_5"]], at[index["joint_5"]]
+    after = [acting(f"joint_6{k}", "joint_5", tree[index[f"joint_6{k}"]].B) for k in "abc"]
+    total, torque = balance(i, here, [*after, acting("head_5s", "joint_5", T.E5)])
+    head, joint = acting("head_5d", "joint_5", T.G5), acting("joint_5", "joint_5", np.zeros(3))
+    fd, mud, fa, mua = -head.f, -head.mu, joint.f, joint.mu
+    F4 = np.einsum("...ji,...j->...i", here.R, np.broadcast_to(T.F4 - T.B4, fd.shape))
+    angle = tilt(np.broadcast_to(T.G5, F4.shape), F4, 1)
+    assert_close(fd + fa, total, 1e-12 * SCALE, "(36), rows 1 to 3")
+    turning = np.cross(fd, i.C - T.G5) + np.cross(fa, i.C)
+    assert_close(turning[:, 0], torque[:, 0], 1e-12 * SCALE, "(36), row 4")
+    assert_close(np.cos(angle) * fd[:, 1], np.sin(angle) * fd[:, 2], 1e-12 * SCALE, "(36), row 5")
+    assert_close(fd[:, 0], fa[:, 0], 1e-12 * SCALE, "(36), row 6")
+    assert_close((mud + mua)[:, 1:], (torque - turning)[:, 1:], 1e-12 * SCALE, "(38), rows 1 and 2")
+    assert_close(mud[:, 1:], mua[:, 1:], 1e-12 * SCALE, "(38), rows 3 and 4")
+    assert np.abs(fd[:, 0]).max() > 0.1 and np.abs(mud[:, 1:]).max() > 0.1
+
+    i, here = tree[index["joint_4"]], at[index["joint_4"]]
+    d4 = states.q[:, names.index("joint_4")]
+    halves = {
+        k: balancing_half(T.B3[2] - d4 + T.H4z, T.F3 * [-side, 1, 1], T.a, T.b, T.c, side=side)
+        for k, side in SIDES.items()
+    }
+    rise = np.stack([0 * d4, 0 * d4, T.B3[2] - d4], axis=-1)
+    rails = {k: acting(f"rail_4{k}", "joint_4", half.rail - rise) for k, half in halves.items()}
+    for k, half in halves.items():
+        spring, bar, side = acting(f"foot_4s{k}", "joint_4", 0.0).f, acting(f"bar_4{k}", "joint_4", 0.0), SIDES[k]
+        assert_close(spring, half_forces(T, half, side).spring, 1e-12 * SCALE, "(39)")
+        assert_close(
+            spring[:, 0], -bar.f[:, 0], 1e-12 * SCALE, "(40), row 1: -f_3sra is the force of body 3 on the bar"
+        )
+        assert_close(spring[:, 2], -rails[k].f[:, 2] - bar.f[:, 2], 1e-12 * SCALE, "(40), row 2")
+        arm, tip = half.spring - T.F3 * [-side, 1, 1], half.tip - T.F3 * [-side, 1, 1]
+        a5 = spring[:, 2] * arm[:, 0] - spring[:, 0] * arm[:, 2]
+        assert_close(a5, -tip[:, 0] * rails[k].f[:, 2], 1e-12 * SCALE, "(40), row 3 with (41)")
+    after = [acting("joint_5", "joint_4", T.B4), acting("foot_5d", "joint_4", T.F4), acting("foot_5s", "joint_4", T.S4)]
+    known = [Load(load.f, 0 * load.mu, load.point) for load in rails.values()]
+    total, torque = balance(i, here, [*after, *known])
+    head, joint = acting("head_4d", "joint_4", T.E4), acting("joint_4", "joint_4", np.zeros(3))
+    fd, fa, mua = -head.f, joint.f, joint.mu + np.cross(joint.f, here.A)
+    angle = tilt(np.broadcast_to(T.E4, rise.shape), T.D3 - rise, 1)
+    assert_close(fa[:, 0], total[:, 0], 1e-12 * SCALE, "(42), row 1")
+    assert_close(fd[:, 1] + fa[:, 1], total[:, 1], 1e-12 * SCALE, "(42), row 2")
+    assert_close(fd[:, 2], total[:, 2], 1e-12 * SCALE, "(42), row 3")
+    assert_close(np.cos(angle) * fd[:, 1], np.sin(angle) * fd[:, 2], 1e-12 * SCALE, "(42), row 4")
+    left = torque - np.cross(fd, i.C - T.E4) - np.cross(fa, i.C - here.A)
+    assert_close(mua[:, :2], left[:, :2], 1e-12 * SCALE, "(43), rows 1 and 2")
+    uprights = [-rails[k].mu[:, 2] for k in SIDES]
+    assert_close(uprights[0] + uprights[1], left[:, 2], 1e-12 * SCALE, "(43), row 3")
+    assert_close(uprights[0], uprights[1], 1e-12 * SCALE, "(43), row 4")
+    assert np.abs(uprights[0]).max() > 0.1
+
+
+def test_sign_of_14():
+    """Find G_4 at the length of the actuator with the sign of (13), and elsewhere with the printed one."""
+    F4, B4, G5 = np.array([0, 0.168, 0.4512]), np.array([0, 0, 0.438]), np.array([0, 0.056, 0.3972])
+    act = np.array([0.37, 0.4, 0.43])
+    angle, _, _ = rotating_joint((act, 0 * act, 0 * act), F4, B4, G5)
+    turn = zxz(0, angle, 0)
+    assert_close(np.linalg.norm(B4 + turn @ G5 - F4, axis=-1), act, 1e-15, "length")
+    assert_close(angle[1], 0.0, 1e-15, "upright at 400 mm")
+    e4, r = np.hypot(*(F4 - B4)[1:]), np.hypot(*G5[1:])
+    l4 = (act**2 - r**2 + e4**2) / (2 * e4)
+    h4 = np.sqrt(act**2 - l4**2)
+    u = (B4 - F4)[1:] / e4
+    printed = F4[1:] + l4[:, None] * u + h4[:, None] * u[::-1]
+    assert (np.abs(np.linalg.norm(printed - F4[1:], axis=-1) - act) > 1e-3).all()
+
+
+@pytest.mark.parametrize("which", ["actuator_4", "actuator_5"])
+def test_rates_are_derivatives(which):
+    """Compare velocity and acceleration of a joint with differences of its position."""
+    T, h = torso(robot().mechanism), 1e-4
+    t = 0.4 + h * np.arange(-2, 3)
+    act = (0.4 - 0.05 * t + 0.02 * t**2, -0.05 + 0.04 * t, 0.04 + 0 * t)
+    joint = sliding_joint(act, T.D3, T.E4, T.B3[2]) if which == "actuator_4" else rotating_joint(act, T.F4, T.B4, T.G5)
+    first, second = np.array([1, -8, 0, 8, -1]) / (12 * h), np.array([-1, 16, -30, 16, -1]) / (12 * h * h)
+    assert_close(joint[1][2], first @ joint[0], 1e-10, "velocity")
+    assert_close(joint[2][2], second @ joint[0], 1e-6, "acceleration")
+
+
+def test_impossible_geometry_is_named_with_its_time():
+    """Refuse actuators and bars that cannot reach, with the part, the instant and the limits."""
+    motion, t = validation_motion(TIMES), TIMES
+    x, xd, xdd = motion["actuator_4"]
+    words = "actuator_4 is 0.11 m long at t = 3.1 s; expected more than 0.112 m, the distance of its ends across"
+    with pytest.raises(InputError, match=words):
+        inverse_dynamics(robot().mechanism, motion | {"actuator_4": (np.where(t > 3, 0.11, x), xd, xdd)}, times=t)
+    words = r"actuator_5 is 0.572 m long at t = 0 s; expected between 0.232\d* and 0.569\d* m, by the distances of its"
+    with pytest.raises(InputError, match=words):
+        inverse_dynamics(robot().mechanism, motion | {"actuator_5": (1.43 * x, 1.43 * xd, xdd)}, times=t)
+    low = motion | {"actuator_4": (np.where(t > 3, 0.1121, x), xd, xdd)}
+    values = robot().mechanism.values() | {"b4": 0.16}
+    short = robot().mechanism.fixed([values[p.name] for p in robot().mechanism.free_parameters])
+    words = (
+        r"bars of the balancing linkage are 0.16 m long, but their tips are -0.22\d* m above .* at t = 3.1 s; expected"
+    )
+    with pytest.raises(InputError, match=words):
+        inverse_dynamics(short, low, times=t)
+    with pytest.raises(InputError, match=re.escape("actuator_4 is 0.1 m long in state [1]; expected more than")):
+        sliding_joint((np.array([0.4, 0.1]), 0.0, 0.0), [0, -0.12, 0.04], [0, -0.008, 0.134], 0.29)  # type: ignore[arg-type]
+    del motion["joint_3"]
+    with pytest.raises(InputError, match="the motion has no joint_3; give the motions of all 21 actuators"):
+        inverse_dynamics(robot().mechanism, motion)
+    with pytest.raises(
+        InputError, match="joint 'joint1' is spherical about .* for fixed, prismatic and revolute joints"
+    ):
+        arm = kt.build_mechanism("ball", [kt.Body("b", 1.0)], [kt.Joint("joint1", "spherical", kt.GROUND, "b")])
+        links(arm, ["joint1"])
