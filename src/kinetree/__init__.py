@@ -9,7 +9,7 @@
 from . import cycles as _cycles  # noqa: F401 - provides System.cycle
 from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError
 from .exporting.export import export
-from .loading import chain, from_dh, load, n_four_bars, net, rope, rope_tree, save
+from .loading import chain, from_dh, from_pairs, load, n_four_bars, net, rope, rope_tree, save
 from .model import (
     GROUND,
     Body,
@@ -20,6 +20,7 @@ from .model import (
     Limits,
     Loop,
     Mechanism,
+    Pair,
     Parameter,
     Placement,
     Shape,
@@ -82,6 +83,7 @@ __all__ = [
     "Minimal",
     "ModelError",
     "PDGravity",
+    "Pair",
     "Parameter",
     "Placement",
     "Polynomial",
@@ -106,6 +108,7 @@ __all__ = [
     "export",
     "forces_of",
     "from_dh",
+    "from_pairs",
     "limit_violations",
     "load",
     "momentum_balance",

@@ -8,13 +8,14 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 from . import library
 from .compiler.runtime.singular_inertia import weightless_joints
 from .errors import InputError, ModelError, WriteError, unknown_name, writing
 from .formats import KNOWN, read
 from .formats.dh import mechanism_from_dh
+from .formats.pairs import mechanism_from_pairs
 from .formats.report import Report, report_tolerated
 from .formats.toml_writer import write_toml
 from .library.chains import chain_mechanism, rope_mechanism
@@ -24,6 +25,7 @@ from .model.mechanism import Mechanism
 from .system import System
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def load(
@@ -82,9 +84,7 @@ def _tolerant(mechanism: Mechanism) -> System:
     return _system(mechanism, report)
 
 
-def _built(
-    name: str, make: Callable[P, Mechanism], system: Callable[[Mechanism], System] = _plain
-) -> Callable[P, System]:
+def _built(name: str, make: Callable[P, T], system: Callable[[T], System]) -> Callable[P, System]:
     """Return a function with the signature of `make` that returns a System instead of a Mechanism."""
     signature = inspect.signature(make)
 
@@ -102,11 +102,12 @@ def _built(
 
 
 from_dh = _built("from_dh", mechanism_from_dh, _tolerant)
-n_four_bars = _built("n_four_bars", n_four_bars_mechanism)
-chain = _built("chain", chain_mechanism)
-rope = _built("rope", rope_mechanism)
-rope_tree = _built("rope_tree", rope_tree_mechanism)
-net = _built("net", net_mechanism)
+from_pairs = _built("from_pairs", mechanism_from_pairs, lambda made: _system(*made))
+n_four_bars = _built("n_four_bars", n_four_bars_mechanism, _plain)
+chain = _built("chain", chain_mechanism, _plain)
+rope = _built("rope", rope_mechanism, _plain)
+rope_tree = _built("rope_tree", rope_tree_mechanism, _plain)
+net = _built("net", net_mechanism, _plain)
 
 
 def _system(mechanism: Mechanism, report: Report) -> System:

@@ -56,6 +56,7 @@ RACK = SimpleNamespace(
     integrate=flat.integrate,
     difference=flat.difference,
     random=lambda joint, rng, size=None: random_in_limits(joint, rng, (math.pi,), size),
+    reverse=lambda joint: None,
 )
 """A pinion that rolls along a rack: q rotates it [rad] while its center advances by pitch [m/rad] times q."""
 
@@ -79,7 +80,7 @@ def robot(monkeypatch) -> kt.System:
 def test_every_kind_keeps_the_protocol():
     """Find every field and function of the protocol in every kind, in the order of the protocol."""
     wanted = [name for name in vars(JointKind) if not name.startswith("_")]
-    assert len(wanted) == 25
+    assert len(wanted) == 26
     for name, module in KINDS.items():
         assert all(hasattr(module, field) for field in wanted), name
         assert [len(names) for names in module.NAMES] == [module.NQ, module.NV, module.NV], name

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..model.checks import tolerated
 from ..model.mechanism import Mechanism
+from ..model.parts import Frame
 
 SORTS = ("read", "changed", "dropped", "suspect")
 
@@ -70,3 +72,14 @@ def report_tolerated(mechanism: Mechanism, report: Report) -> None:
     """Report as suspect all faults that only a lenient check accepts."""
     for part, message in tolerated(mechanism):
         report.suspect(f"{part}: {message}")
+
+
+def report_moved(
+    mechanism: Mechanism, given: Iterable[Frame], report: Report, line: Callable[[str], int | None] = lambda body: None
+) -> None:
+    """Report bodies whose data were moved to their joints; `given` are the frames that the mechanism was made of."""
+    known = {frame.name for frame in given}
+    for frame in mechanism.frames:
+        if frame.name not in known:
+            text = f"the data of body {frame.body!r} are moved to its joint; frame {frame.name!r} is the given one"
+            report.changed(text, line(frame.body))

@@ -1,8 +1,8 @@
 """Reader of native TOML files.
 
 A file has `[mechanism]` (name, gravity, source, description, and lenient = true to accept impossible inertias),
-`[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]` and
-`[[scenery]]`. Bodies and joints may also be a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates by
+`[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[pair]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]`
+and `[[scenery]]`. Bodies and joints may also be a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates by
 joint name at or near which the loops are closed. Any other number may be a formula of parameters, in quotes.
 """
 
@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError, Where, at, below, part_at, unknown_name
-from ..model import Frame, Mechanism, assemble
+from ..model import Mechanism, assemble
 from ..model.checks import impossible_inertias
+from ..model.pairs import pair_of
 from ..model.part_fields import MAX_NAME
+from ..model.ring_cuts import open_rings
 from . import toml_parts
 from .dh import CONVENTIONS, ROWS, parts_from_dh, tool_placement
 from .fields import known_keys, required, sequence, text, truth, vector
-from .report import Report
+from .pairs import report_cuts
+from .report import Report, report_moved
 from .toml_lines import WORD, Places
 
 MAX_BYTES = 64 * 2**20
@@ -30,6 +33,7 @@ MAX_DOTS = 100
 SECTIONS = {
     "body": toml_parts.body,
     "joint": toml_parts.joint,
+    "pair": toml_parts.pair,
     "frame": toml_parts.frame,
     "loop": toml_parts.loop,
     "coupling": toml_parts.coupling,
@@ -52,11 +56,9 @@ def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = 
     """Read a native TOML text; `file` is its name in messages."""
     places, report = Places(source), Report(file)
     try:
-        mechanism, moved = _mechanism(parsed_toml(source), places, "" if file == "<text>" else Path(file).stem, lenient)
+        stem = "" if file == "<text>" else Path(file).stem
+        mechanism = _mechanism(parsed_toml(source), places, report, stem, lenient)
         report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
-        for frame in moved:
-            text = f"the data of body {frame.body!r} are moved to its joint; frame {frame.name!r} is the given one"
-            report.changed(text, places.line(("body", frame.body)))
         for body, message in impossible_inertias(mechanism):
             place = places.locate(ModelError(message, where=part_at("body", body)), file)
             report.suspect(f"{place.where}: {message}", place.line)
@@ -118,8 +120,7 @@ def parsed_toml(source: str) -> dict[str, Any]:
         raise ModelError("not TOML: a number has too many digits", remedy="write it as a decimal") from None
 
 
-def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | None) -> tuple[Mechanism, list[Frame]]:
-    """Return the mechanism, and the given frames of the bodies whose data were moved to their joints."""
+def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, lenient: bool | None) -> Mechanism:
     if not data:
         raise ModelError(
             "the file is empty",
@@ -141,6 +142,8 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | 
         dh = _dh(data["dh"], places, [b.name for b in found["body"]])
         for sort, parts in zip(("body", "joint", "frame"), dh, strict=True):
             found[sort] += parts
+    if found["pair"]:
+        found, guess = _without_rings(found, guess, places, report)
     mechanism = assemble(
         text(head.get("name", stem or "mechanism"), below(where, "name")),
         found["body"],
@@ -160,8 +163,27 @@ def _mechanism(data: dict[str, Any], places: Places, stem: str, lenient: bool | 
         guess=guess,
         lenient=truth(head.get("lenient", False), below(where, "lenient")) if lenient is None else lenient,
     )
-    known = {frame.name for frame in found["frame"]}
-    return mechanism, [frame for frame in mechanism.frames if frame.name not in known]
+    report_moved(mechanism, found["frame"], report, lambda body: places.line(("body", body)))
+    return mechanism
+
+
+def _without_rings(found: dict[str, list[Any]], guess: dict[str, Any], places: Places, report: Report):
+    """Return the parts with a tree of joints and loops in place of the pairs, and the guess of the joints."""
+    for joint in found["joint"]:
+        places.note(("pair", joint.name), places.others.get(("joint", joint.name), ()))
+    for pair in found["pair"]:
+        for sort in ("joint", "loop"):
+            places.note((sort, pair.name), places.others[("pair", pair.name)])
+    opened = open_rings(
+        found["body"],
+        [*map(pair_of, found["joint"]), *found["pair"]],
+        couplings=found["coupling"],
+        forces=found["force"],
+        guess=tuple(guess.items()),
+    )
+    report_cuts(opened, report, lambda name: places.line(("pair", name)))
+    loops = [*found["loop"], *opened.loops]
+    return found | {"joint": opened.joints, "loop": loops, "force": opened.forces}, opened.guess
 
 
 def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ModelError, below
-from ..model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Parameter, Placement, Shape
+from ..model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Pair, Parameter, Placement, Shape
 from ..model.force_checks import check_kind
 from .fields import (
     PLACEMENT,
@@ -32,6 +32,8 @@ LIMITS = ("lower", "upper", "velocity", "effort")
 LOSSES = ("damping", "friction", "armature")
 MOTION = ("axis", "axis2", "pitch", "sequence")
 JOINT = ("name", "kind", "parent", "child", *PLACEMENT, "child_placement", *MOTION, "limits", *LOSSES)
+PAIR_ENDS = ("body_a", "body_b", "placement_a", "placement_b")
+PAIR = ("name", "kind", *PAIR_ENDS, *MOTION, "limits", *LOSSES, "cut")
 FRAME = ("name", "body", *PLACEMENT)
 LOOP = ("name", "kind", "body_a", "body_b", "placement_a", "placement_b", "axis", "axis2", "pitch", "length")
 COUPLING = ("name", "joint", "terms", "offset")
@@ -99,6 +101,26 @@ def joint(table: Any, where: str) -> Joint:
         limits=limits(table.get("limits", {}), below(where, "limits")),
         **losses(table, where),
         child_placement=_side(table, "child_placement", where) if "child_placement" in table else None,
+    )
+
+
+def pair(table: Any, where: str) -> Pair:
+    """Return a pair."""
+    known_keys(table, PAIR, where)
+    return Pair(
+        name(required(table, "name", where), below(where, "name")),
+        name(required(table, "kind", where), below(where, "kind")),
+        name(required(table, "body_a", where), below(where, "body_a")),
+        name(required(table, "body_b", where), below(where, "body_b")),
+        _side(table, "placement_a", where),
+        _side(table, "placement_b", where),
+        axis=axis(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
+        axis2=axis(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
+        pitch=number(table.get("pitch", 0.0), below(where, "pitch")),
+        sequence=text(table.get("sequence", "zyx"), below(where, "sequence")),
+        limits=limits(table.get("limits", {}), below(where, "limits")),
+        **losses(table, where),
+        cut=truth(table["cut"], below(where, "cut")) if "cut" in table else None,
     )
 
 

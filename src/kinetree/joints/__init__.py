@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..errors import unknown_name
 from . import cylindrical, euler, fixed, free, free_euler, helical, planar, prismatic, revolute, spherical, universal
-from .protocol import ROTATION, TRANSLATION, JointKind
+from .protocol import ROTATION, TRANSLATION, JointKind, Reversal
 
 KINDS: dict[str, JointKind] = {
     "fixed": fixed,
@@ -37,4 +37,4 @@ def shipped(name: str) -> bool:
     return name in _SHIPPED and KINDS[name] is _SHIPPED[name]
 
 
-__all__ = ["KINDS", "ROTATION", "TRANSLATION", "JointKind", "kind", "shipped"]
+__all__ = ["KINDS", "ROTATION", "TRANSLATION", "JointKind", "Reversal", "kind", "shipped"]

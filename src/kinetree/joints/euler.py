@@ -17,7 +17,7 @@ from ..algebra.vectors import IDENTITY, ZERO, cross, scale
 from ..errors import ModelError
 from ._common import random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
-from .protocol import ROTATION
+from .protocol import ROTATION, Reversal
 
 NQ, NV, UNITS = 3, 3, ("rad", "rad", "rad")
 NAMES = (("angle1", "angle2", "angle3"),) * 3
@@ -106,3 +106,8 @@ def random(joint, rng, size=None):
     if middle_sine and not joint.limits.lower and not joint.limits.upper:
         b = b + (math.copysign(0.3, b) if size is None else np.copysign(0.3, b))
     return a, b, c
+
+
+def reverse(joint) -> Reversal:
+    """Return the opposite sequence with opposite angles: Rc(-q3) Rb(-q2) Ra(-q1)."""
+    return Reversal({"sequence": joint.sequence[::-1]}, sign=-1.0, back=True)

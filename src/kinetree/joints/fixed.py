@@ -8,6 +8,7 @@ from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 from .no_axis import check, frame  # noqa: F401 - part of the kind
+from .protocol import Reversal
 
 NQ, NV, UNITS = 0, 0, ()
 NAMES = ((),) * 3
@@ -47,3 +48,8 @@ def neutral(joint):
 def random(joint, rng, size=None):
     """Return no coordinates."""
     return ()
+
+
+def reverse(joint) -> Reversal:
+    """Return the same joint."""
+    return Reversal()

@@ -6,10 +6,11 @@ from ..algebra.mass import MassMatrix
 from ..algebra.quaternions import conjugate, exponential, logarithm, normalized, product, sweep, unsweep
 from ..algebra.rotations import Full, Rotation, from_quaternion
 from ..algebra.spatial import Motion
-from ..algebra.vectors import ZERO, add, sub, times, transpose
+from ..algebra.vectors import ZERO, add, neg, sub, times, transpose
 from . import spherical
 from ._common import SLIDE, TURN
 from .no_axis import check, frame  # noqa: F401 - part of the kind
+from .protocol import Reversal
 
 NQ, NV, UNITS = 7, 6, ("rad", "rad", "rad", "m", "m", "m")
 NAMES = (
@@ -75,3 +76,13 @@ def random(joint, rng, size=None):
     """Return a position within +-1 m per axis and a uniformly distributed rotation."""
     position = (rng.uniform(-1.0, 1.0, size) for _ in range(3))
     return (*position, *spherical.random(joint, rng, size))
+
+
+def reverse(joint) -> Reversal:
+    """Return the same joint: the parent's origin in the child's axes, and the inverse rotation."""
+
+    def convert(q):
+        back = transpose(from_quaternion(normalized(q[3:])))
+        return (*neg(times(back, tuple(q[:3]))), *conjugate(q[3:]))
+
+    return Reversal(mixed=True, convert=convert)

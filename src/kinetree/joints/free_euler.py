@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..algebra.mass import MassMatrix
 from ..algebra.spatial import Motion, Twist
-from ..algebra.vectors import IDENTITY, ZERO, cross, scale
+from ..algebra.vectors import IDENTITY, ZERO, cross, neg, scale
 from . import euler
 from ._common import random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
-from .protocol import TRANSLATION
+from .protocol import TRANSLATION, Reversal
 
 NQ, NV, UNITS = 6, 6, ("m", "m", "m", "rad", "rad", "rad")
 NAMES = (("x", "y", "z", "angle1", "angle2", "angle3"),) * 3
@@ -78,3 +78,13 @@ def _angles(joint, rng, size):
     if joint.limits.lower or joint.limits.upper:
         return random_in_limits(joint, rng, (1.0,) * 3 + (3.0, 1.2, 3.0), size)[3:]
     return euler.random(joint, rng, size)
+
+
+def reverse(joint) -> Reversal:
+    """Return the joint of the opposite sequence: the parent's origin in the child's axes, and opposite angles."""
+
+    def convert(q):
+        back = euler.rotation(joint.sequence, q[3:]).T
+        return (*neg(back @ tuple(q[:3])), -q[5], -q[4], -q[3])
+
+    return Reversal({"sequence": joint.sequence[::-1]}, mixed=True, convert=convert)

@@ -11,7 +11,7 @@ from ..algebra.spatial import Motion, Twist
 from ..algebra.vectors import ZERO, transpose
 from ._common import TURN, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
-from .protocol import ROTATION, TRANSLATION
+from .protocol import ROTATION, TRANSLATION, Reversal
 from .single_axis import check, frame  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 3, 3, ("m", "m", "rad")
@@ -57,3 +57,13 @@ def neutral(joint):
 def random(joint, rng, size=None):
     """Return coordinates inside the limits, or within +-1 m and +-pi."""
     return random_in_limits(joint, rng, (1.0, 1.0, math.pi), size)
+
+
+def reverse(joint) -> Reversal:
+    """Return the same joint: the parent's origin in the child's axes, and the opposite angle."""
+
+    def convert(q):
+        c, s = cos(q[2]), sin(q[2])
+        return (-(c * q[0] + s * q[1]), s * q[0] - c * q[1], -q[2])
+
+    return Reversal(mixed=True, convert=convert)

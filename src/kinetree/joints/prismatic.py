@@ -9,7 +9,7 @@ from ..algebra.vectors import ZERO, transpose
 from ._common import SLIDE, random_in_limits
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
 from .protocol import TRANSLATION
-from .single_axis import check, frame  # noqa: F401 - part of the kind
+from .single_axis import check, frame, reverse  # noqa: F401 - part of the kind
 
 NQ, NV, UNITS = 1, 1, ("m",)
 NAMES = (("",),) * 3

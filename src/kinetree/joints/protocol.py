@@ -8,7 +8,8 @@ any from no_axis.py. No other part of the library depends on the name of a kind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..algebra.mass import MassMatrix
@@ -20,6 +21,31 @@ ROTATION, TRANSLATION = "rotation", "translation"
 
 Steps = tuple[tuple[str, Vector], ...]
 """Successive single rotations and translations, each with its axis in the child's frame."""
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """A joint whose parent and child are exchanged, with the same set of relative motions.
+
+    `data` has the fields of the joint that change. The velocities and forces of the reversed joint are those of the
+    given one times `sign`, in the opposite order if `back`. If `mixed`, they depend on the coordinates, so that limits,
+    damping, friction and armature have no equivalent. `convert` returns the coordinates where they are not those of the
+    given joint with this sign and order.
+    """
+
+    data: Mapping[str, Any] = field(default_factory=dict)
+    sign: float = 1.0
+    back: bool = False
+    mixed: bool = False
+    convert: Callable[[Sequence[float]], tuple[float, ...]] | None = None
+
+    def order(self, numbers: Sequence[Any]) -> tuple[Any, ...]:
+        """Return one value per velocity in the order of the reversed joint."""
+        return tuple(reversed(numbers)) if self.back else tuple(numbers)
+
+    def coordinates(self, q: Sequence[float]) -> tuple[float, ...]:
+        """Return the coordinates of the reversed joint."""
+        return self.convert(q) if self.convert else tuple(self.sign * x for x in self.order(q))
 
 
 class JointKind(Protocol):
@@ -141,4 +167,8 @@ class JointKind(Protocol):
 
     def random(self, joint: Any, rng: Any, size: Any = None) -> tuple[Any, ...]:
         """Return random coordinates inside the limits: numbers, or arrays of this shape."""
+        ...
+
+    def reverse(self, joint: Any) -> Reversal | None:
+        """Return the joint seen from its child; None if it cannot be described by a joint of this kind."""
         ...

@@ -13,6 +13,7 @@ from ..algebra.spatial import Motion
 from ..algebra.vectors import ZERO
 from ._common import TURN
 from .no_axis import check, frame  # noqa: F401 - part of the kind
+from .protocol import Reversal
 
 NQ, NV, UNITS = 4, 3, ("rad", "rad", "rad")
 NAMES = (("qx", "qy", "qz", "qw"), ("wx", "wy", "wz"), ("nx", "ny", "nz"))
@@ -72,3 +73,8 @@ def random(joint, rng, size=None):
         return tuple(float(x) for x in v / math.sqrt(float(v @ v)))
     v = rng.normal(size=(4, *size))
     return tuple(v / np.sqrt((v * v).sum(axis=0)))
+
+
+def reverse(joint) -> Reversal:
+    """Return the same joint with the inverse rotation."""
+    return Reversal(mixed=True, convert=conjugate)

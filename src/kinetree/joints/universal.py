@@ -8,11 +8,11 @@ from ..algebra.mass import MassMatrix
 from ..algebra.rotations import about
 from ..algebra.scalars import cos, is_number, sin
 from ..algebra.spatial import Motion, Twist
-from ..algebra.vectors import ZERO, cross, dot, transpose
+from ..algebra.vectors import ZERO, cross, dot, neg, transpose
 from ..errors import ModelError
 from ._common import TURN, axes_with_z, check_axis, random_in_limits, unit
 from .flat import difference, integrate, rate  # noqa: F401 - part of the kind
-from .protocol import ROTATION
+from .protocol import ROTATION, Reversal
 
 NQ, NV, UNITS = 2, 2, ("rad", "rad")
 NAMES = (("angle1", "angle2"),) * 3
@@ -80,3 +80,11 @@ def neutral(joint):
 def random(joint, rng, size=None):
     """Return angles inside the limits, or within +-pi."""
     return random_in_limits(joint, rng, (math.pi, math.pi), size)
+
+
+def reverse(joint) -> Reversal:
+    """Return the joint with its axes exchanged and opposite: Ry(-q2) Rx(-q1)."""
+    first, second = joint.axis, joint.axis2
+    if second is None:
+        first, second, _ = transpose(frame(joint))
+    return Reversal({"axis": neg(second), "axis2": neg(first)}, back=True)

@@ -4,7 +4,7 @@ from .construction import assemble
 from .formulas import parse
 from .mechanism import Mechanism
 from .parameters import Expression, Number, Parameter
-from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Placement, Shape
+from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Pair, Placement, Shape
 
 __all__ = [
     "GROUND",
@@ -18,6 +18,7 @@ __all__ = [
     "Loop",
     "Mechanism",
     "Number",
+    "Pair",
     "Parameter",
     "Placement",
     "Shape",

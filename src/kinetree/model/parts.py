@@ -163,6 +163,37 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A joint between two bodies, given without a tree: frame b moves relative to frame a like the child of a joint.
+
+    Frame a is fixed to body_a at placement_a, frame b to body_b at placement_b; at zero displacement they coincide.
+    Axes are in these frames, or letters such as "x" and "-z". `cut` is true for a pair that must become a loop, false
+    for one that must stay in the tree, such as an actuated joint. All other fields are those of a Joint.
+    """
+
+    name: str
+    kind: str
+    body_a: str
+    body_b: str
+    placement_a: Placement = Placement()
+    placement_b: Placement = Placement()
+    axis: Vector = (0.0, 0.0, 1.0)
+    axis2: Vector | None = None
+    pitch: Number = 0.0
+    sequence: str = "zyx"
+    limits: Limits = Limits()
+    damping: tuple[Number, ...] = ()
+    friction: tuple[Number, ...] = ()
+    armature: tuple[Number, ...] = ()
+    cut: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Check the name and the counts of numbers."""
+        spell_axes(self, "pair")
+        check_part(self, "pair")
+
+
+@dataclass(frozen=True)
 class Coupling:
     """A coordinate that follows others: q[joint] = offset + sum of ratio q[other]."""
 
