@@ -16,7 +16,7 @@ from closed_mechanisms import DRIVES, closed_mechanisms, library_state, motion
 from kinetree import loops
 from kinetree.formats.toml import read_toml_text
 from kinetree.formulations.closed_system import closed_equations
-from pairs_of_mechanisms import Motion, both
+from pairs_of_mechanisms import TEXT, Motion, both
 from strategies import examples
 from tolerance import assert_close
 
@@ -93,70 +93,6 @@ def test_any_pair_of_a_ring_may_be_cut(cut):
     agree(mine, theirs, 5)
     assert [x.name for x in system.mechanism.loops] == [which]
     assert any(f"pair {which!r} is cut" in str(entry) and "marked" in str(entry) for entry in system.report.entries)
-
-
-TEXT = """\
-[[body]]
-name = "rocker"
-mass = 0.4
-com = [0.05, 0.02, 0.01]
-inertia = [0.001, 0.002, 0.002, 0, 0, 0]
-
-[[body]]
-name = "crank"
-mass = 0.2
-com = [0.02, 0.01, 0]
-inertia = [0.001, 0.001, 0.001, 0, 0, 0]
-
-[[body]]
-name = "rod"
-mass = 0.3
-com = [0.1, 0, 0]
-inertia = [0.0005, 0.002, 0.002, 0, 0, 0]
-
-[[pair]]
-name = "motor"
-kind = "revolute"
-body_a = "crank"
-body_b = "ground"
-axis = "z"
-damping = 0.1
-limits = { lower = -1, upper = 2 }
-
-[[pair]]
-name = "crank_pin"
-kind = "revolute"
-body_a = "crank"
-body_b = "rod"
-placement_a = { translation = [0.1, 0, 0] }
-
-[[pair]]
-name = "rocker_ball"
-kind = "spherical"
-body_a = "rod"
-body_b = "rocker"
-placement_a = { translation = [0.3, 0, 0] }
-placement_b = { translation = [0.25, 0, 0], zxz_deg = [10, 20, 30] }
-
-[[pair]]
-name = "pivot"
-kind = "revolute"
-body_a = "ground"
-body_b = "rocker"
-placement_a = { translation = [0.3, 0, 0] }
-
-[[force]]
-name = "return"
-kind = "joint_spring"
-body_a = "crank"
-body_b = "ground"
-coefficients = { stiffness_1 = 5, rest_1 = 0.3 }
-
-[guess]
-motor = 0.8
-pivot = 1.9
-rocker_ball = [0, 0, 0, 1]
-"""
 
 
 def test_pairs_of_a_file(tmp_path):

@@ -29,6 +29,7 @@ from kinetree.model import (
     Placement,
     parse,
 )
+from pairs_of_mechanisms import TEXT as PAIRS
 from strategies import examples
 from tolerance import assert_close
 
@@ -520,7 +521,7 @@ def test_hostile_texts_are_refused(text):
     assert caught.value.remedy
 
 
-GOOD = [EVERYTHING, *(library.path(name).read_text() for name in ("puma560", "spatial_pendulum", "biped"))]
+GOOD = [EVERYTHING, PAIRS, *(library.path(name).read_text() for name in ("puma560", "spatial_pendulum", "biped"))]
 NASTY = [
     "nan",
     "-inf",
@@ -541,7 +542,7 @@ NASTY = [
 NASTY += ["\0", "\n", "#", "=", ".", '"ground"', "[]", "{}", "0", "-1", "1e308", "1979-05-27", "[[joint]]\n", "\\u0000"]
 
 
-@pytest.mark.parametrize("good", GOOD, ids=["everything", "puma560", "spatial_pendulum", "biped"])
+@pytest.mark.parametrize("good", GOOD, ids=["everything", "pairs", "puma560", "spatial_pendulum", "biped"])
 @examples(400)
 @given(data=st.data())
 def test_mutations_give_a_mechanism_or_an_error(good, data):
@@ -555,7 +556,7 @@ def test_mutations_give_a_mechanism_or_an_error(good, data):
     check_outcome(text)
 
 
-@pytest.mark.parametrize("good", GOOD, ids=["everything", "puma560", "spatial_pendulum", "biped"])
+@pytest.mark.parametrize("good", GOOD, ids=["everything", "pairs", "puma560", "spatial_pendulum", "biped"])
 @examples(400)
 @given(data=st.data())
 def test_swapped_values_give_a_mechanism_or_an_error(good, data):

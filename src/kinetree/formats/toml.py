@@ -2,8 +2,8 @@
 
 A file has `[mechanism]` (name, gravity, source, description, and lenient = true to accept impossible inertias),
 `[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[pair]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]`
-and `[[scenery]]`. Bodies and joints may also be a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates by
-joint name at or near which the loops are closed. Any other number may be a formula of parameters, in quotes.
+and `[[scenery]]`. Bodies and joints may also be a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates
+by joint name at or near which the loops are closed. Any other number may be a formula of parameters, in quotes.
 """
 
 from __future__ import annotations
