@@ -39,6 +39,11 @@ from .simulation.monitors import energy_balance, limit_violations, momentum_bala
 from .simulation.references import Cosine, Cycloid, Hold, Polynomial, Table, Trapezoid
 from .simulation.stabilization import Baumgarte, Minimal, Projection
 from .simulator import simulate
+from .studies.files import read_study
+from .studies.measures import Measure, at_end, integral, maximum, mean, minimum, peak, rms, span
+from .studies.optimizing import Optimum, optimize
+from .studies.samplings import grid, latin, normal, sobol, table, uniform
+from .studies.study import Study, study
 from .system import System
 from .version import VERSION as __version__
 from .view.provided import provide_pictures as _provide_pictures
@@ -79,9 +84,11 @@ __all__ = [
     "Limits",
     "LinearActuator",
     "Loop",
+    "Measure",
     "Mechanism",
     "Minimal",
     "ModelError",
+    "Optimum",
     "PDGravity",
     "Pair",
     "Parameter",
@@ -93,6 +100,7 @@ __all__ = [
     "Saturated",
     "Shape",
     "SpringDamper",
+    "Study",
     "System",
     "Table",
     "TorqueFunction",
@@ -101,6 +109,7 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "assemble",
+    "at_end",
     "build_mechanism",
     "chain",
     "energy_balance",
@@ -109,16 +118,32 @@ __all__ = [
     "forces_of",
     "from_dh",
     "from_pairs",
+    "grid",
+    "integral",
+    "latin",
     "limit_violations",
     "load",
+    "maximum",
+    "mean",
+    "minimum",
     "momentum_balance",
     "n_four_bars",
     "net",
+    "normal",
+    "optimize",
+    "peak",
+    "read_study",
     "read_trajectory",
+    "rms",
     "rope",
     "rope_tree",
     "save",
     "simulate",
+    "sobol",
+    "span",
+    "study",
+    "table",
+    "uniform",
     "with_gear",
     "with_payload",
 ]

@@ -176,7 +176,7 @@ def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[Event
         system, t, q, qd, **acted,
         parameters=problem.parameters, reference=followed(problem.mechanism, problem.control, t), method=method.name,
         options=options | ({"events": as_options(hits)} if hits else {}), status=done.status,
-        evaluations=int(done.evaluations.sum()),
+        evaluations=int(done.evaluations.sum()), failures=done.failures,
     )  # fmt: skip
 
 

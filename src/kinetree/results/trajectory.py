@@ -38,7 +38,7 @@ class Trajectory:
     "reactions" are those of the torques alone. Torque, control, accelerations and wrenches may be functions
     (field, run) -> array, which are called at the first use. `reference` [nt, nq] is the desired motion of the control,
     NaN where a joint is not driven. `status` is "finished" or "stopped: reason"; samples after a stop in a batch are
-    NaN.
+    NaN, and `failures` has the reasons of the runs that stopped, by their number in the batch.
 
     run["tau"] is a column by name, run["q.joint2"] a part of it, run[10:20] the samples 10 to 19.
     """
@@ -58,6 +58,7 @@ class Trajectory:
     options: Mapping[str, Any] = field(default_factory=dict)
     status: str = "finished"
     evaluations: int = 0
+    failures: Mapping[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every array once, and keep read-only views."""

@@ -83,12 +83,12 @@ def blocked(system: System, run: Run, parameters: Numbers | None, drives: Drives
         good = np.flatnonzero(np.isfinite(q[k]).all(axis=-1))
         mine = None if own is None else own.reshape(-1, own.shape[-1])[k]
         last = int(good[-1]) if len(good) else 0
-        text = _stop(system, q[k, last], mine, drives, run.t[last], run.t[min(last + 1, len(run.t) - 1)])
+        text = stop_reason(system, q[k, last], mine, drives, run.t[last], run.t[min(last + 1, len(run.t) - 1)])
         reasons[k] = f"{text}: {reason}"
     return replace(run, failures=reasons)
 
 
-def _stop(system: System, q: Numbers, parameters: Numbers | None, drives: Drives, last: float, t: float) -> str:
+def stop_reason(system: System, q: Numbers, parameters: Numbers | None, drives: Drives, last: float, t: float) -> str:
     """Return the reason why the loops do not follow the drives to a time."""
     begun = System(drives.begun(system.mechanism, t)) if drives.couplings else system
     loops, held = LoopKinematics(begun, parameters), np.zeros(system.nv, dtype=bool)

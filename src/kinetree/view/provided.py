@@ -11,7 +11,14 @@ from ..pictures import provide
 def provide_pictures() -> None:
     """Make the pictures of this layer available to the layers below it."""
     provide(
-        plot=_plot, portraits=_portraits, animate=_animate, replay=_replay, system_html=_system_html, run_html=_run_html
+        plot=_plot,
+        portraits=_portraits,
+        animate=_animate,
+        replay=_replay,
+        system_html=_system_html,
+        run_html=_run_html,
+        study_plot=_study_plot,
+        study_html=_study_html,
     )
 
 
@@ -37,6 +44,18 @@ def _replay(*arguments: Any, **options: Any) -> Path:
     from .replay import replay
 
     return replay(*arguments, **options)
+
+
+def _study_plot(*arguments: Any, **options: Any) -> Any:
+    from .study_plots import study_plot
+
+    return study_plot(*arguments, **options)
+
+
+def _study_html(study: Any) -> str:
+    from .study_plots import study_html
+
+    return study_html(study)
 
 
 def _system_html(system: Any) -> str:

@@ -1,0 +1,1 @@
+"""Studies: many designs or starts of a mechanism, evaluated in native batches, measured and optimized."""

@@ -1,0 +1,102 @@
+"""Runs of a study that failed: values, instant and part of each, found when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..simulation.driven_states import stop_reason
+from .motions import AlongMotion
+from .plan import Plan
+from .statuses import MEANINGS, Status
+
+SHOWN = 10
+"""The number of failed runs that a text lists."""
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A run that failed: its number, its values by name, the time [s], and the reason."""
+
+    run: int
+    values: dict[str, float]
+    time: float
+    reason: str
+
+    def __str__(self) -> str:
+        """Return number, values and reason on one line."""
+        values = ", ".join(f"{name} = {x:.6g}" for name, x in self.values.items())
+        return f"run {self.run} ({values}): {self.reason}"
+
+
+class FailedRuns(Sequence[FailedRun]):
+    """The runs of a study that failed, in order; the reason of each is found when it is read."""
+
+    def __init__(self, study: Any) -> None:
+        """Store the study and find the runs."""
+        self._study = study
+        codes = study.status
+        self.runs: NDArray[np.int_] = np.flatnonzero((codes != Status.FINISHED) & (codes != Status.NOT_EVALUATED))
+
+    def __len__(self) -> int:
+        """Return the number of failed runs."""
+        return len(self.runs)
+
+    @overload
+    def __getitem__(self, index: int) -> FailedRun: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FailedRun]: ...
+    def __getitem__(self, index):
+        """Return a failed run with its reason, or several."""
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(len(self)))]
+        run = int(self.runs[index])
+        study = self._study
+        at, code = float(study.failed_at[run]), int(study.status[run])
+        values = study.values_of(run)
+        return FailedRun(run, values, at, _reason(study.plan, values, code, at))
+
+    def __iter__(self) -> Iterator[FailedRun]:
+        """Yield the failed runs."""
+        return (self[k] for k in range(len(self)))
+
+    def __str__(self) -> str:
+        """Return the first failed runs, a line each, and the number of the others."""
+        lines = [str(x) for x in self[:SHOWN]]
+        more = len(self) - len(lines)
+        return "\n".join([*lines, *([f"... and {more} more"] if more else [])]) if lines else "no run failed"
+
+    __repr__ = __str__
+
+
+def _reason(plan: Plan | None, values: dict[str, float], code: int, at: float) -> str:
+    """Return the reason of a failed run as text; without its plan, the meaning of its status."""
+    plain = f"{MEANINGS[code]} at t = {at:.6g} s" if np.isfinite(at) else MEANINGS[code]
+    if plan is None:
+        return plain
+    arrays = {name: np.array([x]) for name, x in values.items()}
+    outcome = plan.evaluation.outcome(arrays)
+    if code == Status.NOT_A_NUMBER:
+        return _bad_measure(plan, outcome)
+    if outcome.reasons:
+        return f"{outcome.reasons[0]}"
+    parameters = plan.quantities.parameter_values(plan.nominal, arrays)
+    own = parameters[0] if parameters is not None and parameters.ndim > 1 else parameters
+    if isinstance(plan.evaluation, AlongMotion) and outcome.run is not None:
+        along, q = plan.evaluation, outcome.run.q[0]
+        good = np.isfinite(q).all(axis=-1)
+        last = int(np.argmin(good)) - 1
+        start = along.start if last < 0 else q[last]
+        return stop_reason(plan.system, start, own, along.drives, float(along.times[max(last, 0)]), at)
+    return f"{plain}: the start cannot be assembled"
+
+
+def _bad_measure(plan: Plan, outcome: Any) -> str:
+    from .measures import measured
+
+    bad = [name for name, x in plan.measures.items() if not np.isfinite(measured(outcome.run, x, name)[0])]
+    return f"the measure {', '.join(map(repr, bad))} is not a finite number"

@@ -1,0 +1,74 @@
+"""Files of studies: NPZ with everything, CSV with a row per run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ..errors import InputError
+from ..results.files.atomic import replacing
+from .statuses import MEANINGS
+
+if TYPE_CHECKING:
+    from .study import Study
+
+FORMAT = "kinetree-study-1"
+
+
+def save(study: Study, path: str | Path) -> Path:
+    """Write the results of a study; return the path."""
+    path = Path(path)
+    writers = {".npz": _write_npz, ".csv": _write_csv}
+    if path.suffix.lower() not in writers:
+        raise InputError(f"{path}: a study is saved as .npz or .csv; for other formats see study.dataset")
+    writers[path.suffix.lower()](study, path)
+    return path
+
+
+def read_study(path: str | Path) -> Study:
+    """Read the results of a study that `study.save` wrote as .npz."""
+    from .study import Study
+
+    path = Path(path)
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            about = json.loads(file["about"].tobytes()) if "about" in file else {}
+            if about.get("format") != FORMAT:
+                raise InputError(f"{path}: is not a study; give an .npz file that study.save wrote")
+            over = {name: (dim, file[f"over.{name}"]) for name, dim in about["over"].items()}
+            measures = {name: file[f"measure.{name}"] for name in about["measures"]}
+            return Study(
+                about["dims"], over, measures, file["status"], file["failed_at"], about["units"], about["about"]
+            )
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: cannot be read as a study ({error}); give an .npz file of study.save") from None
+
+
+def _write_npz(study: Study, path: Path) -> None:
+    about = {
+        "format": FORMAT, "dims": study.dims, "over": {name: dim for name, (dim, _) in study.over.items()},
+        "measures": list(study.measures), "units": study.units, "about": study.about,
+    }  # fmt: skip
+    arrays: dict[str, Any] = {f"over.{name}": x for name, (_, x) in study.over.items()}
+    arrays |= {f"measure.{name}": x for name, x in study.measures.items()}
+    with replacing(path) as written, open(written, "xb") as file:
+        np.savez(
+            file, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), status=study.status,
+            failed_at=study.failed_at, **arrays,
+        )  # type: ignore[arg-type]  # fmt: skip
+
+
+def _write_csv(study: Study, path: Path) -> None:
+    names = [*study.over, *study.measures]
+    numbers = np.stack([study.column(name) for name in names], axis=-1)
+    heads = [f"{name} [{unit}]" if (unit := study.units.get(name)) else name for name in names]
+    with replacing(path) as written, open(written, "x", encoding="utf-8", newline="") as file:
+        file.write(",".join([*heads, "status"]) + "\n")
+        for row, code in zip(numbers, study.status, strict=True):
+            file.write(",".join([*("" if np.isnan(x) else repr(float(x)) for x in row), MEANINGS[int(code)]]) + "\n")

@@ -1,0 +1,140 @@
+"""Columns that measures read: those of a Trajectory, bearing loads, positions of frames, and power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import joints as joint_kinds
+from .. import loops as loop_kinds
+from ..algebra.arrays import Numbers
+from ..errors import InputError, unknown_name
+from ..model.axes import axis_labels
+from ..model.mechanism import Mechanism
+from ..results.columns import columns, find
+from ..results.trajectory import Trajectory
+
+BEARING = {"force": "N", "moment": "N m", "radial": "N", "axial": "N", "bending": "N m", "torsion": "N m"}
+"""Parts of the reaction at a joint or loop, with their units: total magnitudes, and magnitudes split by the axis."""
+BY_AXIS = ("radial", "axial", "bending", "torsion")
+"""The parts that only a joint with a single axis has."""
+POSITION = ("x", "y", "z")
+
+
+def column_values(run: Trajectory, name: str) -> Numbers:
+    """Return a column as one number per sample, [..., nt]; of several entries, the magnitude."""
+    base, _, part = name.partition(".")
+    if base in BEARING:
+        return _bearing(run, base, part)
+    if base == "power":
+        return run[f"control.{part}"] * run[f"qd.{part}"]
+    if base == "position":
+        frame, at = _frame_and_axis(run.system.mechanism, part)
+        place = run[f"poses.{frame}"][..., :3, 3]
+        return np.linalg.norm(place, axis=-1) if at is None else place[..., at]
+    values = run[name]
+    extra = values.ndim - len(run.shape) - 1
+    return np.sqrt((values * values).sum(axis=tuple(range(-extra, 0)))) if extra else values
+
+
+def column_unit(mechanism: Mechanism, name: str) -> str:
+    """Return the unit of a column."""
+    base = name.partition(".")[0]
+    if base in BEARING:
+        return BEARING[base]
+    if base == "power":
+        return "W"
+    if base == "position":
+        return "m"
+    known = columns(mechanism, given=("control",))
+    column, where = find(known, name)
+    units = np.array(known[column].units).reshape(known[column].shape)[where]
+    found = list(dict.fromkeys(np.atleast_1d(units).ravel().tolist()))
+    return found[0] if len(found) == 1 else ""
+
+
+def check_column(mechanism: Mechanism, name: str, where: str) -> None:
+    """Raise an error for a column that runs of the mechanism do not have, or that mixes units."""
+    base, _, part = name.partition(".")
+    more = {"power": axis_labels(mechanism, 1), "position": _frames(mechanism)}
+    known = columns(mechanism, given=("control",))
+    if base in BEARING:
+        _require(f"joint or loop of {base!r}", part, _bearings(mechanism, base), where)
+    elif base == "position":
+        frame, _ = _frame_and_axis(mechanism, part)
+        _require("frame of 'position'", frame, more["position"], where)
+    elif base == "power":
+        _require("axis of 'power'", part, more["power"], where)
+    elif base not in known:
+        raise unknown_name("column", name, [*known, *BEARING, *more], where=where)
+    else:
+        find_column(known, name, where)
+        if not column_unit(mechanism, name):
+            raise InputError(
+                f"{where}: the entries of {name!r} have different units, {known[base].unit}; name one, such as "
+                f"{known[base].labels[0]!r}"
+            )
+
+
+def find_column(known: dict, name: str, where: str) -> None:
+    """Raise an error for an unknown part of a column, with the location of the measure."""
+    base, dot, part = name.partition(".")
+    if dot and part not in known[base].parts:
+        raise unknown_name(f"part of column {base!r}", part, known[base].parts, where=where)
+
+
+def _require(kind: str, name: str, known: list[str], where: str) -> None:
+    if name not in known:
+        raise unknown_name(kind, name, known, where=where)
+
+
+def _frames(mechanism: Mechanism) -> list[str]:
+    return list(dict.fromkeys([*(b.name for b in mechanism.bodies), *(f.name for f in mechanism.frames)]))
+
+
+def _frame_and_axis(mechanism: Mechanism, part: str) -> tuple[str, int | None]:
+    frame, _, axis = part.rpartition(".")
+    if frame in _frames(mechanism) and axis in POSITION:
+        return frame, POSITION.index(axis)
+    return part, None
+
+
+def _bearings(mechanism: Mechanism, part: str) -> list[str]:
+    """Return the names of joints and loops whose reaction has a part."""
+    of_joints = [j.name for j in mechanism.joints if part not in BY_AXIS or _one_axis(joint_kinds.kind(j.kind).DATA)]
+    of_loops = [p.name for p in mechanism.loops if part not in BY_AXIS or _one_axis(loop_kinds.kind(p.kind).data)]
+    return [*of_joints, *of_loops]
+
+
+def _one_axis(data: tuple[str, ...]) -> bool:
+    return "axis" in data and "axis2" not in data
+
+
+PARTS: dict[str, Callable[[Numbers], Numbers]] = {
+    "force": lambda w: np.linalg.norm(w[..., 3:], axis=-1),
+    "moment": lambda w: np.linalg.norm(w[..., :3], axis=-1),
+    "radial": lambda w: np.hypot(w[..., 3], w[..., 4]),
+    "axial": lambda w: np.abs(w[..., 5]),
+    "bending": lambda w: np.hypot(w[..., 0], w[..., 1]),
+    "torsion": lambda w: np.abs(w[..., 2]),
+}
+"""The parts of a wrench [n; f] in axes with z along the joint."""
+
+
+def _bearing(run: Trajectory, part: str, name: str) -> Numbers:
+    """Return a part of the reaction at a joint or loop, [..., nt]."""
+    mechanism = run.system.mechanism
+    names = [j.name for j in mechanism.joints]
+    if name in names:
+        joint = mechanism.resolved_joints[names.index(name)]
+        wrench = run["reactions"][..., names.index(name), :]
+        turn = joint_kinds.kind(joint.kind).frame(joint) if part in BY_AXIS else None
+    else:
+        loop = mechanism.loops[[p.name for p in mechanism.loops].index(name)]
+        wrench = run["loop_reactions"][..., mechanism.loops.index(loop), :]
+        turn = loop_kinds.frame(loop) if part in BY_AXIS else None  # closed: the same axes in frame a and in frame b
+    if turn is not None:
+        axes = np.array(turn, dtype=float)
+        wrench = np.concatenate([wrench[..., :3] @ axes, wrench[..., 3:] @ axes], axis=-1)
+    return PARTS[part](wrench)

@@ -1,0 +1,199 @@
+"""The plan of a study: system, space, evaluation and measures, with a hash that identifies it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..errors import InputError, brief
+from ..model.mechanism import Mechanism
+from ..model.parameter_values import in_order
+from ..numbers import number, whole
+from ..simulation.array_arguments import output_times
+from ..simulation.option_arguments import flag, listed, system_of
+from ..system import System
+from .canonical import digest
+from .measured_columns import BEARING
+from .measures import Measure, Measuring, measure_unit, measures_of
+from .motions import along_motion
+from .outcomes import Evaluation
+from .quantities import Quantities, quantities
+from .simulated import simulated
+from .space import Space, space_of
+
+MEMORY = 64e6
+"""The memory of the states and torques of a block of runs [bytes]: small beside that of any machine, and enough for
+native batches to run at full speed."""
+
+SAMPLES = 201
+"""The default number of samples of a motion: 200 steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a study evaluates: a System over a space, along a motion or simulated, and the measures of each run."""
+
+    system: System
+    space: Space
+    measures: Mapping[str, Measuring]
+    parameters: Any = None
+    motion: Any = None
+    simulate: Mapping[str, Any] | None = None
+    times: Any = None
+    actuated: tuple[int, ...] | None = None
+    forces: tuple[Any, ...] = ()
+    passive: bool = True
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the description alone; compiled parts are made again where they are needed."""
+        own = ("system", "space", "measures", "parameters", "motion", "simulate", "times", "actuated", "forces",
+               "passive")  # fmt: skip
+        return {name: getattr(self, name) for name in own} | {"_made": {}}
+
+    @cached_property
+    def quantities(self) -> Quantities:
+        """The varied quantities as entries of parameters and of the start."""
+        return quantities(self.system.mechanism, self.space.names)
+
+    @cached_property
+    def nominal(self) -> Numbers | None:
+        """The values of all free parameters where they do not vary, [np]."""
+        free = self.system.mechanism.free_parameters
+        if self.parameters is None:
+            return np.array([p.value for p in free]) if free else None
+        values = np.asarray(in_order(self.system.mechanism, self.parameters), dtype=float)
+        if values.shape != (len(free),):
+            raise InputError(f"parameters have shape {values.shape}; expected [{len(free)}]: those that do not vary")
+        return values
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The evaluation of runs, made when it is first used."""
+        if "evaluation" not in self._made:
+            self._made["evaluation"] = self._evaluation()
+        return self._made["evaluation"]
+
+    def _evaluation(self) -> Evaluation:
+        if self.simulate is not None:
+            return simulated(self.system, self.quantities, self.nominal, self.simulate)
+        if self.quantities.starts:
+            raise InputError(
+                f"{self.quantities.starts[0]!r} is an initial state, and a motion determines all states; vary "
+                "parameters, or give simulate={...} instead of motion"
+            )
+        return along_motion(
+            self.system, self.motion, self.times, self.nominal, self.quantities,
+            passive=self.passive, forces=self.forces, actuated=self.actuated,
+        )  # fmt: skip
+
+    @property
+    def block(self) -> int:
+        """The number of runs in a block."""
+        m: Mechanism = self.system.mechanism
+        count = m.nq + 4 * m.nv
+        if any(not isinstance(x, Measure) or x.column.partition(".")[0] in (*BEARING, "reactions", "loop_reactions")
+               for x in self.measures.values()):  # fmt: skip
+            count += 24 * len(m.bodies) + 2 * len(m.closures) ** 2 + 2 * m.nv**2
+        return max(1, int(MEMORY / (8 * count * len(self.evaluation.times))))
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """The units of quantities and measures by name."""
+        own = {name: measure_unit(self.system, x) for name, x in self.measures.items()}
+        return {**self.quantities.units, **own}
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of everything that determines the results."""
+        return digest(
+            self.system.mechanism.hash, self.space, dict(self.measures), self.nominal, self.motion,
+            None if self.simulate is None else dict(self.simulate), self.times, self.actuated, self.forces,
+            self.passive,
+        )  # fmt: skip
+
+
+def plan_of(
+    system: Any,
+    over: Any,
+    measures: Any,
+    *,
+    motion: Any = None,
+    simulate: Any = None,
+    cycle: Any = None,
+    duration: float | None = None,
+    times: Any = None,
+    steps: int | None = None,
+    parameters: Any = None,
+    actuated: Any = None,
+    forces: Any = None,
+    passive: bool = True,
+    samples: int | None = None,
+    seed: int = 0,
+) -> Plan:
+    """Return the plan of a study from its arguments, after all checks that need no run."""
+    system = system_of(system)
+    space = space_of(over, samples, seed)
+    if sum(x is not None for x in (motion, simulate, cycle)) != 1:
+        raise InputError(
+            "give one of motion={joint: reference}, cycle={'drive': joint, 'speed': rad/s} and simulate={...}: the way "
+            "in which each design is evaluated"
+        )
+    if simulate is not None:
+        given = {"duration": duration, "times": times, "steps": steps, "actuated": actuated, "forces": forces}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"{name} is for studies along a motion; put it into simulate={{...}}, or leave it out")
+    else:
+        if cycle is not None:
+            motion, times = _revolution(cycle, duration, times, steps)
+        else:
+            times = _times(duration, times, steps)
+    made = Plan(
+        system, space, measures_of(system, measures), parameters, motion, simulate, times,
+        _actuated(system, actuated), tuple(listed(forces, "forces", "apply")), flag(passive, "passive"),
+    )  # fmt: skip
+    _ = made.quantities, made.nominal, made.evaluation
+    return made
+
+
+def _times(duration: Any, times: Any, steps: Any) -> Numbers:
+    if times is not None and steps is not None:
+        raise InputError("steps and times: give one of them")
+    found = output_times(duration, times)
+    if times is not None:
+        return found
+    return np.linspace(0.0, float(found[-1]), whole(steps, "steps") + 1 if steps is not None else SAMPLES)
+
+
+def _revolution(cycle: Any, duration: Any, times: Any, steps: Any) -> tuple[dict[str, Any], Numbers]:
+    """Return motion and times of revolutions at constant speed."""
+    from ..cycles import SAMPLES as POSITIONS
+    from ..simulation.references import Hold
+
+    keys = ("drive", "speed", "start", "revolutions")
+    if not isinstance(cycle, Mapping) or not {"drive", "speed"} <= set(cycle) <= set(keys):
+        raise InputError(f"cycle is {brief(cycle)}; give {{'drive': joint, 'speed': rad/s}}, and start or revolutions")
+    if duration is not None or times is not None:
+        raise InputError("a cycle has its own duration, that of its revolutions; leave duration and times out")
+    speed = number(cycle["speed"], "the speed of cycle")
+    if speed == 0.0:
+        raise InputError("the speed of cycle is 0; give the speed of the drive [rad/s], which may be negative")
+    turns = whole(cycle.get("revolutions", 1), "revolutions")
+    count = whole(steps, "steps") + 1 if steps is not None else POSITIONS
+    end = 2.0 * np.pi * turns / abs(speed)
+    start = number(cycle.get("start", 0.0), "the start of cycle")
+    return {cycle["drive"]: Hold(start, speed=speed)}, np.linspace(0.0, end, count)
+
+
+def _actuated(system: System, names: Any) -> tuple[int, ...] | None:
+    if names is None:
+        return None
+    from ..analysis.loops.actuation import dofs
+
+    return tuple(dofs(system.mechanism, names))

@@ -1,0 +1,171 @@
+"""Samplings of one quantity of a study: grids, Latin hypercubes, Sobol sequences, random numbers, given values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..algebra.arrays import Numbers
+from ..errors import InputError, brief
+from ..numbers import number, positive, real_array, whole
+from .streams import permuted, uniforms
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values of an axis of a grid: each is combined with all values of the other quantities."""
+
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Values by sample, those of a column of a table."""
+
+    values: tuple[float, ...]
+
+    def at(self, seed: int, name: str, start: int, stop: int, count: int) -> Numbers:
+        """Return the values of samples start to stop - 1 of `count`."""
+        return np.array(self.values[start:stop])
+
+
+@dataclass(frozen=True)
+class Latin:
+    """A Latin hypercube: of n samples, one is in each n-th part of the interval from lo to hi."""
+
+    lo: float
+    hi: float
+
+    def at(self, seed: int, name: str, start: int, stop: int, count: int) -> Numbers:
+        """Return the values of samples start to stop - 1 of `count`."""
+        parts = permuted(seed, f"latin {name}", np.arange(start, stop), count)
+        return _within(self, (parts + uniforms(seed, name, start, stop)) / count)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Independent random numbers, uniform from lo to hi."""
+
+    lo: float
+    hi: float
+
+    def at(self, seed: int, name: str, start: int, stop: int, count: int) -> Numbers:
+        """Return the values of samples start to stop - 1."""
+        return _within(self, uniforms(seed, name, start, stop))
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Independent random numbers, normal with a mean and a standard deviation."""
+
+    mean: float
+    deviation: float
+
+    def at(self, seed: int, name: str, start: int, stop: int, count: int) -> Numbers:
+        """Return the values of samples start to stop - 1."""
+        from scipy.special import ndtri
+
+        return self.mean + self.deviation * ndtri(uniforms(seed, name, start, stop))
+
+
+@dataclass(frozen=True)
+class Sobol:
+    """An axis of a scrambled Sobol sequence from lo to hi, together with the other Sobol axes of the study."""
+
+    lo: float
+    hi: float
+
+    def scaled(self, parts: Numbers) -> Numbers:
+        """Return the values of coordinates in the unit cube."""
+        return _within(self, parts)
+
+
+Sampling = Grid | Given | Latin | Uniform | Normal | Sobol
+
+
+def grid(lo: ArrayLike, hi: float | None = None, n: int | None = None, *, log: bool = False) -> Grid:
+    """Return n evenly spaced values from lo to hi, with both; or the values of a list.
+
+    With `log`, the ratios of neighbors are equal instead of their differences. A study has all combinations of its
+    grids.
+    """
+    if hi is None and n is None:
+        values = np.atleast_1d(real_array(lo, "the values of grid"))
+        if values.ndim != 1 or not values.size:
+            raise InputError(f"grid has values of shape {values.shape}; give a list of one or more numbers")
+        if not np.isfinite(values).all():
+            raise InputError("grid has values that are not finite")
+        return Grid(tuple(map(float, values)))
+    if hi is None or n is None:
+        raise InputError("grid needs lo, hi and the number of values, grid(0.0, 1.0, 11), or a list of values")
+    first, last = number(lo, "the lo of grid"), number(hi, "the hi of grid")
+    count = whole(n, "the n of grid", of="values")
+    if count > 1 and first == last:
+        raise InputError(f"grid has {count} values from {first:g} to {last:g}; give two different ends, or n = 1")
+    if log:
+        first, last = positive(first, "the lo of grid with log"), positive(last, "the hi of grid with log")
+        return Grid(tuple(map(float, np.geomspace(first, last, count))))
+    return Grid(tuple(map(float, np.linspace(first, last, count))))
+
+
+def latin(lo: float, hi: float) -> Latin:
+    """Return a Latin hypercube from lo to hi: of n samples, one is in each n-th part of the interval."""
+    return Latin(*_interval(lo, hi, "latin"))
+
+
+def sobol(lo: float, hi: float) -> Sobol:
+    """Return an axis of a scrambled Sobol sequence, which fills the space of all Sobol axes evenly."""
+    return Sobol(*_interval(lo, hi, "sobol"))
+
+
+def uniform(lo: float, hi: float) -> Uniform:
+    """Return independent random numbers, uniform from lo to hi."""
+    return Uniform(*_interval(lo, hi, "uniform"))
+
+
+def normal(mean: float, deviation: float) -> Normal:
+    """Return independent random numbers, normal with a mean and a standard deviation."""
+    return Normal(number(mean, "the mean of normal"), positive(deviation, "the deviation of normal"))
+
+
+def table(columns: Mapping[str, ArrayLike] | None = None, **more: ArrayLike) -> dict[str, Given]:
+    """Return the columns of a table as the `over` of a study: row i has the values of sample i, by name."""
+    given = {**(columns or {}), **more}
+    out = {}
+    for name, values in given.items():
+        array = real_array(values, f"the column {name!r} of table")
+        if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+            raise InputError(f"the column {name!r} of table is {brief(values)}; give a list of finite numbers")
+        out[name] = Given(tuple(map(float, array)))
+    lengths = {name: len(column.values) for name, column in out.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"the columns of table have different lengths: {lengths}; give one value per row")
+    if not out:
+        raise InputError("table has no columns; give values by name: table(k=[100.0, 200.0])")
+    return out
+
+
+def sampling(given: Any, name: str) -> Sampling:
+    """Return the sampling of a quantity as given: a sampling, or a list of values for a grid."""
+    if isinstance(given, Sampling):
+        return given
+    if isinstance(given, list | np.ndarray):
+        return grid(given)
+    raise InputError(
+        f"{name!r} varies over {brief(given)}; give a sampling such as grid(lo, hi, n), latin(lo, hi) or sobol(lo, hi)"
+    )
+
+
+def _interval(lo: float, hi: float, who: str) -> tuple[float, float]:
+    ends = number(lo, f"the lo of {who}"), number(hi, f"the hi of {who}")
+    if ends[0] >= ends[1]:
+        raise InputError(f"{who} goes from {ends[0]:g} to {ends[1]:g}; give lo below hi")
+    return ends
+
+
+def _within(own: Latin | Uniform | Sobol, parts: Numbers) -> Numbers:
+    return own.lo + (own.hi - own.lo) * parts

@@ -1,0 +1,135 @@
+"""Runs of a study that are simulated: starts and parameters vary, one native batch for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..errors import InputError, brief, unknown_name
+from ..model.axes import axis_labels
+from ..simulation.array_arguments import output_times, start_state
+from ..simulation.control.driven import resolved_control
+from ..simulation.drives import Drives, drives_of
+from ..simulation.option_arguments import control_of
+from ..simulator import simulate
+from ..system import System
+from .closing import HeldClosing, depends_on_parameters
+from .outcomes import Outcome
+from .quantities import Quantities
+from .statuses import Status, status_of
+
+OPTIONS = ("q0", "qd0", "duration", "times", "control", "forces", "passive", "method", "dt", "rtol", "atol",
+           "max_steps", "loops")  # fmt: skip
+"""The options of `simulate` that a study takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """The evaluation of designs and starts by simulation, with options of `simulate`."""
+
+    system: System
+    varied: Quantities
+    nominal: Numbers | None
+    times: Numbers
+    options: Mapping[str, Any]
+
+    @cached_property
+    def _drives(self) -> Drives | None:
+        return drives_of(resolved_control(self.system.mechanism, control_of(self.options.get("control"))))
+
+    @cached_property
+    def _held(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The entries in q and in qd of joints whose starting positions are given: by the study or by drives."""
+        q, v = list(self.varied.q.values()), []
+        labels = axis_labels(self.system.mechanism, 1)
+        v = [labels.index(name.removeprefix("q.")) for name in self.varied.q]
+        if self._drives is not None:
+            q += [k for k in self._drives.q if k not in q]
+            v += [k for k in self._drives.v if k not in v]
+        return tuple(q), tuple(v)
+
+    @cached_property
+    def base(self) -> tuple[Numbers, Numbers]:
+        """The start that all runs share except for the varied quantities, q [nq] and qd [nv]."""
+        q0, qd0 = self.options.get("q0"), self.options.get("qd0")
+
+        def position() -> np.ndarray:
+            if not self.system.closures:
+                return self.system.neutral()
+            hold = {}
+            if self._drives is not None:
+                labels = axis_labels(self.system.mechanism, 0)
+                wanted = self._drives.at(float(self.times[0]))[0]
+                hold = {labels[k]: float(x) for k, x in zip(self._drives.q, wanted, strict=True)}
+            return self.system.assemble(hold=hold, parameters=self.nominal)
+
+        q, qd = start_state(self.system, q0, qd0, position)
+        if q.ndim != 1 or qd.ndim != 1:
+            raise InputError("q0 and qd0 of a study are one state; vary starts with over={'q.joint': ...}")
+        if self._drives is not None:
+            wanted, speeds, _ = self._drives.at(float(self.times[0]))
+            q[list(self._drives.q)], qd[list(self._drives.v)] = wanted, speeds
+        return q, qd
+
+    def outcome(self, values: dict[str, Numbers]) -> Outcome:
+        """Return the outcome of runs with some values of the varied quantities, [n] each."""
+        count = len(next(iter(values.values())))
+        parameters = self.varied.parameter_values(self.nominal, values)
+        q, qd = self._starts(values, parameters, count)
+        good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
+        rows = np.flatnonzero(good)
+        status = np.full(count, Status.OPEN, dtype=np.uint8)
+        failed_at = np.full(count, float(self.times[0]))
+        if not rows.size:
+            return Outcome(None, rows, status, failed_at, {})
+        own = parameters[rows] if parameters is not None and parameters.ndim > 1 else parameters
+        options = {name: x for name, x in self.options.items() if name not in ("q0", "qd0", "duration", "times")}
+        run = simulate(
+            self.system, q[rows], qd[rows], times=self.times, parameters=own, progress=False, **options
+        )  # fmt: skip
+        if "interrupted" in run.status:
+            raise KeyboardInterrupt
+        status[rows], failed_at[rows] = Status.FINISHED, np.nan
+        reasons = {int(rows[k]): reason for k, reason in run.failures.items()}
+        lost = ~np.isfinite(run.q[:, -1]).all(axis=-1)
+        for k in np.flatnonzero(lost):
+            ended = int(np.isfinite(run.q[k]).all(axis=-1).sum())
+            status[rows[k]] = status_of(run.failures.get(int(k), ""))
+            failed_at[rows[k]] = self.times[max(ended - 1, 0)]
+        return Outcome(run, rows, status, failed_at, reasons)
+
+    def _starts(self, values: dict[str, Numbers], parameters: Numbers | None, count: int) -> tuple[Numbers, Numbers]:
+        """Return starts [n, .] with the varied coordinates and velocities; NaN where the loops do not close."""
+        q0, qd0 = self.base
+        q, qd = (np.repeat(x[None], count, axis=0) for x in (q0, qd0))
+        for name, k in self.varied.q.items():
+            q[:, k] = values[name]
+        for name, k in self.varied.qd.items():
+            qd[:, k] = values[name]
+        if not self.system.closures:
+            return q, qd
+        at, moving = self._held
+        if self.varied.q or depends_on_parameters(self.system, tuple(self.varied.parameters.values())):
+            q = HeldClosing(self.system, at, moving).arrived(q0, self.nominal, parameters, q[:, list(at)])
+        fast = tuple(self.varied.qd.values()) + (() if self._drives is None else self._drives.v)
+        return HeldClosing(self.system, (), tuple(dict.fromkeys(fast))).close(q, qd, parameters)
+
+
+def simulated(
+    system: System, varied: Quantities, nominal: Numbers | None, options: Any
+) -> Simulated:  # fmt: skip
+    """Return the evaluation by simulation; unknown options raise an error."""
+    if not isinstance(options, Mapping):
+        raise InputError(f"simulate is {brief(options)}; give options of simulate, such as {{'duration': 2.0}}")
+    for name in options:
+        if name not in OPTIONS:
+            raise unknown_name("option of simulate in a study", str(name), OPTIONS)
+    times = output_times(options.get("duration"), options.get("times"))
+    made = Simulated(system, varied, nominal, times, dict(options))
+    _ = made.base
+    return made

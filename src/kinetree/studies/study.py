@@ -1,0 +1,239 @@
+"""`study`: a mechanism over many designs or starts, and its results by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algebra.arrays import Numbers
+from ..errors import InputError, unknown_name
+from ..pictures import picture
+from ..results.trajectory import Trajectory
+from .choosing import Bounds, best_of, front_of
+from .evaluating import Block, evaluate
+from .failed_runs import FailedRuns
+from .plan import Plan, plan_of
+from .progress import shown
+from .statuses import Status
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """The results of a study: measures by name, and how each run ended.
+
+    `dims` are the sizes of the dimensions. `over` has the varied quantities by name, each with its dimension and its
+    values along it. `measures` [runs] are NaN for runs that failed. `status` [runs] has their codes, `failed_at` [runs]
+    the times [s] of failures. Runs are numbered with the last dimension fastest.
+    """
+
+    dims: dict[str, int]
+    over: dict[str, tuple[str, Numbers]]
+    measures: dict[str, Numbers]
+    status: NDArray[np.uint8]
+    failed_at: Numbers
+    units: dict[str, str]
+    about: dict[str, Any] = field(default_factory=dict)
+    plan: Plan | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions."""
+        return tuple(self.dims.values())
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return prod(self.shape)
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """Whether each run finished with finite measures, [runs]."""
+        return self.status == Status.FINISHED
+
+    @property
+    def complete(self) -> bool:
+        """Whether all runs were evaluated: false after Ctrl-C."""
+        return not (self.status == Status.NOT_EVALUATED).any()
+
+    @property
+    def failed(self) -> FailedRuns:
+        """The runs that failed, with their values, instants and reasons."""
+        return FailedRuns(self)
+
+    def __getitem__(self, name: str) -> Numbers:
+        """Return a measure, or the values of a quantity, with the shape of the study."""
+        if name in self.measures:
+            return self.measures[name].reshape(self.shape)
+        if name not in self.over:
+            raise unknown_name("measure or quantity", str(name), [*self.measures, *self.over])
+        return np.broadcast_to(self._along(name), self.shape)
+
+    def column(self, name: str) -> Numbers:
+        """Return a measure, or the values of a quantity, for all runs in order, [runs]."""
+        return self[name].reshape(-1)
+
+    def _along(self, name: str) -> Numbers:
+        dim, values = self.over[name]
+        return values.reshape([len(values) if own == dim else 1 for own in self.dims])
+
+    def values_of(self, run: int) -> dict[str, float]:
+        """Return the values of all quantities of a run."""
+        if not 0 <= run < self.runs:
+            raise InputError(f"no run {run}; the study has runs 0 to {self.runs - 1}")
+        place = dict(zip(self.dims, np.unravel_index(run, self.shape), strict=True))
+        return {name: float(values[place[dim]]) for name, (dim, values) in self.over.items()}
+
+    def run(self, index: int) -> Trajectory:
+        """Return a run of the study as a Trajectory, evaluated again."""
+        if self.plan is None:
+            raise InputError("this study was read from a file without its mechanism; call kt.study again to have runs")
+        values = {name: np.array([x]) for name, x in self.values_of(index).items()}
+        outcome = self.plan.evaluation.outcome(values)
+        if outcome.run is None:
+            raise InputError(f"run {index} has no motion: {self.failed[self.failed.runs.tolist().index(index)].reason}")
+        return outcome.run.run(0)
+
+    def best(self, measure: str, *, largest: bool = False, subject_to: Mapping[str, Bounds] | None = None):
+        """Return the run with the smallest (or largest) measure, with its values and all measures, within bounds."""
+        return best_of(self, measure, largest=largest, subject_to=subject_to)
+
+    def pareto(self, *measures: str) -> NDArray[np.int_]:
+        """Return the runs that no other run beats in all of some measures, sorted by the first; smaller is better."""
+        return front_of(self, measures)
+
+    @property
+    def dataset(self) -> Any:
+        """The study as an xarray Dataset: measures over the dimensions, quantities as coordinates, units in attrs."""
+        from .labelled import dataset_of
+
+        return dataset_of(self)
+
+    def to_dataframe(self) -> Any:
+        """Return a pandas DataFrame with a row per run."""
+        from .labelled import dataframe_of
+
+        return dataframe_of(self)
+
+    def plot(self, measures: Sequence[str] | str | None = None, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw measures: curves over one quantity, maps over two, parallel coordinates or a Pareto front of more."""
+        return picture("study_plot")(self, measures, path, **options)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the results to an .npz file, or as a table with a row per run to .csv; return the path."""
+        from .files import save
+
+        return save(self, path)
+
+    def __repr__(self) -> str:
+        """Return the dimensions, the measures and the number of failed runs on one line."""
+        dims = ", ".join(f"{name} {count}" for name, count in self.dims.items())
+        left = int((self.status == Status.NOT_EVALUATED).sum())
+        failed = self.runs - int(self.finished.sum()) - left
+        end = (f", {failed} failed" if failed else "") + (f", {left} not evaluated" if left else "")
+        name, measures = self.about.get("mechanism", "?"), ", ".join(self.measures)
+        return f"<Study of {name!r}: {self.runs} runs ({dims}), {measures}{end}>"
+
+    def _repr_html_(self) -> str:
+        """Return a summary and the ranges of all measures as HTML, for notebooks."""
+        return picture("study_html")(self)
+
+
+def study(
+    system: Any,
+    over: Mapping[str, Any],
+    *,
+    measures: Mapping[str, Any],
+    motion: Any = None,
+    simulate: Mapping[str, Any] | None = None,
+    cycle: Mapping[str, Any] | None = None,
+    duration: float | None = None,
+    times: Any = None,
+    steps: int | None = None,
+    parameters: Any = None,
+    actuated: Any = None,
+    forces: Any = None,
+    passive: bool = True,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Study:
+    """Evaluate a mechanism over many designs or starts in native batches, and return measures of every run.
+
+    `over` has a sampling for each varied quantity: a free parameter by its name, an initial coordinate or velocity as
+    "q.elbow" or "qd.elbow". Samplings are `grid`, `latin`, `sobol`, `uniform`, `normal` and the columns of a `table`.
+    The runs are all combinations of the grids with the `samples` of the others. Their random numbers depend on the
+    `seed` and the number of the run alone.
+
+    Runs follow a motion, or are simulated. `motion` has references by joint, over a `duration` [s] of `steps`
+    intervals (200), or at `times` [s]. The loops determine the other joints, and run["control"] has the torques of the
+    driven joints, or of the `actuated` ones. `cycle` is a motion at constant speed: {"drive": "crank", "speed": 10.0},
+    in 361 positions. Passive forces of the mechanism act unless `passive` is False, and `forces` in addition.
+    `simulate` has options of kt.simulate: {"duration": 2.0, "control": ...}.
+
+    `measures` by name are reductions of columns over time, rms("control.elbow"), or functions of a batch of runs that
+    return one number per run. `parameters` are values of the free parameters that do not vary.
+
+    A run that fails keeps its status: `study.failed` lists these runs with instant and part. Ctrl-C returns what is
+    done.
+    """
+    plan = plan_of(
+        system, over, measures, motion=motion, simulate=simulate, cycle=cycle, duration=duration, times=times,
+        steps=steps, parameters=parameters, actuated=actuated, forces=forces, passive=passive, samples=samples,
+        seed=seed,
+    )  # fmt: skip
+    return evaluated(plan, progress=progress)
+
+
+def evaluated(plan: Plan, *, progress: bool | None = None) -> Study:
+    """Return the results of a plan; after Ctrl-C, those of the runs that were evaluated."""
+    count = plan.space.runs
+    whole = empty_block(plan, count)
+    with shown(progress, count) as show:
+
+        def keep(first: int, block: Block) -> None:
+            stored(whole, first, block)
+            show(first + len(block.status))
+
+        try:
+            evaluate(plan, 0, count, progress=keep)
+        except KeyboardInterrupt:
+            pass
+    return study_of(plan, whole)
+
+
+def empty_block(plan: Plan, count: int) -> Block:
+    """Return results of runs that were not evaluated."""
+    measures = {name: np.full(count, np.nan) for name in plan.measures}
+    return Block(measures, np.full(count, Status.NOT_EVALUATED, dtype=np.uint8), np.full(count, np.nan))
+
+
+def stored(whole: Block, first: int, block: Block) -> None:
+    """Store the results of consecutive runs, the status last."""
+    rows = slice(first, first + len(block.status))
+    for name, x in block.measures.items():
+        whole.measures[name][rows] = x
+    whole.failed_at[rows] = block.failed_at
+    whole.status[rows] = block.status
+
+
+def study_of(plan: Plan, whole: Block) -> Study:
+    """Return the Study of a plan and the results of all its runs."""
+    from ..version import VERSION
+
+    space = plan.space
+    sampled = space.sampled(0, space.samples) if len(space.dims) > sum(n in space.dims for n in space.names) else {}
+    over = {
+        name: (space.dims_of(name)[0], sampled[name] if name in sampled else np.array(own.values))  # type: ignore[union-attr]
+        for name, own in space.over
+    }
+    about = {
+        "mechanism": plan.system.mechanism.name, "mechanism_hash": plan.system.mechanism.hash, "study_hash": plan.hash,
+        "seed": space.seed, "kinetree": VERSION, "measures": {name: str(x) for name, x in plan.measures.items()},
+    }  # fmt: skip
+    return Study(dict(space.dims), over, whole.measures, whole.status, whole.failed_at, dict(plan.units), about, plan)
