@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from ..algebra import scalars
@@ -191,6 +191,15 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 def resolve(x: Any, values: Mapping[str, Any]) -> Any:
     """Return the scalar value of a number or an expression."""
     return x.value(values) if isinstance(x, Expression) else x
+
+
+def names_in(x: Any) -> set[str]:
+    """Return the names of the parameters in all expressions of a part of a mechanism, or of several."""
+    if isinstance(x, Expression):
+        return x.names()
+    if isinstance(x, tuple):
+        return set().union(*map(names_in, x))
+    return set().union(*(names_in(getattr(x, f.name)) for f in fields(x))) if is_dataclass(x) else set()
 
 
 def apply(op: str, *args: Number) -> Number:

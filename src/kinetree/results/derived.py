@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
+from ..analysis.loops.common_motion import common_loads, same_geometry
 from .recorded import is_zeros
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory
 
 
-def derive(run: Trajectory, name: str) -> Numbers:
-    """Return a column of a run by its full name; samples that are NaN stay NaN."""
+def derive(run: Trajectory, name: str) -> dict[str, Numbers]:
+    """Return a column of a run by its full name, and those that are computed with it; samples that are NaN stay NaN."""
+    if run.system.closures and name in ("reactions", "loop_reactions"):
+        return _loads(run)
+    return {name: _single(run, name)}
+
+
+def _single(run: Trajectory, name: str) -> Numbers:
     if name in ("t", "q", "qd", "control", "reference", "wrenches"):
         return getattr(run, name)
     if name == "tracking_error":
@@ -29,8 +36,6 @@ def derive(run: Trajectory, name: str) -> Numbers:
         return run.system.forward_dynamics(run.q, run.qd, run["tau"], **call_options(run, wrenches=True))
     if name == "gap":
         return run.system.closure_residual(run.q, **call_options(run))
-    if run.system.closures and name in ("reactions", "loop_reactions"):
-        return _loads(run)[name]
     if name == "reactions":
         return run.system.reactions(run.q, run.qd, run["qdd"], **call_options(run, wrenches=True))
     states = (run.q, run.qd) if name in ("kinetic_energy", "momentum") else (run.q,)
@@ -39,13 +44,16 @@ def derive(run: Trajectory, name: str) -> Numbers:
 
 def _loads(run: Trajectory) -> dict[str, Numbers]:
     """Return the reactions at the joints and at the loops of a closed mechanism."""
-    if run.parameters is not None and run.parameters.ndim > 1:
-        parts = [_loads(one) for one in run.runs()]
-        return {
-            name: np.stack([p[name] for p in parts]).reshape(*run.shape, *parts[0][name].shape) for name in parts[0]
-        }
-    system = run.system if run.parameters is None else run.system.fixed(run.parameters)
-    found = system.loads(run.q, run.qd, tau=run["tau"], wrenches=acting_wrenches(run))
+    values = run.parameters
+    if values is not None and values.ndim == 2 and not run.q.strides[0] and not run.qd.strides[0]:
+        if same_geometry(run.system, values):  # designs that make one motion
+            joints, loops = common_loads(
+                run.system, run.q[0], run.qd[0], run["qdd"][0], tau=run["tau"], wrenches=acting_wrenches(run),
+                parameters=values,
+            )  # fmt: skip
+            return {"reactions": joints, "loop_reactions": loops}
+    values = None if values is None else values[..., None, :]
+    found = run.system.loads(run.q, run.qd, tau=run["tau"], wrenches=acting_wrenches(run), parameters=values)
     return {"reactions": found.joints, "loop_reactions": found.cuts}
 
 

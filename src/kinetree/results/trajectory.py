@@ -147,9 +147,9 @@ class Trajectory:
 
     def _column(self, name: str) -> Numbers:
         if name not in self._derived:
-            values = derive(self, name).view()
-            values.flags.writeable = False
-            self._derived[name] = values
+            for found, values in derive(self, name).items():
+                self._derived[found] = values.view()
+                self._derived[found].flags.writeable = False
         return self._derived[name]
 
     def _frame_pose(self, frame: str) -> Numbers:

@@ -86,8 +86,9 @@ def _reason(plan: Plan | None, values: dict[str, float], code: int, at: float) -
         return f"{outcome.reasons[0]}"
     parameters = plan.quantities.parameter_values(plan.nominal, arrays)
     own = parameters[0] if parameters is not None and parameters.ndim > 1 else parameters
-    if isinstance(plan.evaluation, AlongMotion) and outcome.run is not None:
-        along, q = plan.evaluation, outcome.run.q[0]
+    if isinstance(plan.evaluation, AlongMotion):
+        along = plan.evaluation
+        q = along.run(parameters, 1).q[0]
         good = np.isfinite(q).all(axis=-1)
         last = int(np.argmin(good)) - 1
         start = along.start if last < 0 else q[last]

@@ -25,7 +25,7 @@ from ..simulation.rates import loads_and_drives
 from ..system import System
 from .actuator_torques import torque_programs
 from .closing import HeldClosing, depends_on_parameters
-from .outcomes import Outcome, all_finished, first_lost
+from .outcomes import Outcome, first_lost
 from .quantities import Quantities
 from .statuses import Status
 
@@ -104,11 +104,17 @@ class AlongMotion:
     def outcome(self, values: dict[str, Numbers]) -> Outcome:
         """Return the outcome of designs with some values of the varied parameters, [n] each."""
         count = len(next(iter(values.values())))
-        run = self.run(self.varied.parameter_values(self.nominal, values), count)
-        status, failed_at = all_finished(run)
+        parameters = self.varied.parameter_values(self.nominal, values)
+        run = self.run(parameters, count)
+        status, failed_at = np.full(count, Status.FINISHED, dtype=np.uint8), np.full(count, np.nan)
         lost, first = first_lost(run)
+        if not lost.any():
+            return Outcome(run, np.arange(count), status, failed_at, {})
         status[lost], failed_at[lost] = Status.OPEN, self.times[first[lost]]
-        return Outcome(run, np.arange(count), status, failed_at, {})
+        rows = np.flatnonzero(~lost)
+        own = parameters[rows] if parameters is not None and parameters.ndim > 1 else parameters
+        closed = self._loaded(run.q[rows], run.qd[rows], own) if rows.size else None
+        return Outcome(closed, rows, status, failed_at, {})
 
     def run(self, values: Numbers | None, count: int) -> Trajectory:
         """Return `count` designs along the motion; states after a loop stops closing are NaN."""
@@ -116,6 +122,10 @@ class AlongMotion:
             q, qd = (np.broadcast_to(x, (count, *x.shape)) for x in self._common)
         else:
             q, qd = self._marched(values, count)
+        return self._loaded(q, qd, values)
+
+    def _loaded(self, q: Numbers, qd: Numbers, values: Numbers | None) -> Trajectory:
+        """Return states as a run, whose torques are computed when they are read."""
         source = MotionLoads(self, self._common_accelerations if self.same_for_all else None)
         fields = dict.fromkeys(("torque", "control", "accelerations", "wrenches"), source)
         return Trajectory(self.system, self.times, q, qd, parameters=values, method=MOTION, **fields)
@@ -147,22 +157,25 @@ class AlongMotion:
         closing, (wanted, speeds) = self.closing, self._wanted
         q, qd = (np.empty((len(self.times), count, n)) for n in (self.system.nq, self.system.nv))
         at = closing.arrived(self.start, self.nominal, values, np.broadcast_to(wanted[0], (count, len(self.drives.q))))
-        v, rate, t = np.zeros((count, self.system.nv)), np.zeros((count, self.system.nv)), float(self.times[0])
-        at, v = self._closed(at, v, values, wanted[0], speeds[0])
+        rate, t = np.zeros((count, self.system.nv)), float(self.times[0])
+        at, v = self._closed(at, values, wanted[0], speeds[0])
         q[0], qd[0] = at, v
         for k, (now, stops) in enumerate(self._stops, start=1):
             for s, (place, speed) in zip(now, zip(*stops, strict=True), strict=True):
                 h = s - t
                 guess = closing.predicted(at, h * v + 0.5 * h * h * rate, values)
                 before = v
-                at, v = self._closed(guess, v + h * rate, values, place, speed)
+                at, v = self._closed(guess, values, place, speed)
                 rate, t = (v - before) / h, s
             q[k], qd[k] = at, v
         return q.swapaxes(0, 1), qd.swapaxes(0, 1)
 
-    def _closed(self, q: Numbers, qd: Numbers, values, place: Numbers, speed: Numbers) -> tuple[Numbers, Numbers]:
-        """Return closed states with the driven coordinates and velocities of a time."""
-        q, qd = q.copy(), qd.copy()
+    def _closed(self, q: Numbers, values: Numbers | None, place: Numbers, speed: Numbers) -> tuple[Numbers, Numbers]:
+        """Return closed states with the driven coordinates and velocities of a time.
+
+        The other velocities are found from zero, so that rounding errors vanish with them where the motion rests.
+        """
+        q, qd = q.copy(), np.zeros((len(q), self.system.nv))
         q[:, list(self.drives.q)], qd[:, list(self.drives.v)] = place, speed
         return self.closing.close(q, qd, values)
 

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from ..algebra.arrays import Numbers
 from ..results.trajectory import Trajectory
-from .statuses import Status
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A batch of runs with their rows among all runs of the block, and the status and end [s] of all of them.
 
-    Rows without a run could not even start. `failed_at` is NaN for runs that finished.
+    Rows without a run could not start, or did not follow their motion. `failed_at` is NaN for runs that finished.
+    `reasons` are those of simulated runs that stopped, by row.
     """
 
     run: Trajectory | None
@@ -38,12 +38,6 @@ class Evaluation(Protocol):
     def outcome(self, values: dict[str, Numbers]) -> Outcome:
         """Return the outcome of runs with some values of the varied quantities, [n] each."""
         ...
-
-
-def all_finished(run: Trajectory) -> tuple[NDArray[np.uint8], Numbers]:
-    """Return statuses and times of a batch of runs without failures."""
-    count = run.shape[0]
-    return np.full(count, Status.FINISHED, dtype=np.uint8), np.full(count, np.nan)
 
 
 def first_lost(run: Trajectory) -> tuple[NDArray[np.bool_], NDArray[np.int_]]:

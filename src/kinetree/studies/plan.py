@@ -99,7 +99,9 @@ class Plan:
         count = m.nq + 4 * m.nv
         if any(not isinstance(x, Measure) or x.column.partition(".")[0] in (*BEARING, "reactions", "loop_reactions")
                for x in self.measures.values()):  # fmt: skip
-            count += 24 * len(m.bodies) + 2 * len(m.closures) ** 2 + 2 * m.nv**2
+            count += 24 * len(m.bodies)
+            if not getattr(self.evaluation, "same_for_all", False):  # decompositions of J at every sample
+                count += 2 * len(m.closures) ** 2 + 2 * m.nv**2
         return max(1, int(MEMORY / (8 * count * len(self.evaluation.times))))
 
     @cached_property

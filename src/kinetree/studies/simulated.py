@@ -68,7 +68,7 @@ class Simulated:
                 hold = {labels[k]: float(x) for k, x in zip(self._drives.q, wanted, strict=True)}
             return self.system.assemble(hold=hold, parameters=self.nominal)
 
-        q, qd = start_state(self.system, q0, qd0, position)
+        q, qd = (x.copy() for x in start_state(self.system, q0, qd0, position))
         if q.ndim != 1 or qd.ndim != 1:
             raise InputError("q0 and qd0 of a study are one state; vary starts with over={'q.joint': ...}")
         if self._drives is not None:

@@ -72,11 +72,22 @@ def shared(
     *before, last = _ranks(mechanism, share)
     for c in before:
         idle, multipliers, loads = _relieved(at, T, idle, loads, multipliers, c)
-    weights = np.sqrt(last) / _lengths(at)
-    # Loads of couplings alone act on no joint: these multipliers are already the smallest.
-    A = (weights[..., None] * (T @ idle[..., None, :, :])).reshape(*T.shape[:-3], -1, T.shape[-1])
+    weights, A = _weighted(at, T, idle, last)
     b = (weights * loads).reshape(*loads.shape[:-2], -1, 1)
     return multipliers - (idle @ (np.linalg.pinv(A, rcond=1e-9) @ b))[..., 0]
+
+
+def relief(mechanism: Mechanism, at: Split, T: Numbers) -> Numbers:
+    """Return the matrix B [..., nc, 6 (nb + nl)] of `shared` with equal compliances: multipliers - B loads."""
+    weights, A = _weighted(at, T, at.idle, _ranks(mechanism, None)[-1])
+    return at.idle @ (np.linalg.pinv(A, rcond=1e-9) * weights.reshape(*weights.shape[:-2], 1, -1))
+
+
+def _weighted(at: Split, T: Numbers, idle: Numbers, compliances: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the weights of wrenches by their compliances, and the weighted wrenches of idle multipliers."""
+    weights = np.sqrt(compliances) / _lengths(at)
+    # Loads of couplings alone act on no joint: these multipliers are already the smallest.
+    return weights, (weights[..., None] * (T @ idle[..., None, :, :])).reshape(*T.shape[:-3], -1, T.shape[-1])
 
 
 def _relieved(
