@@ -7,6 +7,8 @@ for the motion.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...algebra.arrays import Numbers
@@ -51,7 +53,9 @@ def common_loads(
 
     `tau` [n, nt, nv], `wrenches` [n, nt, nb, 6] and `parameters` [n, np] are those of each design.
     """
-    options = {"parameters": parameters[:, None, :]} | ({} if wrenches is None else {"wrenches": wrenches})
+    options: dict[str, Any] = {"parameters": parameters[:, None, :]} | (
+        {} if wrenches is None else {"wrenches": wrenches}
+    )
     rest = system.tree.inverse_dynamics(q, qd, qdd, **options) - tau
     own = system.reactions(q, qd, qdd, **options)
     of_reactions, of_torques = _matrices(system, q, parameters[0])
