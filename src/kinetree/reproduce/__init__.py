@@ -28,6 +28,7 @@ def entries() -> dict[str, Entry]:
     """Return every entry by name, in the order of the papers."""
     from . import (
         goncalves2023,
+        goncalves2023_motion,
         gupta2013,
         gupta2013_motions,
         saha1999,
@@ -41,7 +42,7 @@ def entries() -> dict[str, Entry]:
 
     modules = (
         *(saha1999, saha1999_motions, saha2013_motions, saha2013_closed, saha2013, gupta2013, gupta2013_motions),
-        *(wolinski2015, wolinski2015_cost, goncalves2023),
+        *(wolinski2015, wolinski2015_cost, goncalves2023_motion, goncalves2023),
     )
     return {entry.name: entry for module in modules for entry in module.ENTRIES}
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..algebra.arrays import Numbers
 from ..errors import AssemblyError
 from ..formulations.charmie import ACTUATORS
+from ..formulations.linear_actuators import Motion
 from ..model.axes import axis_labels
 from ..model.parameter_values import Named
 from ..system import System
@@ -33,7 +34,7 @@ class Closed(NamedTuple):
     qdd: Numbers
 
 
-def validation_motion(times: ArrayLike) -> dict[str, tuple[Numbers, Numbers, Numbers]]:
+def validation_motion(times: ArrayLike) -> dict[str, Motion]:
     """Return position, velocity and acceleration of each actuator: first backward, from 2.5 s on slowing down."""
     t = np.asarray(times, dtype=float)
     late = t >= SWITCH
@@ -51,9 +52,7 @@ def validation_motion(times: ArrayLike) -> dict[str, tuple[Numbers, Numbers, Num
     return out
 
 
-def closed_motion(
-    system: System, motion: dict[str, tuple[Numbers, Numbers, Numbers]], *, parameters: Named | None = None
-) -> Closed:
+def closed_motion(system: System, motion: dict[str, Motion], *, parameters: Named | None = None) -> Closed:
     """Return all joints of `charmie_complete` from its actuators, by Newton's method on the equations of its loops."""
     labels = axis_labels(system.mechanism, 0)
     held = [labels.index(name) for name in motion]
