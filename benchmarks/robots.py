@@ -58,9 +58,9 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     system, model = kt.load(robot.path, base=robot.base).tree, pin.buildModelFromUrdf(str(robot.path), *root)
     data = model.createData()
     peer, function = FUNCTIONS[name], system.function(name)
-    order_q, order = _orders(system, model)
+    order_q, order = orders_of(system, model)
     rng = np.random.default_rng(0)
-    batches = {n: _state(system, rng, n) for n in BATCHES}
+    batches = {n: random_states(system, rng, n) for n in BATCHES}
     state = batches[BATCHES[0]]
     orders = (order_q, order, order)
     rows = list(zip(*(np.ascontiguousarray(x[:ROWS, o]) for x, o in zip(state, orders, strict=True)), strict=True))
@@ -201,7 +201,7 @@ def _worst(found: list[Comparison]) -> float:
     return max(c.difference for c in found if not c.robot.name.startswith("iCub"))
 
 
-def _state(system: kt.System, rng: np.random.Generator, n: int) -> list[np.ndarray]:
+def random_states(system: kt.System, rng: np.random.Generator, n: int) -> list[np.ndarray]:
     """Return coordinates, velocities and accelerations (or torques) of n samples."""
     q = rng.normal(size=(n, system.nq))
     at = 0
@@ -213,7 +213,7 @@ def _state(system: kt.System, rng: np.random.Generator, n: int) -> list[np.ndarr
     return [q, *rng.normal(size=(2, n, system.nv))]
 
 
-def _orders(system: kt.System, model: pin.Model) -> tuple[list[int], list[int]]:
+def orders_of(system: kt.System, model: pin.Model) -> tuple[list[int], list[int]]:
     """Return the indices of Kinetree's coordinates and velocities in the peer's order."""
     places, at_q, at_v = {}, 0, 0
     for joint in system.joints:

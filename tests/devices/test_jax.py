@@ -125,13 +125,31 @@ def test_bad_arrays(arm):
         arm.jax.gravity_torque(q, threads=2)
 
 
-def test_gradients_are_refused(arm):
-    """Refuse gradients, which no function has yet, with a remedy; without them derivatives pass."""
-    q, qd, tau = motion(arm)
-    with pytest.raises(InputError, match=r"forward_dynamics of 'planar_3r' has no gradient; .* jax.lax.stop_gradient"):
-        jax.grad(lambda x: arm.jax.forward_dynamics(x, qd, tau).sum())(q)
+def test_gradients(arm):
+    """Compare gradients with differences, under jit and vmap, of several outputs and of parameters."""
+    q, qd, tau = motion(arm, 4)
+    check_grads = pytest.importorskip("jax.test_util").check_grads
+    check = lambda f, *x: check_grads(f, x, order=1, modes=["rev"], atol=1e-6, rtol=1e-6)  # noqa: E731
+    check(arm.jax.forward_dynamics, q, qd, tau)
+    check(jax.jit(jax.vmap(lambda x: arm.jax.forward_dynamics(x, qd[0], tau[0]))), q)
+    check(lambda x, u: arm.jax.hybrid_dynamics(x, qd, qd, u, driven=arm.joints[0].name), q, tau)
     held = jax.grad(lambda x: (x * arm.jax.forward_dynamics(jax.lax.stop_gradient(x), qd, tau)).sum())(q)
     assert_close(held, arm.forward_dynamics(q, qd, tau), 1e-14, "the factor of x")
+
+
+def test_gradients_with_parameters():
+    """Differentiate with parameters at their values, and with respect to one given by name."""
+    bob = kt.Body("bob", parse("m"), (parse("l"), 0.0, 0.0), (0.1, 0.2, 0.3, 0.0, 0.0, 0.0))
+    hinge = kt.Joint("hinge", "revolute", "ground", "bob", axis=(0.0, 1.0, 0.0))
+    free = [kt.Parameter("m", 1.3, free=True), kt.Parameter("l", 0.7, free=True)]
+    arm = kt.System(kt.assemble("pendulum", [bob], [hinge], parameters=free))
+    q = jax.numpy.asarray(np.linspace(0.3, 0.9, 4)[:, None])
+    slope = jax.grad(lambda x: arm.jax.gravity_torque(x).sum())(q)
+    wanted = arm.function("gravity_torque").jacobian("q")(np.asarray(q), np.array([1.3, 0.7]))
+    assert_close(slope, wanted[..., 0], 1e-14, "slope at the values")
+    by_length = jax.grad(lambda x: arm.jax.gravity_torque(q, parameters={"l": x}).sum())(0.7)
+    wanted = arm.function("gravity_torque").jacobian("parameters")(np.asarray(q), np.array([1.3, 0.7]))
+    assert_close(by_length, wanted[:, 0, 1].sum(), 1e-13, "slope with respect to the length")
 
 
 def test_other_interfaces(monkeypatch, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.model import parse
+from tolerance import assert_close
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install kinetree[learning]")
 
@@ -77,19 +78,41 @@ def test_parameters_and_wrenches():
 
 
 def test_gradients(arm):
-    """Record a node in torch's graph, whose backward pass is refused with a remedy."""
+    """Compare gradients with differences, also of inputs that are repeated along the batch, and refuse `out`."""
     q, qd, tau = motion(arm, 4)
-    q.requires_grad_()
-    result = arm.torch.forward_dynamics(q, qd, tau)
-    assert result.requires_grad
-    with pytest.raises(
-        InputError, match=r"forward_dynamics of 'planar_3r' has no gradient; .* torch.no_grad\(\) or x.d"
-    ):
-        result.sum().backward()
+    for x in (q, qd, tau):
+        x.requires_grad_()
+    assert torch.autograd.gradcheck(arm.torch.forward_dynamics, (q, qd, tau))
+    assert torch.autograd.gradcheck(arm.torch.forward_dynamics, (q, qd[0].detach(), tau[:1]))
+    assert torch.autograd.gradcheck(lambda x: arm.torch.pose(x, "link3"), (q,))
     with torch.no_grad():
         assert not arm.torch.forward_dynamics(q, qd, tau).requires_grad
     with pytest.raises(InputError, match="forward_dynamics: out cannot be part of torch's graph of gradients"):
         arm.torch.forward_dynamics(q, qd, tau, out=torch.empty(4, 3, dtype=torch.float64))
+
+
+def test_gradients_of_parameters_and_quaternions():
+    """Differentiate free parameters, and the entries of quaternions, which functions scale to unit length."""
+    bob = kt.Body("bob", parse("m"), (parse("l"), 0.0, 0.1), (0.1, 0.2, 0.3, 0.0, 0.0, 0.0))
+    free = [kt.Parameter("m", 1.3, free=True), kt.Parameter("l", 0.7, free=True)]
+    ball = kt.Joint("ball", "spherical", "ground", "bob")
+    system = kt.System(kt.assemble("pendulum", [bob], [ball], parameters=free))
+    rng = np.random.default_rng(3)
+    q, qd = (torch.from_numpy(x).requires_grad_() for x in system.random_state(rng, 3))
+    values = torch.tensor([1.1, 0.9], dtype=torch.float64, requires_grad=True)
+    energy = lambda q, qd, p: system.torch.kinetic_energy(q, qd, parameters=p)  # noqa: E731
+    assert torch.autograd.gradcheck(energy, (q, qd, values))
+    (slope,) = torch.autograd.grad(system.torch.gravity_torque(q).sum(), q)
+    assert_close((slope * q).sum(axis=-1).detach(), np.zeros(3), 1e-14, "slope along the quaternion")
+
+
+def test_gradients_of_rolled_functions_are_refused():
+    """Refuse the gradient of a long chain, which is compiled with loops over its bodies."""
+    rope = kt.chain(70)
+    q = torch.zeros(rope.nq, dtype=torch.float64, requires_grad=True)
+    torque = rope.torch.gravity_torque(q)
+    with pytest.raises(InputError, match=r"vjp of gravity_torque of .*: derivatives are straight-line code"):
+        torque.sum().backward()
 
 
 def test_bad_tensors(arm):

@@ -37,6 +37,7 @@ def _node() -> Any:
             return run(*(x.detach() for x in tensors))
 
         @staticmethod
+        @torch.autograd.function.once_differentiable
         def backward(ctx: Any, *cotangents: Any) -> Any:
             """Return the cotangents of the tensors."""
             return (None, None, *ctx.pull()(*ctx.saved_tensors, *cotangents))

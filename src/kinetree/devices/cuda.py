@@ -122,9 +122,10 @@ class CudaSystem(Mirrored):
             return function(*arrays, out=out, constants=constants)
         if out is not None:
             raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
+        fixed = () if constants is None else (arrays[0].new_tensor(constants),)
         return recorded(
             lambda *tensors: function(*tensors, constants=constants),
-            lambda: pullback(self.mechanism, function.request),
+            lambda: pullback(function, lambda f, *tensors: f(*tensors), fixed),
             arrays,
         )
 

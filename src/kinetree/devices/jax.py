@@ -101,7 +101,9 @@ def differentiable(function: Function, constants: tuple[float, ...] | None) -> C
         return call(*arrays), arrays
 
     def backward(arrays: Any, cotangents: Any) -> tuple[Any, ...]:
-        return pullback(function.mechanism, function.request)(*arrays, cotangents)
+        fixed = () if constants is None else (jax.numpy.asarray(constants, function.request.dtype),)
+        pull = pullback(function, lambda f, *given: _broadcast_call(f, None)(*given), fixed)
+        return pull(*arrays, *(cotangents if isinstance(cotangents, tuple) else (cotangents,)))
 
     call.defvjp(forward, backward)
     return jax.jit(call)

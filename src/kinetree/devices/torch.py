@@ -97,7 +97,7 @@ class TorchSystem(Mirrored):
         )
         places = None if out is None else tuple(map(_numbers, out if isinstance(out, tuple) else (out,)))
 
-        def run(*tensors: Any) -> Any:
+        def run(function: Function, *tensors: Any) -> Any:
             given = tuple(map(_numbers, tensors))
             results = (function.checked if check else function.unchecked)(given, out=places, threads=threads)
             return out if out is not None else _tensors(results)
@@ -106,10 +106,10 @@ class TorchSystem(Mirrored):
             self._plain[name, arrays[0].dtype] = function
         _common_dtype(name, arrays)
         if not needs_gradient(arrays):
-            return run(*arrays)
+            return run(function, *arrays)
         if out is not None:
             raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
-        return recorded(run, lambda: pullback(function.mechanism, function.request), arrays)
+        return recorded(lambda *tensors: run(function, *tensors), lambda: pullback(function, run), arrays)
 
 
 def _common_dtype(name: str, tensors: Sequence[Any]) -> str:

@@ -29,7 +29,7 @@ def test_signatures_list_every_option(name):
     method = getattr(System, name)
     parameters = inspect.signature(method).parameters.values()
     options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    more = ["wrenches"] * algorithm.wrenches + ["axes"] * bool(algorithm.axes) + ["driven"] * algorithm.driven
+    more = ["wrenches", "forces"] * algorithm.wrenches + ["axes"] * bool(algorithm.axes) + ["driven"] * algorithm.driven
     own = ["actuated", "weights", "share"] if name == "inverse_dynamics" else []
     assert options == COMMON + more + own
     others = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path
@@ -21,11 +19,12 @@ from ...numbers import is_masked
 from ..derive.build import build
 from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, signature
-from ..lower.derivatives import Derivative, inputs_of
+from ..lower.derivatives import Derivative
 from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
 from ..targets import target
 from .code_keys import code_key
+from .derived import hvp, jacobian, jvp, vjp
 from .direct import NativeKernel
 from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
@@ -55,7 +54,7 @@ class Function:
         self._bad: Any = (ctypes.c_int64 * 2)()
         self._rolled: RolledKernel | None = None
         self.kernel: NativeKernel | None = None
-        self._derivatives: dict[Derivative, Function] = {}
+        self.derivatives: dict[Derivative, Function] = {}
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
     @property
@@ -88,46 +87,11 @@ class Function:
         """Return the numbers of operations per sample: multiplications, additions, divisions, roots, sines."""
         return self.program.cost()
 
-    def jacobian(self, wrt: str | Iterable[str] | None = None) -> Function:
-        """Return the compiled function of the Jacobians with respect to inputs by name, by default all.
+    jacobian, jvp, vjp, hvp = jacobian, jvp, vjp, hvp
 
-        Its inputs are those of this function. Its outputs are arrays [..., *output, *input], for every output and then
-        for every input. Coordinates q are displaced in the tangent space, by dq at integrate(q, dq), [..., nv].
-        """
-        return self._derived("jacobian", wrt)
-
-    def jvp(self, wrt: str | Iterable[str] | None = None) -> Function:
-        """Return the compiled function of the derivatives of the outputs along a tangent of each input in `wrt`.
-
-        Its inputs are those of this function, then the tangents. Its outputs have the shapes of this function's.
-        """
-        return self._derived("jvp", wrt)
-
-    def vjp(self, wrt: str | Iterable[str] | None = None) -> Function:
-        """Return the compiled function of the gradients of all outputs times cotangents, for each input in `wrt`.
-
-        Its inputs are those of this function, then a cotangent of each output. Its outputs are the derivatives of the
-        sum of all outputs, each entry times its cotangent.
-        """
-        return self._derived("vjp", wrt)
-
-    def hvp(self, wrt: str | Iterable[str] | None = None) -> Function:
-        """Return the compiled function of second derivatives: those of `vjp` along a tangent of each input in `wrt`.
-
-        Its inputs are those of this function, then a cotangent of each output, then the tangents.
-        """
-        return self._derived("hvp", wrt)
-
-    def _derived(self, kind: str, wrt: str | Iterable[str] | None, *, tangent: bool = True) -> Function:
-        if self.request.derivative is not None:
-            raise InputError(
-                f"{self.name} of {self.mechanism.name!r} is a derivative and has none itself; hvp of the function "
-                "returns second derivatives"
-            )
-        wanted = Derivative(kind, inputs_of(wrt), tangent)
-        if wanted not in self._derivatives:
-            self._derivatives[wanted] = Function(self.mechanism, replace(self.request, derivative=wanted))
-        return self._derivatives[wanted]
+    def of(self, request: Request) -> Function:
+        """Return another function of the same mechanism."""
+        return Function(self.mechanism, request)
 
     @property
     def workspace(self) -> int:

@@ -1,21 +1,45 @@
-"""Gradients of compiled functions: the one place from which automatic differentiation obtains them."""
+"""Gradients of compiled functions for automatic differentiation, which displaces coordinates entry by entry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...errors import InputError
-from ...model.mechanism import Mechanism
-from ..lower.build import Request
+from .derived import derived
 
 Pullback = Callable[..., tuple[Any, ...]]
 """A function of all inputs and the cotangents of all outputs that returns the cotangents of all inputs."""
 
 
-def pullback(mechanism: Mechanism, request: Request) -> Pullback:
-    """Return the vector-Jacobian product of a function; InputError, because no function has one yet."""
-    raise InputError(
-        f"{request.name} of {mechanism.name!r} has no gradient; call it without gradients, by torch.no_grad() or "
-        "x.detach() for torch, jax.lax.stop_gradient(x) for JAX"
-    )
+def gradient_function(function: Any, inputs: Sequence[str] | None = None) -> Any:
+    """Return the compiled vector-Jacobian product of a function, with respect to inputs by name, by default all.
+
+    Coordinates are displaced entry by entry, because those libraries know nothing of the tangent space. InputError if
+    the function has no derivatives.
+    """
+    return derived(function, "vjp", inputs, tangent=False)
+
+
+def pullback(function: Any, run: Callable[..., Any], constants: Sequence[Any] = ()) -> Pullback:
+    """Return the vector-Jacobian product of a function as automatic differentiation calls it.
+
+    `run(function, *arrays)` runs a compiled function. `constants` are the last inputs of the function, which get no
+    cotangents; those of the others have their shapes.
+    """
+    names = [a.name for a in function.inputs[: len(function.inputs) - len(constants)]]
+    gradient = gradient_function(function, names)
+
+    def pull(*arrays: Any) -> tuple[Any, ...]:
+        given, cotangents = arrays[: len(names)], arrays[len(names) :]
+        results = run(gradient, *given, *constants, *cotangents)
+        each = results if isinstance(results, tuple) else (results,)
+        return tuple(summed_to(x, tuple(a.shape)) for x, a in zip(each, given, strict=True))
+
+    return pull
+
+
+def summed_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array summed over the axes along which an array of a given shape was repeated."""
+    more = x.ndim - len(shape)
+    axes = (*range(more), *(more + k for k, n in enumerate(shape) if n == 1 and x.shape[more + k] != 1))
+    return x.sum(axis=axes).reshape(shape) if axes else x

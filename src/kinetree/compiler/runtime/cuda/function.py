@@ -15,7 +15,9 @@ from ....model.mechanism import Mechanism
 from ...derive.build import build
 from ...ir.program import Array, Program
 from ...lower.build import Request, signature
+from ...lower.derivatives import Derivative
 from ...targets.ptx.driver import DeviceMemory, driver
+from ..derived import hvp, jacobian, jvp, vjp
 from ..misfits import wrong_count, wrong_out, wrong_shape
 from ..singular_inertia import refuse_singular
 from .code import Kernels
@@ -53,6 +55,7 @@ class CudaFunction:
             )
         refuse_singular(mechanism, self.request)
         self.inputs, self.outputs = signature(mechanism, self.request)
+        self.derivatives: dict[Derivative, CudaFunction] = {}
         self._kernels: dict[tuple[int, str], Kernels] = {}
         self._stored: dict[tuple[int, str, Constants], DeviceMemory] = {}
         self._plans: dict[Hashable, Plan] = {}
@@ -63,6 +66,12 @@ class CudaFunction:
     def name(self) -> str:
         """The name of the algorithm, or of its derivative."""
         return self.request.title
+
+    jacobian, jvp, vjp, hvp = jacobian, jvp, vjp, hvp
+
+    def of(self, request: Request) -> CudaFunction:
+        """Return another function of the same mechanism, on the same device."""
+        return CudaFunction(self.mechanism, request, self.index)
 
     @cached_property
     def program(self) -> Program:
