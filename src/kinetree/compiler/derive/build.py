@@ -28,7 +28,7 @@ def build(mechanism: Mechanism, request: Request) -> Program:
         return lower.build(mechanism, request)
     inputs, outputs = signature(mechanism, request)
     found = _derived(mechanism, replace(request, derivative=None), wanted)
-    return replace(found, inputs=inputs, outputs=outputs)
+    return replace(found, name=f"{wanted.kind}_of_{request.name}", inputs=inputs, outputs=outputs)
 
 
 def _derived(mechanism: Mechanism, plain: Request, wanted: Derivative) -> Program:

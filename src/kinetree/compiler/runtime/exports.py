@@ -23,7 +23,7 @@ def exportable(
     refuse_empty(mechanism, program)
     unit = distinct(program, name)
     found = meanings(mechanism, request.name)
-    about = summary(request.name)
+    about = summary(request.name) if request.derivative is None else request.title
     if request.frame:
         about += f"; frame {request.frame}" + (f", {request.axes} axes" if request.axes else "")
     test = selftest(unit, request.dtype, sample_inputs(mechanism, unit.inputs, function))

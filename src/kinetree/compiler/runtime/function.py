@@ -146,7 +146,7 @@ class Function:
         from .exports import exportable
 
         return exportable(
-            self.mechanism, self.request, self._straight, name or self.name,
+            self.mechanism, self.request, self._straight, name or self._straight.name,
             lambda other: Function(self.mechanism, Request(other)),
         )  # fmt: skip
 
