@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, Unpack
@@ -43,6 +43,7 @@ class CompiledMechanism:
         self.report = report or Report()
         self._functions: dict[Request, Function] = {}
         self._calls: dict[str, Callable[..., Any]] = {}
+        self._parts: dict[Hashable, Any] = {}
 
     @property
     def nq(self) -> int:
@@ -117,6 +118,12 @@ class CompiledMechanism:
         if function is None:
             function = self._functions[request] = Function(self.mechanism, request)
         return function
+
+    def part(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what an analysis keeps with the mechanism under a key, such as compiled code; make it if it is new."""
+        if key not in self._parts:
+            self._parts[key] = make()
+        return self._parts[key]
 
     @compiled
     def inverse_dynamics(

@@ -137,15 +137,26 @@ class System(CompiledMechanism):
         return equations(self, function, symbols=symbols, frame=frame)
 
     def assemble(
-        self, q_guess: ArrayLike | None = None, hold=(), *, tolerance: float = 1e-12, parameters=None
+        self,
+        q_guess: ArrayLike | None = None,
+        hold=(),
+        *,
+        tolerance: float = 1e-12,
+        parameters: Named | None = None,
+        follow: bool = False,
+        on_failure: str = "raise",
     ) -> Numbers:
-        """Return a closed position near a guess, [nq], with the joints of `hold` at exactly their given positions.
+        """Return closed positions near guesses, [..., nq], with the joints of `hold` at exactly their given positions.
 
-        `hold` has names of joints, or their positions: {"crank": 0.5}. AssemblyError if the loops do not close.
+        `hold` has names of joints, or their positions: {"crank": 0.5}. These, guesses and parameters may be arrays.
+        With `follow`, the last axis is a motion, and each position continues the one before. AssemblyError if the loops
+        do not close; with on_failure="nan", positions that do not close are NaN.
         """
-        from .analysis.loops.assembly import assemble
+        from .analysis.loops.batch_assembly import assemble
 
-        return assemble(self, q_guess, hold, tolerance=tolerance, parameters=parameters)
+        return assemble(
+            self, q_guess, hold, tolerance=tolerance, parameters=parameters, follow=follow, on_failure=on_failure
+        )
 
     def assembly_modes(
         self, q_guess: ArrayLike | None = None, hold=None, *, tries: int = 64, rng=0, parameters=None
@@ -172,6 +183,17 @@ class System(CompiledMechanism):
         from .analysis.loops.independence import consistent_accelerations
 
         return consistent_accelerations(self, q, qd, accelerations, parameters=parameters)
+
+    def driven_motion(self, positions, speeds=None, accelerations=None, **options):
+        """Return the motion of all joints, and actuator torques, from the motion of driving joints, [..., nt] each.
+
+        `positions`, `speeds` and `accelerations` are by joint: {"crank": [0.0, 0.1]}. Options: `actuated`, by default
+        the driving joints; `forces=True` if the forces of the mechanism act; `parameters` [..., 1, np] of many designs,
+        or by name; `q_guess`; on_failure="nan" to mark positions at which the loops do not close.
+        """
+        from .analysis.loops.driven_motion import driven_motion
+
+        return driven_motion(self, positions, speeds, accelerations, **options)
 
     def cycle(self, drive: str, *, speed: float, **options):
         """Return a closed cycle of a mechanism with one degree of freedom, driven at constant speed [rad/s].

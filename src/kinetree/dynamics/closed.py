@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..algebra.definite import Definite
+from ..algebra.scalars import where
 from ..algebra.spatial import Wrench, power
 from . import forward
-from .closure import Row, rows
+from .closure import Row, of_row, rows
 from .inverse import newton_euler
 
 
@@ -50,6 +51,18 @@ def response(tree, rates: list):
     pulls = Pulls(tree, rows(tree))
     pulls.balance(rates)
     return pulls.accelerate()
+
+
+def closing_acceleration(tree, locked=frozenset()):
+    """Return qdd with J qdd + dJ/dt qd = 0 nearest to the given one in the norm of I; locked entries stay as given."""
+    pulls, given = at_rest(tree, locked), tree.joints("qdd")
+    pulls.balance([of_acceleration(row, given) for row in pulls.rows])
+    return [a + da for a, da in zip(given, pulls.accelerate(), strict=True)]
+
+
+def of_acceleration(row: Row, qdd):
+    """Return J qdd + dJ/dt qd of one equation."""
+    return sum((x * qdd[k] for k, x in of_row(row).items()), start=row.bias)
 
 
 class Loaded(Protocol):
@@ -123,6 +136,10 @@ class Pulls:
         S = [[self._product(k, m) for m in closing.kept[: n + 1]] for n, k in enumerate(closing.kept)]
         sizes = [closing.sizes[k] for k in closing.kept]
         return Definite(S, closing.tolerances, sizes, defer=closing.redundant)
+
+    def rank(self):
+        """Return the number of independent equations that take part."""
+        return sum((where(x > 0.0, 1.0, 0.0) for x in self.factors().inverse), start=0.0)
 
     def diagonal(self) -> list:
         """Return the diagonal of J I^-1 J^T."""

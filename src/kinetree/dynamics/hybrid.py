@@ -53,4 +53,4 @@ def torques(tree, driven, given, qdd, loads):
 
 def _accelerated(row: Row, qdd) -> Row:
     """Return an equation whose bias includes J_d qdd_d."""
-    return replace(row, bias=sum((x * qdd[k] for k, x in of_row(row).items()), start=row.bias))
+    return replace(row, bias=closed.of_acceleration(row, qdd))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..compiler.lower.build import Request, is_long
+from ..compiler.lower.gaps import allowed_gaps
 from ..compiler.lower.newton import RANK
 from ..compiler.runtime.function import Function
 from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..model.scales import loop_units
-from .gaps import allowed_gaps
 from .kernels.lane_states import ASTRAY
 from .loop_closing import Closer, closing_program
 from .near_redundancy import named

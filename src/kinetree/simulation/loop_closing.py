@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,14 +12,14 @@ from ..algebra.scalars import where
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..compiler.lower.build import Request, tree_maker
+from ..compiler.lower.closing_steps import closing_step, gap_in_parts, moved
+from ..compiler.lower.gaps import allowed_gaps
 from ..compiler.lower.newton import iterate
-from ..compiler.lower.sweeps import Tree
 from ..compiler.runtime.function import Function
 from ..compiler.runtime.native import native
-from ..dynamics import closed, closure, states
+from ..dynamics import closed
 from ..model.mechanism import Mechanism
 from .drives import Drives
-from .gaps import allowed_gaps
 from .kernels.lane_states import ASTRAY, ROUNDS
 from .near_redundancy import contradiction, contradicts
 from .run_states import Run
@@ -57,12 +57,12 @@ def closing_program(
         given["q"], given["qd"] = drives.placed(t, before, given["qd"])
         given["offsets"] = drives.offsets(t)
         locked = locked | drives.locked
-    moved, speed, gap = _newton_step(mechanism, given, locked, dtype) if mechanism.closures else (*_state(given), 0.0)
+    there, speed, gap = _newton_step(mechanism, given, locked, dtype) if mechanism.closures else (*_state(given), 0.0)
     for k in () if drives is None else drives.q:
         off = before[k] - given["q"][k]
         gap = where((off < 0.0) | (0.0 < off), where(gap > 2.0, gap, 2.0), gap)
     outputs = (Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,)), Array("gap", (1,)))
-    return Program.of_trace("closing", inputs, outputs, trace, [moved, speed, [gap]])
+    return Program.of_trace("closing", inputs, outputs, trace, [there, speed, [gap]])
 
 
 def _state(given: dict[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -74,15 +74,14 @@ def _newton_step(
 ) -> tuple[list[Any], list[Any], Any]:
     """Return q after a step, qd that keeps the loops closed, and the gap, as traced scalars."""
     make = tree_maker(mechanism, dtype)
-    residual = closure.closure_residual(Tree(mechanism, given))
-    gap = _largest([x * (1.0 / a) for x, a in zip(residual, allowed_gaps(mechanism, dtype).tolist(), strict=True)])
-    step = closed.closing_step(make(mechanism, given), locked)
+    residual, step = closing_step(mechanism, given, locked, dtype)
+    gap = gap_in_parts(mechanism, residual, dtype)
     speed = closed.closing_speed(make(mechanism, given), locked)
-    moved = states.integrate(Tree(mechanism, given | {"qd": step}))
+    there = moved(mechanism, given, step)
     if contradicts(mechanism):
         astray = contradiction(make(mechanism, given), residual, locked) * ASTRAY[dtype]
         gap = where(gap > 1.0, where(astray > gap, astray, gap), gap)
-    return moved, speed, gap
+    return there, speed, gap
 
 
 class Steps(Protocol):
@@ -197,11 +196,3 @@ def closed_run(closer: Closer, run: Run, parameters: Numbers | None) -> Run:
             last = run.t[int(np.argmax(at)) - 1]
             run.failures.setdefault(k, f"the loops did not close; the last good state is at t = {last:.9g} s")
     return run
-
-
-def _largest(xs: Sequence[Any]) -> Any:
-    sizes = [where(x < 0.0, -x, x) for x in xs]
-    top = sizes[0]
-    for x in sizes[1:]:
-        top = where(top < x, x, top)
-    return top

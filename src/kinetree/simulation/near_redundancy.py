@@ -16,12 +16,12 @@ import numpy as np
 
 from ..algebra.scalars import where
 from ..compiler.lower.build import Request
+from ..compiler.lower.gaps import allowed_gaps
 from ..compiler.lower.loop_pattern import closing
 from ..compiler.runtime.function import Function
 from ..dynamics import closed
 from ..model.mechanism import Mechanism
 from ..model.scales import loop_units
-from .gaps import allowed_gaps
 from .run_states import Run
 
 NEAR = 1e-8

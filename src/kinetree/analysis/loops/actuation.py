@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
+from ...compiler.lower.loop_pattern import closing
 from ...compiler.lower.newton import RANK
 from ...errors import InputError
 from ...model.axes import axis_labels, axis_names, entries
@@ -22,10 +23,16 @@ from ..joint_entries import listed
 from .acting import Acting
 from .constraints import Split, require_closed, split
 from .load_sharing import Share, shared, transmission
+from .native_loops import idle_equations
+from .native_torques import native_loads, native_torques
 
 Flags = NDArray[np.bool_]
 Weights = Mapping[str, float | Sequence[float]]
 
+ACTING = {"wrenches": None, "forces": False, "parameters": None}
+"""The options of what acts, with their defaults."""
+TOLERANCE = 1e-6
+"""The default of the largest rate at which a motion may open loops, in parts of its size."""
 ROUNDING = 1e-9
 """Missing torques relative to those required, below which they count as rounding."""
 PART = 1e-6
@@ -101,7 +108,7 @@ def actuation(
     wrenches: ArrayLike | None = None,
     forces: bool = False,
     parameters: Named | None = None,
-    tol: float = 1e-6,
+    tol: float = TOLERANCE,
 ) -> Actuation:
     """Return the torques of actuated joints that come closest to a motion, with least effort.
 
@@ -114,13 +121,15 @@ def actuation(
     """
     mechanism = system.mechanism
     acting = Acting.of(system, wrenches, forces, parameters)
+    driven = dofs(mechanism, actuated)
+    if weights is None and share is None and (quick := _quick(acting, q, qd, qdd, driven, tol)) is not None:
+        return quick
     need = np.asarray(acting.torques(q, qd, qdd), dtype=float)
     lead = need.shape[:-1]
     q, qd, qdd = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qd, qdd))
     acting = acting.spread(lead)
     at = split(system, q, acting.parameters)
     require_closed(system, at, q, qd, qdd, tol, acting.parameters)
-    driven = dofs(mechanism, actuated)
     tau, rank, free = _efforts(at, need, driven, _weights(mechanism, at, driven, weights))
     rest = need - tau
     scaled = at.moves @ (at.columns * rest)[..., None]
@@ -149,6 +158,11 @@ def actuated_torques(
     system: CompiledMechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, actuated: str | Iterable[str], **options
 ) -> Numbers:
     """Return the torques [..., nv] of actuated joints for a motion, or raise an InputError if they cannot cause it."""
+    if not set(options) - set(ACTING):
+        acting = Acting.of(system, *(options.get(name, default) for name, default in ACTING.items()))
+        quick = native_torques(acting, q, qd, qdd, dofs(system.mechanism, actuated), TOLERANCE)
+        if quick is not None:
+            return quick.tau
     found = actuation(system, q, qd, qdd, actuated, **options)
     if not found.achieved.all():
         bad = np.argwhere(~found.achieved)
@@ -160,6 +174,37 @@ def actuated_torques(
             "or see arm.actuation for the nearest torques"
         )
     return found.tau
+
+
+def _quick(
+    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, driven: list[int], tol: float
+) -> Actuation | None:
+    """Return the torques of as many actuators as degrees of freedom by native code; None if it does not apply."""
+    system, m = acting.system, acting.system.mechanism
+    found = native_torques(acting, q, qd, qdd, driven, tol)
+    if found is None:
+        return None
+    lead, multipliers, idle = found.tau.shape[:-1], found.multipliers, idle_equations(system)
+    if idle or closing(m).redundant:
+        q, qd, qdd = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qd, qdd))
+        loads = native_loads(acting, q, qd, qdd, multipliers)
+        if loads is None:
+            return None
+        multipliers = loads[1]
+    count = np.full(lead, len(driven))
+    return Actuation(
+        found.tau,
+        multipliers,
+        found.residual,
+        count,
+        count,
+        len(driven),
+        np.ones(found.tau.shape, dtype=bool),
+        np.broadcast_to(~np.isin(np.arange(multipliers.shape[-1]), idle), multipliers.shape),
+        np.ones(lead, dtype=bool),
+        tuple(axis_labels(m, 1)),
+        tuple("N m" if unit == "rad" else "N" for unit in _units(m)),
+    )
 
 
 def dofs(mechanism: Mechanism, names: str | Iterable[str]) -> list[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import InputError
+from ...model.parameter_values import Named
 from ..joint_entries import numbers
 from .assembly import assemble
-from .kinematics import CLOSED, LoopKinematics, millimetres_and_degrees
+from .kinematics import CLOSED, LoopKinematics, Mask, millimetres_and_degrees
 from .leaders import Independence, leading
+from .native_loops import NativeLoops, with_parameters
+from .placements import inputs_of
+from .samples import Samples
 
 SLIP = 1e-9
 """Largest difference between given velocities and those the loops allow, relative to the largest given one."""
@@ -36,15 +41,22 @@ def independent(
 
 
 def consistent_speeds(
-    system: CompiledMechanism, q: ArrayLike, speeds: Mapping[str, Any], *, parameters: ArrayLike | None = None
+    system: CompiledMechanism, q: ArrayLike, speeds: Mapping[str, Any], *, parameters: Named | None = None
 ) -> Numbers:
     """Return qd [..., nv] with J qd = 0 and the given velocities by joint or axis [rad/s, m/s].
 
-    If these do not determine the motion, it is the one of least kinetic energy. q and the velocities may have leading
-    axes. Velocities that contradict each other raise an InputError with the nearest consistent ones.
+    If these do not determine the motion, it is the one of least kinetic energy. q, the velocities and the parameters
+    may have leading axes. Velocities that contradict each other raise an InputError with the nearest consistent ones.
     """
-    loops = LoopKinematics(system, parameters)
-    return _each(loops, {"q": q}, speeds, lambda x, given: _solved(loops, x["q"], 0.0, given, "velocities"))
+
+    def one(loops: LoopKinematics, x: dict[str, Numbers], given: dict[int, float]) -> Numbers:
+        return _solved(loops, x["q"], 0.0, given, "velocities")
+
+    def many(native: NativeLoops, q: Numbers, given: Numbers, *more: Numbers) -> tuple[Numbers, Mask]:
+        qd, gap, opens, rank = native.speeds(q, given, *more)
+        return qd, (gap[:, 1] <= CLOSED) & (opens[:, 0] <= SLIP) & (rank[:, 0] == native.passive)
+
+    return _each(system, {"q": q}, speeds, parameters, one, many)
 
 
 def consistent_accelerations(
@@ -53,22 +65,25 @@ def consistent_accelerations(
     qd: ArrayLike,
     accelerations: Mapping[str, Any],
     *,
-    parameters: ArrayLike | None = None,
+    parameters: Named | None = None,
 ) -> Numbers:
     """Return qdd [..., nv] with J qdd + dJ/dt qd = 0 and the given accelerations by joint or axis.    [Saha2013] (53)
 
     If these do not determine qdd, it is the smallest in the norm of the inertia matrix, qdd^T I qdd.
     """
-    loops = LoopKinematics(system, parameters)
 
-    def one(x: dict[str, Numbers], given: dict[int, float]) -> Numbers:
+    def one(loops: LoopKinematics, x: dict[str, Numbers], given: dict[int, float]) -> Numbers:
         _refuse_open_speeds(loops, x["q"], x["qd"])
         bias = loops.call("closure_bias", x["q"], x["qd"]) / loops.units
         size = np.abs(x["qd"] / loops.speeds).max(initial=0.0) ** 2
         bias = np.where(np.abs(bias) > 1e-13 * size, bias, 0.0)  # rounding need not be in the range of J
         return _solved(loops, x["q"], bias, given, "accelerations")
 
-    return _each(loops, {"q": q, "qd": qd}, accelerations, one)
+    def many(native: NativeLoops, q: Numbers, qd: Numbers, given: Numbers, *more: Numbers) -> tuple[Numbers, Mask]:
+        qdd, gap, opens, rank = native.accelerations(q, qd, given, *more)
+        return qdd, (gap[:, 1] <= CLOSED) & (opens <= SLIP).all(axis=-1) & (rank[:, 0] == native.passive)
+
+    return _each(system, {"q": q, "qd": qd}, accelerations, parameters, one, many)
 
 
 def nearest_speeds(loops: LoopKinematics, q: Numbers, qd: Numbers) -> Numbers:
@@ -89,22 +104,43 @@ def closed_position(loops: LoopKinematics, q: ArrayLike | None) -> Numbers:
     return position
 
 
-def _each(loops: LoopKinematics, arrays: Mapping[str, Any], given: Mapping[str, Any], one) -> Numbers:
-    """Return the results of `one` for each state of a leading shape."""
-    sizes = {"q": loops.mechanism.nq, "qd": loops.mechanism.nv}
-    values = numbers(loops.mechanism, given, 1)
+def _each(
+    system: CompiledMechanism,
+    arrays: Mapping[str, Any],
+    given: Mapping[str, Any],
+    parameters: Named | None,
+    one: Callable[..., Numbers],
+    many: Callable[..., tuple[Numbers, Mask]],
+) -> Numbers:
+    """Return the results of `one` for each state; in batches, native code of `many` computes those it finds good."""
+    sizes = {"q": system.nq, "qd": system.nv}
+    values = numbers(system.mechanism, given, 1)
     whole = {}
     for name, x in arrays.items():
         whole[name] = np.asarray(x, dtype=float)
         if whole[name].shape[-1:] != (sizes[name],):
             raise InputError(f"{name} has shape {whole[name].shape}; expected [..., {sizes[name]}]")
-    shape = np.broadcast_shapes(*(x.shape[:-1] for x in whole.values()), *(v.shape for v in values.values()))
-    whole = {name: np.broadcast_to(x, shape + x.shape[-1:]) for name, x in whole.items()}
-    spread = {k: np.broadcast_to(v, shape) for k, v in values.items()}
-    out = np.zeros((*shape, loops.mechanism.nv))
-    for n in np.ndindex(*shape):
-        out[n] = one({name: x[n] for name, x in whole.items()}, {k: float(v[n]) for k, v in spread.items()})
-    return out
+    samples = Samples.of({**whole, "parameters": inputs_of(system, parameters)}, {"given": values})
+    if not samples.lead:
+        return one(LoopKinematics(system, parameters), whole, {k: float(v) for k, v in values.items()})
+    out = np.empty((prod(samples.lead), system.nv))
+    native = NativeLoops.of(system, np.isin(np.arange(system.nv), list(values)))
+    for piece in samples.pieces():
+        states: list[Any] = [piece.array(name) for name in whole]
+        wanted = piece.placed("given", np.broadcast_to(0.0, (piece.count, system.nv)))
+        own = piece.array("parameters")
+        good = np.zeros(piece.count, dtype=bool)
+        if native.determined:
+            out[piece.rows], good = many(native, *with_parameters((*states, wanted), own))
+        for n in np.flatnonzero(~good):
+            loops = LoopKinematics(system, None if own is None else own[n])
+            state = {name: x[n] for name, x in zip(whole, states, strict=True)}
+            try:
+                out[piece.rows.start + n] = one(loops, state, {k: float(wanted[n, k]) for k in values})
+            except InputError as error:
+                sample = [int(k) for k in np.unravel_index(piece.rows.start + n, samples.lead)]
+                raise InputError(f"sample {sample}: {error}") from None
+    return out.reshape(*samples.lead, system.nv)
 
 
 def _solved(loops: LoopKinematics, q: Numbers, bias: Any, given: dict[int, float], what: str) -> Numbers:

@@ -72,10 +72,14 @@ class LoopKinematics:
 
     system: CompiledMechanism
     parameters: Any = None
+    many: bool = False
+    """Whether the parameters are sets of a batch, [..., np], checked already."""
 
     def __post_init__(self) -> None:
         """Read the parameters, in order or by name, and check that they are one set."""
         count = len(self.mechanism.free_parameters)
+        if self.many:
+            return
         if self.parameters is not None and count:
             object.__setattr__(self, "parameters", in_order(self.mechanism, self.parameters))
         if self.parameters is not None and count and np.shape(self.parameters) != (count,):
@@ -109,7 +113,7 @@ class LoopKinematics:
     @cached_property
     def groups(self) -> list[tuple[str, slice]]:
         """The equations of each loop and coupling, by a name such as "loop 'pin'"."""
-        out, at, values = [], 0, self.mechanism.values()
+        out, at, values = [], 0, self.mechanism.values()  # the counts of equations do not depend on parameters
         for loop in resolved(self.mechanism.loops, values):
             count = len(loop_kinds.labels(loop))
             out.append((f"loop {loop.name!r}", slice(at, at + count)))
@@ -118,6 +122,13 @@ class LoopKinematics:
             out.append((f"coupling {coupling.name!r}", slice(at, at + 1)))
             at += 1
         return out
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The values of all parameters by name."""
+        if self.parameters is None or not self.mechanism.free_parameters:
+            return self.mechanism.values()
+        return self.mechanism.values([float(x) for x in self.parameters])
 
     def residual(self, q: Numbers) -> Numbers:
         """Return the residual of every equation [m, rad]."""

@@ -19,6 +19,7 @@ from .acting import Acting
 from .actuation import PART, actuation
 from .constraints import Split, require_closed, split
 from .load_sharing import Share, shared, transmission
+from .native_torques import native_loads
 from .placements import standing, values_of
 
 Flags = NDArray[np.bool_]
@@ -161,6 +162,8 @@ def loads(
     lead = multipliers.shape[:-1]
     q, qd, made, torques = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, qd, made, torques))
     acting = acting.spread(lead)
+    if qdd is not None and share is None and (quick := native_loads(acting, q, qd, made, multipliers)) is not None:
+        return _loads(acting, q, quick[2], quick[0], quick[1], made, torques)
     at = split(system, q, acting.parameters)
     if qdd is None:
         require_closed(system, at, q, qd, None, tol, acting.parameters)
@@ -168,12 +171,12 @@ def loads(
     if qdd is None and (at.rank < at.J.shape[-2]).any():
         rough = acting.carried(T, q, qd, made, multipliers)
         multipliers = shared(system.mechanism, at, T, rough, multipliers, share)
-    return _loads(acting, q, at, T, acting.carried(T, q, qd, made, multipliers), multipliers, made, torques)
+    carried = acting.carried(T, q, qd, made, multipliers)
+    return _loads(acting, q, _settled(at, T), carried, multipliers, made, torques)
 
 
-def _loads(acting: Acting, q: Numbers, at: Split, T: Numbers, wrenches: Numbers, multipliers, qdd, tau) -> Loads:
-    system, unique = acting.system, _settled(at, T)
-    nb = len(system.bodies)
+def _loads(acting: Acting, q: Numbers, unique: Flags, wrenches: Numbers, multipliers, qdd, tau) -> Loads:
+    system, nb = acting.system, len(acting.system.bodies)
     return Loads(
         wrenches[..., :nb, :],
         wrenches[..., nb:, :],

@@ -111,7 +111,7 @@ def _loops_contradict(loops: LoopKinematics, q: Numbers, best: Numbers, degrees:
 
 def _open(loops: LoopKinematics, q: Numbers) -> str:
     """Return the open loops with their gaps, and for rods the distance of their ends."""
-    values, out = loops.mechanism.values(), []
+    values, out = loops.values, []
     rods = {
         f"loop {x.name!r}": x
         for x in resolved(loops.mechanism.loops, values)

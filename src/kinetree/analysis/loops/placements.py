@@ -39,6 +39,13 @@ def parameters_of(system: CompiledMechanism, given: Named | None) -> Numbers | N
     return values
 
 
+def inputs_of(system: CompiledMechanism, given: Named | None) -> Numbers | None:
+    """Return values of the free parameters for programs, [..., np]: those of the mechanism by default, None without."""
+    free = system.mechanism.free_parameters
+    values = parameters_of(system, given)
+    return np.array([p.value for p in free]) if values is None and free else values
+
+
 def values_of(mechanism: Mechanism, parameters: Numbers | None) -> Mapping[str, Any]:
     """Return the values of all parameters by name; those of sets of parameters [..., np] as columns."""
     if parameters is None:

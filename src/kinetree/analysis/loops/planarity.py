@@ -18,7 +18,7 @@ def planar(loops: LoopKinematics) -> bool:
     q = np.asarray(loops.system.random_state(5)[0], dtype=float)
     normals: list[Numbers] = []
     shifts: list[Numbers] = []
-    for joint, pose in zip(resolved(mechanism.joints, mechanism.values()), loops.call("poses", q), strict=True):
+    for joint, pose in zip(resolved(mechanism.joints, loops.values), loops.call("poses", q), strict=True):
         steps = joint_kinds.kind(joint.kind).steps(joint)
         if steps is None:
             return False

@@ -6,8 +6,8 @@ from math import ceil, log10
 
 import numpy as np
 
-from ..model.mechanism import Mechanism
-from ..model.scales import largest_length
+from ...model.mechanism import Mechanism
+from ...model.scales import largest_length
 
 GAP = {"float64": 1e-13, "float32": 5e-6}
 """The largest gap that is not corrected, in radians and in parts of the largest length: the size of rounding errors."""
