@@ -28,6 +28,7 @@ MOBILITY = {
     "gear_train": 1,
     "hoeken": 1,
     "parallelogram": 1,
+    "press": 1,
     "slider_crank": 1,
     "spatial_slider_crank": 1,
     "stewart": 6,

@@ -34,6 +34,7 @@ SIZES = {
     "parallelogram": (4, 4, 4, 5.0),
     "planar_2r": (2, 2, 2, 0.9),
     "planar_3r": (3, 3, 3, 1.2),
+    "press": (3, 3, 3, 15.0),
     "puma560": (6, 6, 6, 23.45),
     "quadruped": (13, 19, 18, 12.0),
     "slider_crank": (3, 3, 3, 2.5),
@@ -45,6 +46,7 @@ SIZES = {
     "stanford": (6, 6, 6, 21.1),
     "stewart": (13, 25, 24, 41.0),
     "three_rrr": (7, 7, 7, 29.0),
+    "tube_arm": (2, 2, 2, 1.8 * 0.7 + 1.5 + 2.0),
 }
 """Bodies, coordinates, degrees of freedom and mass [kg] of each."""
 

@@ -65,7 +65,7 @@ def _experiment(data: dict[str, Any], path: Path) -> Experiment:
             raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
     tables = {key: known_keys(data.get(key, {}), known, at(key)) for key, known in KEYS.items()}
     head = tables["experiment"]
-    system = _system(head, path.parent)
+    system = system_of_head(head, path.parent)
     mechanism = system.mechanism
     key = "own_forces" if "own_forces" in head else "passive"  # the former is its old name
     own = truth(head.get(key, True), at("experiment", key))
@@ -94,10 +94,11 @@ def _experiment(data: dict[str, Any], path: Path) -> Experiment:
     )
 
 
-def _system(head: Mapping[str, Any], folder: Path) -> System:
-    where = at("experiment", "mechanism")
-    model = name(required(head, "mechanism", at("experiment")), where)
-    base = text(head.get("base", "fixed"), at("experiment", "base"))
+def system_of_head(head: Mapping[str, Any], folder: Path, table: str = "experiment") -> System:
+    """Return the mechanism that the first table of a file names: one of the library, or a file in its folder."""
+    where = at(table, "mechanism")
+    model = name(required(head, "mechanism", at(table)), where)
+    base = text(head.get("base", "fixed"), at(table, "base"))
     is_file = any(mark in model for mark in "/\\.")
     if not is_file and model not in library.names():
         error = unknown_name("library mechanism", model, library.names(), where=where)

@@ -153,7 +153,7 @@ def _parallel(study: Study, names: list[str]):
     shades[:, 3] = np.where(np.arange(len(order)) >= len(order) - 10, 1.0, alpha)
     axes.add_collection(LineCollection(list(points), colors=shades, linewidths=0.9))
     for k in range(len(columns)):
-        axes.axvline(k, color="#404040", linewidth=0.8)
+        axes.plot([k, k], [0.0, 1.0], color="#404040", linewidth=0.8)
         axes.text(k, 1.03, f"{high[k]:.4g}", ha="center", fontsize=8.0)
         axes.text(k, -0.03, f"{low[k]:.4g}", ha="center", va="top", fontsize=8.0)
     axes.set_xlim(-0.4, len(columns) - 0.6)

@@ -1,0 +1,176 @@
+"""Reader of study files (.toml), with the tables:
+
+`[study]`, the mechanism, samples and seed; `[over]`, a sampling for each varied quantity; `[parameters]`, values of the
+other free parameters; one of `[motion]`, `[cycle]` and `[simulate]`, the way in which runs are evaluated; `[measures]`.
+Every number may be a formula in quotes, such as "pi/2".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, ModelError, at, below, unknown_name
+from ..formats.fields import constant, known_keys, name, required, text, truth
+from ..formats.toml import file_text, parsed_toml
+from ..formats.toml_lines import Places
+from ..model.part_fields import MAX_NAME
+from ..studies import samplings
+from ..studies.plan import Plan, plan_of
+from .forces_and_control import plain_numbers, reference
+from .paths import inner
+from .reading import read_experiment, system_of_head
+
+KEYS = {
+    "study": ("mechanism", "base", "description", "samples", "seed", "actuated", "passive"),
+    "motion": ("duration", "steps", "times", "joint"),
+    "cycle": ("drive", "speed", "start", "revolutions", "steps"),
+    "simulate": ("experiment",),
+}
+TABLES = ("study", "over", "parameters", "motion", "cycle", "simulate", "measures")
+SAMPLINGS = {
+    "grid": (samplings.grid, 3),
+    "latin": (samplings.latin, 2),
+    "sobol": (samplings.sobol, 2),
+    "uniform": (samplings.uniform, 2),
+    "normal": (samplings.normal, 2),
+}
+"""The samplings by key, with the number of their arguments."""
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study read from a file: its name, its description and its plan."""
+
+    name: str
+    description: str
+    plan: Plan
+
+
+def read_study_file(path: str | Path) -> StudyFile:
+    """Read a study file; errors name its line and a remedy."""
+    path = Path(path)
+    source = file_text(path)
+    try:
+        return _study(parsed_toml(source), path)
+    except RecursionError:
+        raise ModelError("the nesting is too deep", remedy="write flat tables and short formulas", file=path) from None
+    except ModelError as error:
+        raise (error if error.file else Places(source).locate(error, str(path))) from None
+    except InputError as error:
+        raise ModelError(str(error), file=path) from None
+
+
+def _study(data: dict[str, Any], path: Path) -> StudyFile:
+    for key in data:
+        if key not in TABLES:
+            raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
+    head = known_keys(data.get("study", {}), KEYS["study"], at("study"))
+    given: dict[str, Any] = {"parameters": _parameters(data.get("parameters"))}
+    for key in ("motion", "cycle", "simulate"):
+        if key in data:
+            table = known_keys(data[key], KEYS[key], at(key))
+            given |= {"motion": _motion, "cycle": _cycle, "simulate": _simulated}[key](table, path.parent)
+    system = given.pop("system", None) or system_of_head(head, path.parent, "study")
+    for key in ("samples", "seed"):
+        if key in head:
+            given[key] = _whole(head[key], at("study", key))
+    if "actuated" in head:
+        where = at("study", "actuated")
+        given["actuated"] = [name(x, where) for x in _listed(head["actuated"])]
+    if "passive" in head:
+        given["passive"] = truth(head["passive"], at("study", "passive"))
+    over = {key: _sampling(table, below(at("over"), key)) for key, table in _table(data, "over").items()}
+    measures = {key: text(x, below(at("measures"), key)) for key, x in _table(data, "measures").items()}
+    description = text(head.get("description", ""), at("study", "description"))
+    return StudyFile(path.stem, description, plan_of(system, over, measures, **given))
+
+
+def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = data.get(key)
+    if not isinstance(found, Mapping) or not found:
+        raise ModelError("is missing or empty", where=at(key), remedy=f"write [{key}], with its names below")
+    return found
+
+
+def _sampling(table: Any, where: str) -> Any:
+    """Return the sampling of a table: { grid = [lo, hi, n] }, { values = [...] } or { latin = [lo, hi] }."""
+    keys = [*SAMPLINGS, "values", "column", "log"]
+    found = known_keys(table, keys, where)
+    kinds = [key for key in found if key != "log"]
+    if len(kinds) != 1:
+        raise ModelError(
+            f"{len(kinds)} samplings",
+            where=where,
+            remedy=f"give one of {', '.join(keys[:-1])}, such as grid = [0, 1, 11]",
+        )
+    kind = kinds[0]
+    numbers = [constant(x, below(where, kind)) for x in _listed(found[kind])]
+    try:
+        if kind == "values":
+            return samplings.grid(numbers)
+        if kind == "column":
+            return samplings.table({where: numbers})[where]
+        make, count = SAMPLINGS[kind]
+        if len(numbers) != count:
+            raise ModelError(f"{len(numbers)} numbers", where=below(where, kind), remedy=f"give {count}")
+        more = {"log": truth(found["log"], below(where, "log"))} if "log" in found else {}
+        return make(*numbers, **more) if kind == "grid" else make(*numbers)
+    except InputError as error:
+        raise ModelError(str(error), where=below(where, kind)) from None
+
+
+def _motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return motion and times; `joint` has a reference for each driven joint."""
+    joints = required(table, "joint", at("motion"))
+    known_keys(joints, joints if isinstance(joints, Mapping) else (), at("motion", "joint"))
+    found: dict[str, Any] = {
+        "motion": {key: reference(x, below(at("motion", "joint"), key), folder) for key, x in joints.items()}
+    }
+    if "duration" in table:
+        found["duration"] = constant(table["duration"], at("motion", "duration"))
+    if "steps" in table:
+        found["steps"] = _whole(table["steps"], at("motion", "steps"))
+    if "times" in table:
+        found["times"] = plain_numbers(table["times"], at("motion", "times"))
+    return found
+
+
+def _cycle(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    numbers = {key: constant(table[key], at("cycle", key)) for key in ("speed", "start", "revolutions") if key in table}
+    found: dict[str, Any] = {"cycle": {"drive": name(required(table, "drive", at("cycle")), at("cycle", "drive"))}}
+    found["cycle"] |= numbers
+    if "steps" in table:
+        found["steps"] = _whole(table["steps"], at("cycle", "steps"))
+    return found
+
+
+def _simulated(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the system and the options of an experiment file in the same folder."""
+    where = at("simulate", "experiment")
+    made = read_experiment(inner(folder, text(required(table, "experiment", at("simulate")), where), where))
+    options = {
+        "q0": made.q0, "qd0": made.qd0, "times": made.times, "forces": made.forces, "passive": False, **made.method
+    }  # fmt: skip
+    if made.control is not None:
+        options["control"] = made.control
+    return {"system": made.system, "simulate": options}
+
+
+def _parameters(table: Any) -> dict[str, float] | None:
+    if table is None:
+        return None
+    known_keys(table, table if isinstance(table, Mapping) else (), at("parameters"))
+    return {key: constant(x, at("parameters", key)) for key, x in table.items()}
+
+
+def _whole(x: Any, where: str) -> int:
+    if isinstance(x, bool) or not isinstance(x, int):
+        raise ModelError(f"{x!r} where a whole number belongs", where=where, remedy="give a whole number such as 1000")
+    return x
+
+
+def _listed(x: Any) -> list[Any]:
+    return x if isinstance(x, list) else [x]

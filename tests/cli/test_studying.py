@@ -1,0 +1,45 @@
+"""The command `study`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import kinetree as kt
+from command_line import run
+
+FILE = """
+[study]
+mechanism = "press"
+[over]
+r = { values = [0.05, 0.4] }
+m_c = { grid = [0, 6, 3] }
+[cycle]
+drive = "main_bearing"
+speed = 20
+steps = 12
+[measures]
+peak = "peak control.main_bearing"
+"""
+
+
+def test_study_writes_results_table_and_picture(tmp_path, capsys):
+    """Evaluate a file, print best runs and failures, and write everything."""
+    (tmp_path / "s.toml").write_text(FILE)
+    assert run("study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out")) == 0
+    out = capsys.readouterr().out
+    assert "press: 6 of 6 runs in" in out
+    assert "3 runs failed:" in out
+    assert "run 3 (r = 0.4, m_c = 0): the loops do not close with the driven joints 'main_bearing' at t = " in out
+    found = kt.read_study(tmp_path / "out" / "s.npz")
+    assert np.isfinite(found["peak"][0]).all()
+    assert len((tmp_path / "out" / "s.csv").read_text().splitlines()) == 7
+    assert (tmp_path / "out" / "s.png").stat().st_size > 5000
+
+
+def test_study_ends_with_a_status(tmp_path, capsys):
+    """End with 1 if no run finished, and with 2 for a wrong file."""
+    (tmp_path / "s.toml").write_text(FILE.replace("[0.05, 0.4]", "[0.4]"))
+    assert run("study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out"), "--no-table") == 1
+    (tmp_path / "s.toml").write_text(FILE.replace("m_c", "mc"))
+    assert run("study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out")) == 2
+    assert "no free parameter or initial state 'mc'; did you mean 'm_c'?" in capsys.readouterr().err
