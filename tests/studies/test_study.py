@@ -65,6 +65,7 @@ def test_the_best_run_is_within_bounds(mapped):
 def test_no_run_beats_a_run_of_the_front(mapped):
     """Find the Pareto front that comparison of all pairs gives."""
     front = mapped.pareto("peak", "rms")
+    assert mapped.pareto("-peak", "-rms").tolist() == [int(np.nanargmax(mapped["peak"]))]
     costs = np.stack([mapped.measures[name] for name in ("peak", "rms")], axis=-1)[:8]
     beaten = [any((other <= own).all() and (other < own).any() for other in costs) for own in costs]
     assert sorted(front.tolist()) == [k for k in range(8) if not beaten[k]]

@@ -50,16 +50,23 @@ def best_of(study: Study, measure: str, *, largest: bool, subject_to: Mapping[st
 
 
 def front_of(study: Study, measures: Sequence[str]) -> NDArray[np.int_]:
-    """Return the finished runs that no other run beats in all measures, sorted by the first one."""
+    """Return the finished runs that no other run beats in all measures, sorted by the first one.
+
+    Smaller is better, or larger for a name with a minus sign, "-reach".
+    """
     for name in measures:
-        if name not in study.measures:
+        if name.removeprefix("-") not in study.measures:
             raise unknown_name("measure", str(name), study.measures)
     if len(measures) < 2:
         raise InputError(f"a Pareto front has two or more measures; given {list(measures)}")
     runs = np.flatnonzero(study.finished)
-    costs = np.stack([study.measures[name][runs] for name in measures], axis=-1)
+    costs = np.stack([_cost(study, name)[runs] for name in measures], axis=-1)
     order = np.lexsort(costs.T[::-1])
     return runs[order[not_dominated(costs[order])]]
+
+
+def _cost(study: Study, name: str) -> Numbers:
+    return -study.measures[name[1:]] if name.startswith("-") else study.measures[name]
 
 
 def not_dominated(costs: Numbers) -> NDArray[np.bool_]:

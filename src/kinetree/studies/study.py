@@ -104,7 +104,10 @@ class Study:
         return best_of(self, measure, largest=largest, subject_to=subject_to)
 
     def pareto(self, *measures: str) -> NDArray[np.int_]:
-        """Return the runs that no other run beats in all of some measures, sorted by the first; smaller is better."""
+        """Return the runs that no other run beats in all of some measures, sorted by the first.
+
+        Smaller is better, or larger for a name with a minus sign: study.pareto("-reach", "torque").
+        """
         return front_of(self, measures)
 
     @property

@@ -35,12 +35,12 @@ def study_plot(
     """Draw measures of a study and return the figure; write it to `path` if given.
 
     The `kind` is by default "curves" for one quantity, "map" for two, and "parallel" for more. "pareto" draws the first
-    measure against the second, with the runs that no other run beats in both. Runs that failed are left out and
-    counted in the title.
+    measure against the second, with the runs that no other run beats in both; a name with a minus sign, "-reach", is
+    that of a measure to maximize. Runs that failed are left out and counted in the title.
     """
     names = [measures] if isinstance(measures, str) else list(measures or study.measures)
     for name in names:
-        if name not in study.measures:
+        if name.removeprefix("-" if kind == "pareto" else "") not in study.measures:
             raise unknown_name("measure", str(name), study.measures)
     chosen = kind or {1: "curves", 2: "map"}.get(len(study.over), "parallel")
     if chosen not in KINDS:
@@ -141,7 +141,8 @@ def _parallel(study: Study, names: list[str]):
     some = _some(study, MOST_LINES, names[0])
     data = np.stack([study.column(name)[some] for name in columns], axis=-1)
     low, high = data.min(axis=0), data.max(axis=0)
-    parts = (data - low) / np.where(high > low, high - low, 1.0)
+    constant = high - low <= 1e-9 * np.maximum(np.abs(low), np.abs(high))  # up to rounding
+    parts = np.where(constant, 0.5, (data - low) / np.where(constant, 1.0, high - low))
     color = parts[:, columns.index(names[0])]
     order = np.argsort(-color)  # small values are drawn last, on top
     figure = _figure((max(6.0, 1.35 * len(columns)), 3.9))
@@ -170,8 +171,8 @@ def _pareto(study: Study, names: list[str]):
     """Return the runs as points of two measures, with the Pareto front."""
     if len(names) < 2:
         raise InputError(f"a Pareto front has two measures; the study has {', '.join(study.measures)}: name two")
-    a, b = names[:2]
-    some, front = _some(study, MOST_POINTS), study.pareto(a, b)
+    some, front = _some(study, MOST_POINTS), study.pareto(*names[:2])
+    a, b = (name.removeprefix("-") for name in names[:2])
     figure = _figure((5.2, 3.6))
     axes = figure.subplots()
     axes.plot(study.measures[a][some], study.measures[b][some], ".", color=INK, ms=2.5, alpha=0.35, rasterized=True)
