@@ -186,7 +186,6 @@ def _quick(
         return None
     lead, multipliers, idle = found.tau.shape[:-1], found.multipliers, idle_equations(system)
     if idle or closing(m).redundant:
-        q, qd, qdd = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qd, qdd))
         loads = native_loads(acting, q, qd, qdd, multipliers)
         if loads is None:
             return None

@@ -16,10 +16,10 @@ from ...model.mechanism import resolved
 from ...model.parameter_values import Named
 from ...model.parts import Placement
 from .acting import Acting
-from .actuation import PART, actuation
+from .actuation import PART, actuation, dofs
 from .constraints import Split, require_closed, split
 from .load_sharing import Share, shared, transmission
-from .native_torques import native_loads
+from .native_torques import native_loads, native_torques
 from .placements import standing, values_of
 
 Flags = NDArray[np.bool_]
@@ -68,7 +68,7 @@ class Loads:
         if name not in self.names:
             raise unknown_name("joint or loop", name, self.names)
         k = self.names.index(name)
-        own = self._whole[0][..., k, :]
+        own = self.joints[..., k, :] if k < len(self.joint_names) else self.cuts[..., k - len(self.joint_names), :]
         if axes == "body":
             return own
         turn = self.turns["child"][..., k, :, :]
@@ -80,7 +80,8 @@ class Loads:
         """Return whether motion determines all components of the wrench at a joint or loop, in all states."""
         if name not in self.names:
             raise unknown_name("joint or loop", name, self.names)
-        return bool(self._whole[1][..., self.names.index(name), :].all())
+        k, count = self.names.index(name), len(self.joint_names)
+        return bool((self.unique_joints[..., k, :] if k < count else self.unique_cuts[..., k - count, :]).all())
 
     def table(self, digits: int = 4) -> str:
         """Return one state as text: a row per joint with the wrench in the child's axes; ~ marks values not unique."""
@@ -147,6 +148,8 @@ def loads(
         if actuated is None and system.closures:
             raise InputError("a motion qdd of a closed mechanism needs actuated=[...]: the joints that drive it")
         names = [j.name for j in system.joints] if actuated is None else actuated
+        if share is None and (quick := _quick(acting, q, qd, qdd, names, tol)) is not None:
+            return quick
         found = actuation(
             system, q, qd, qdd, names, share=share, wrenches=wrenches, forces=forces, parameters=parameters, tol=tol
         )
@@ -162,8 +165,6 @@ def loads(
     lead = multipliers.shape[:-1]
     q, qd, made, torques = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, qd, made, torques))
     acting = acting.spread(lead)
-    if qdd is not None and share is None and (quick := native_loads(acting, q, qd, made, multipliers)) is not None:
-        return _loads(acting, q, quick[2], quick[0], quick[1], made, torques)
     at = split(system, q, acting.parameters)
     if qdd is None:
         require_closed(system, at, q, qd, None, tol, acting.parameters)
@@ -173,6 +174,18 @@ def loads(
         multipliers = shared(system.mechanism, at, T, rough, multipliers, share)
     carried = acting.carried(T, q, qd, made, multipliers)
     return _loads(acting, q, _settled(at, T), carried, multipliers, made, torques)
+
+
+def _quick(acting: Acting, q: Numbers, qd: Numbers, qdd: ArrayLike, actuated: str | Iterable[str], tol: float):
+    """Return the loads of as many actuators as degrees of freedom by native code; None if it does not apply."""
+    made = native_torques(acting, q, qd, qdd, dofs(acting.system.mechanism, actuated), tol)
+    found = None if made is None else native_loads(acting, q, qd, qdd, made.multipliers)
+    if made is None or found is None:
+        return None
+    lead = made.tau.shape[:-1]
+    q, motion = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qdd))
+    wrenches, multipliers, unique = found
+    return _loads(acting.spread(lead), q, unique, wrenches, multipliers, motion, made.tau)
 
 
 def _loads(acting: Acting, q: Numbers, unique: Flags, wrenches: Numbers, multipliers, qdd, tau) -> Loads:

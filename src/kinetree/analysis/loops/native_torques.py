@@ -62,7 +62,7 @@ def native_torques(
 
 
 def native_loads(
-    acting: Acting, q: Numbers, qd: Numbers, qdd: Numbers, multipliers: Numbers
+    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, multipliers: Numbers
 ) -> tuple[Numbers, Numbers, Mask] | None:
     """Return wrenches at joints and loops, all multipliers, and which entries the motion determines.
 
