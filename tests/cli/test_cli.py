@@ -169,7 +169,7 @@ def test_show_prints_the_whole_report(urdf, capsys):
     assert run("show", str(urdf)) == 0
     out = capsys.readouterr().out
     assert f"Import report of {urdf}\n" in out
-    assert re.search(r"^changed \(\d+\): merged, snapped or repaired$", out, re.MULTILINE)
+    assert re.search(r"^changed \(\d+\): merged, moved, cut, snapped or repaired$", out, re.MULTILINE)
     assert re.search(r"^  two.urdf:\d+: link 'hand' is merged into 'arm'", out, re.MULTILINE)
     assert re.search(r"^  two.urdf:2: <gazebo> in <robot name='two'>", out, re.MULTILINE)
     assert re.search(r"^shoulder +-1.5 +2.5 +3 +40$", out, re.MULTILINE)

@@ -9,6 +9,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.errors import InputError
+from kinetree.model import parse
 from kinetree.simulation.events import Event
 from kinetree.simulation.monitors import energy_balance, limit_violations, momentum_balance
 from tolerance import assert_close
@@ -126,6 +127,20 @@ def test_limits_that_are_passed_are_named():
     calm = limit_violations(run.run(1))
     assert not calm
     assert str(calm) == "no limit is exceeded"
+
+
+def test_limits_may_be_formulas(tmp_path):
+    """Compare a run with limits of parameters at its own values of them, in the report and in a figure."""
+    body = kt.Body("bob", 1.0, (0.0, -1.0, 0.0))
+    limits = kt.Limits((parse("-a"),), (parse("2*a"),))
+    joint = kt.Joint("pivot", "revolute", "ground", "bob", limits=limits)
+    parameters = [kt.Parameter("a", 5.0, free=True)]
+    system = kt.System(kt.assemble("pendulum", [body], [joint], gravity=(0, -9.81, 0), parameters=parameters))
+    run = kt.simulate(system, [1.0], duration=2.0)
+    assert not limit_violations(run)
+    run = kt.simulate(system, [1.0], duration=2.0, parameters={"a": 0.3})
+    assert {v.what: v.limit for v in limit_violations(run).violations} == {"lower": -0.3, "upper": 0.6}
+    run.plot(["q"], tmp_path / "q.png")
 
 
 def test_efforts_are_those_of_control_alone():

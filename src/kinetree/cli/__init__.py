@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from . import analyses, cycling, doctor, exporting, saved_runs, simulating, studying
+from . import analyses, cycling, doctor, exporting, new, saved_runs, simulating, studying
 from .analyses import Lenient, Root, loaded
 from .ending import status_of
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(new.app)
 app.add_typer(simulating.app)
 app.add_typer(cycling.app)
 app.add_typer(studying.app)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..formats.report import SORTS, Entry, Report
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
-from ..model.parameters import Expression
+from ..model.parameters import Expression, resolve
 from ..model.parts import Joint, Limits
 from ..model.topology import modules
 from ..system import System
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 ROWS = 40
 ENTRIES = 12
 """Numbers of rows of tables and of entries of lists, to which both are shortened on a screen without --all."""
+FORMULA = 24
+"""Longest formula in a table [characters]: all columns stay visible."""
 
 MEANING = {
     "read": "recognized and kept",
-    "changed": "merged, snapped or repaired",
+    "changed": "merged, moved, cut, snapped or repaired",
     "dropped": "in the file, not in the mechanism",
     "suspect": "kept unchanged, but probably wrong",
 }
@@ -133,8 +135,9 @@ def _print_bodies(console: Console, mechanism: Mechanism, whole: bool) -> None:
     columns = ("body", "mass", "center of mass", "inertia: xx, yy, zz", "xy, yz, zx")
     table = make_table(console, *columns, numeric=("mass",))
     for body in _some(mechanism.bodies, whole):
-        moments, products = (", ".join(map(_number, part)) for part in (body.inertia[:3], body.inertia[3:]))
-        table.add_row(clean(body.name), _number(body.mass), _vector(body.com), moments, products)
+        mass, com, inertia = ([_short(x, mechanism) for x in part] for part in ((body.mass,), body.com, body.inertia))
+        moments, products = ", ".join(map(_number, inertia[:3])), ", ".join(map(_number, inertia[3:]))
+        table.add_row(clean(body.name), _number(mass[0]), _vector(com), moments, products)
     print_table(console, table)
     _print_rest(console, len(mechanism.bodies) - ROWS, whole)
     console.print("[kg], [m], [kg m^2] about the center of mass; in the body's frame", style="dim")
@@ -204,6 +207,11 @@ def _bound(values: tuple[float, ...]) -> str:
 
 def _vector(values: Iterable[Any]) -> str:
     return "(" + ", ".join(map(_number, values)) + ")"
+
+
+def _short(x: Any, mechanism: Mechanism) -> Any:
+    """Return a number, or a formula if it is short; a long one, such as that of a moved body, as its value."""
+    return x if not isinstance(x, Expression) or len(str(x)) <= FORMULA else resolve(x, mechanism.values())
 
 
 def _number(x: Any) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..joints import kind
+from ..model.mechanism import resolved
+from ..model.parts import Joint
 
 TOLERANCE = 1e-6
 """The excess over a limit, in parts of the limit, that is not reported. It is above the errors of a run with the
@@ -81,7 +83,7 @@ def limit_violations(run: Any) -> LimitReport:
     drives = "control" if run.control is not None else "tau"
     found: list[Violation] = []
     efforts, mechanism = False, run.system.mechanism
-    for joint, own_q, own_v in zip(mechanism.joints, mechanism.q_slices, mechanism.v_slices, strict=True):
+    for joint, own_q, own_v in zip(joints_of(run), mechanism.q_slices, mechanism.v_slices, strict=True):
         module = kind(joint.kind)
         bounds = joint.limits
         efforts = efforts or bool(bounds.effort)
@@ -98,6 +100,14 @@ def limit_violations(run: Any) -> LimitReport:
                     found += _passed(run, joint.name, axis, what, float(limits[axis]), values, slack)
     note = NOT_APART if efforts and drives == "tau" and run.torque is not None else ""
     return LimitReport(tuple(sorted(found, key=lambda v: (v.run, v.t_first))), note)
+
+
+def joints_of(run: Any) -> tuple[Joint, ...]:
+    """Return the joints of a Trajectory with the numbers of its free parameters; of a batch, with the stored ones."""
+    mechanism, given = run.system.mechanism, run.parameters
+    if given is None or given.ndim > 1:
+        return mechanism.resolved_joints
+    return resolved(mechanism.joints, mechanism.values(given.tolist()))
 
 
 def _limit_size(bounds: Any, what: str, axis: int) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, unknown_name
 from ..results.columns import Column
+from ..simulation.limits import joints_of
 from .plots import COLORS, INK, _figure, _style, save_picture
 from .trajectory_panels import MOST_RUNS, SYMBOLS, Entry, alpha, draw_curves, draw_entry, marks, plain, some_runs, split
 
@@ -140,7 +141,7 @@ def _rows(
     for name in chosen:
         if name not in moving:
             raise unknown_name("joint that moves", name, moving)
-    by_name = {joint.name: joint for joint in run.system.joints}
+    by_name = {joint.name: joint for joint in joints_of(run)}
     rows = []
     for joint in chosen if names else ():
         places = [_places(known[name], joint) for name in names]
