@@ -26,6 +26,7 @@ from .model import (
     Shape,
     assemble,
 )
+from .reporting.report import LoadReport, load_report
 from .results import Trajectory, read_trajectory
 from .simulation.changes import with_gear, with_payload
 from .simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
@@ -83,6 +84,7 @@ __all__ = [
     "KinetreeError",
     "Limits",
     "LinearActuator",
+    "LoadReport",
     "Loop",
     "Measure",
     "Mechanism",
@@ -123,6 +125,7 @@ __all__ = [
     "latin",
     "limit_violations",
     "load",
+    "load_report",
     "maximum",
     "mean",
     "minimum",

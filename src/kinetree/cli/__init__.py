@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from . import analyses, cycling, doctor, exporting, new, saved_runs, simulating, studying
+from . import analyses, cycling, doctor, exporting, load_reports, new, saved_runs, simulating, studying
 from .analyses import Lenient, Root, loaded
 from .ending import status_of
 
@@ -27,6 +27,7 @@ app.add_typer(cycling.app)
 app.add_typer(studying.app)
 app.add_typer(exporting.app)
 app.add_typer(saved_runs.app)
+app.add_typer(load_reports.app)
 app.add_typer(analyses.app)
 app.add_typer(doctor.app)
 

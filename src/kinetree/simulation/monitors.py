@@ -1,7 +1,6 @@
 """Monitors of a finished run: balances of energy and momentum; limits of joints are in `limits`.
 
-Work and impulse are integrals over the samples of a run, by splines of degree five. Their error is of sixth order in
-the spacing of the samples if the forces are smooth, and of first order at the jumps of sampled control.
+Work and impulse are integrals over the samples of a run: `sample_integrals` states their error.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from ..joints import kind
 from ..model.mechanism import resolved
 from ..model.parts import GROUND
 from .limits import LimitReport, Violation, limit_violations
+from .sample_integrals import integral
 
 DOUBTFUL = 1e-3
 """The residual, relative to the energy in motion, above which the samples are checked for coarseness. Samples that are
@@ -92,11 +92,11 @@ class MomentumBalance:
 def energy_balance(run: Any) -> EnergyBalance:
     """Return the energy of a Trajectory less the work of the torques and wrenches that acted."""
     energy = run["energy"]
-    joint_work = _integral(run.t, (run["tau"] * run.qd).sum(axis=-1))
+    joint_work = integral(run.t, (run["tau"] * run.qd).sum(axis=-1))
     wrench_work = np.zeros_like(energy)
     if run.wrenches is not None and np.any(run.wrenches):
         power = (run.wrenches * run.system.twists(run.q, run.qd, **_options(run))).sum(axis=(-1, -2))
-        wrench_work = _integral(run.t, power)
+        wrench_work = integral(run.t, power)
     residual = energy - energy[..., :1] - joint_work - wrench_work
     potential = run["potential_energy"]
     sizes = (
@@ -115,7 +115,7 @@ def _coarseness(run: Any, residual: np.ndarray, scale: np.ndarray) -> np.ndarray
     gap, size = np.zeros(run.shape), np.zeros(run.shape)
     for k in range(run.qd.shape[-1]):
         speed = run.qd[..., k]
-        reached = speed[..., :1] + _integral(run.t, run.accelerations[..., k])
+        reached = speed[..., :1] + integral(run.t, run.accelerations[..., k])
         gap = np.fmax(gap, _highest(np.abs(speed - reached)))
         size = np.fmax(size, _highest(np.abs(speed)))
     return np.where(doubted, gap / np.where(size > 0, size, 1.0), 0.0)
@@ -143,26 +143,8 @@ def momentum_balance(run: Any) -> MomentumBalance:
         n, f = (np.einsum("...ij,...j->...i", R, part) for part in (run.wrenches[..., :3], run.wrenches[..., 3:]))
         total = total + np.concatenate([n + np.cross(p, f), f], axis=-1).sum(axis=-2)
     momentum = run["momentum"]
-    impulse = np.stack([_integral(run.t, total[..., k]) for k in range(6)], axis=-1)
+    impulse = np.stack([integral(run.t, total[..., k]) for k in range(6)], axis=-1)
     return MomentumBalance(run.t, momentum, impulse, momentum - momentum[..., :1, :] - impulse)
-
-
-def _integral(t: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """Return the integral of samples from the first time on, [..., nt]; NaN from the first sample that is NaN."""
-    from scipy.interpolate import make_interp_spline
-
-    out = np.full(rate.shape, np.nan)
-    for index in np.ndindex(*rate.shape[:-1]):
-        good = np.isfinite(rate[index])
-        count = len(t) if good.all() else int(np.argmin(good))
-        if count == 0:
-            continue
-        degree = min(5, count - 1)
-        degree -= 1 - degree % 2 if degree else 0
-        spline = make_interp_spline(t[:count], rate[index][:count], k=degree)
-        whole = spline.antiderivative()
-        out[index][:count] = whole(t[:count]) - whole(t[0])
-    return out
 
 
 def _options(run: Any) -> dict[str, Any]:

@@ -77,6 +77,15 @@ def cylinder(radius: float, length: float, *, sides: int = 24) -> Mesh:
     )
 
 
+def cone(radius: float, length: float, *, sides: int = 24) -> Mesh:
+    """Return a cone along z with its tip up, centered between base and tip."""
+    h, slant = length / 2.0, float(np.hypot(radius, length))
+    r, z = length / slant, radius / slant
+    return _turned(
+        [[(0.0, -h, 0.0, -1.0), (radius, -h, 0.0, -1.0)], [(radius, -h, r, z), (1e-9 * radius, h, r, z)]], sides
+    )
+
+
 def sphere(radius: float, *, sides: int = 24) -> Mesh:
     """Return a sphere."""
     return capsule(radius, 0.0, sides=sides)

@@ -17,6 +17,8 @@ def provide_pictures() -> None:
         replay=_replay,
         system_html=_system_html,
         run_html=_run_html,
+        load_report=_load_report,
+        load_report_html=_load_report_html,
         study_plot=_study_plot,
         study_html=_study_html,
     )
@@ -68,3 +70,15 @@ def _run_html(run: Any) -> str:
     from .notebook import run_html
 
     return run_html(run)
+
+
+def _load_report(*arguments: Any, **options: Any) -> Path:
+    from .load_report_page import save
+
+    return save(*arguments, **options)
+
+
+def _load_report_html(report: Any) -> str:
+    from .load_report_page import load_report_html
+
+    return load_report_html(report)

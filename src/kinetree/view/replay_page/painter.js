@@ -31,9 +31,9 @@ function painterRenderer(canvas, solids) {
     }
   }
 
-  function triangles(picture) {
+  function triangles(picture, items) {
     const out = [];
-    for (const item of picture.items) {
+    for (const item of items) {
       for (let k = item.first; k < item.first + item.count; k += 3) {
         const corners = [0, 1, 2].map((j) => {
           const v = 9 * faces[k + j];
@@ -52,23 +52,28 @@ function painterRenderer(canvas, solids) {
     return out.sort((a, b) => b.depth - a.depth);
   }
 
+  function fill(pieces) {
+    for (const { pixels, color, bright } of pieces) {
+      const [r, g, b] = [0, 1, 2].map((k) => Math.round(255 * Math.min(1, bright * color[k] + 0.03)));
+      pen.fillStyle = pen.strokeStyle = `rgb(${r}, ${g}, ${b})`;
+      pen.lineWidth = 0.7;
+      pen.beginPath();
+      pen.moveTo(pixels[0][0], pixels[0][1]);
+      pen.lineTo(pixels[1][0], pixels[1][1]);
+      pen.lineTo(pixels[2][0], pixels[2][1]);
+      pen.closePath();
+      pen.fill();
+      pen.stroke();
+    }
+  }
+
   return {
     draw(picture) {
       pen.clearRect(0, 0, canvas.width, canvas.height);
       drawLines(picture.floor, picture.camera);
-      for (const { pixels, color, bright } of triangles(picture)) {
-        const [r, g, b] = [0, 1, 2].map((k) => Math.round(255 * Math.min(1, bright * color[k] + 0.03)));
-        pen.fillStyle = pen.strokeStyle = `rgb(${r}, ${g}, ${b})`;
-        pen.lineWidth = 0.7;
-        pen.beginPath();
-        pen.moveTo(pixels[0][0], pixels[0][1]);
-        pen.lineTo(pixels[1][0], pixels[1][1]);
-        pen.lineTo(pixels[2][0], pixels[2][1]);
-        pen.closePath();
-        pen.fill();
-        pen.stroke();
-      }
+      fill(triangles(picture, picture.items));
       drawLines(picture.lines, picture.camera);
+      fill(triangles(picture, picture.marks));
     },
   };
 }

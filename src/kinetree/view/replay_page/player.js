@@ -9,6 +9,8 @@ let frame = 0;
 let playing = false;
 let before = 0;
 let view = firstView();
+const BOXES = ["trails", "names", "axes", "reactions", "drives", "wrenches", "values"];
+const watchers = []; // functions of the time that is shown
 
 function firstView() {
   const { azimuth, elevation, distance, target } = data.camera;
@@ -16,7 +18,7 @@ function firstView() {
 }
 
 function shown() {
-  return { trails: byId("trails").checked, names: byId("names").checked, axes: byId("axes").checked };
+  return Object.fromEntries(BOXES.map((id) => [id, byId(id).checked]));
 }
 
 function draw() {
@@ -24,7 +26,10 @@ function draw() {
   stage.draw(frame, seen, shown());
   const end = data.start + last * data.step;
   byId("time").value = last ? frame / last : 0;
-  byId("clock").textContent = `${(data.start + frame * data.step).toFixed(2)} / ${end.toFixed(2)} s`;
+  const now = data.start + frame * data.step;
+  const digits = end - data.start < 2 ? 3 : 2;
+  byId("clock").textContent = `${now.toFixed(digits)} / ${end.toFixed(digits)} s`;
+  for (const watch of watchers) watch(now);
   document.body.dataset.ready = stage.isPlain ? "plain" : "webgl";
 }
 
@@ -54,6 +59,10 @@ function setPlaying(on, at = frame) {
   byId("play").classList.toggle("on", playing);
   byId("play").setAttribute("aria-label", playing ? "pause" : "play");
   refresh();
+}
+
+function seekTime(t) {
+  setPlaying(false, data.step ? Math.min(last, Math.max(0, (t - data.start) / data.step)) : 0);
 }
 
 function seek(to) {
@@ -121,6 +130,7 @@ for (const end of ["pointerup", "pointercancel"]) {
 main.addEventListener("contextmenu", (event) => event.preventDefault());
 main.addEventListener("dblclick", reset);
 main.addEventListener("wheel", (event) => {
+  if (data.embedded && document.activeElement !== main) return; // the wheel scrolls the page until the view is clicked
   event.preventDefault();
   zoom(Math.exp(0.0012 * Math.max(-200, Math.min(200, event.deltaY))));
 }, { passive: false });
@@ -131,6 +141,7 @@ function keepsKey(target, key) {
   return key === " " && (kind === "BUTTON" || (kind === "INPUT" && target.type === "checkbox"));
 }
 document.addEventListener("keydown", (event) => {
+  if (data.embedded && !byId("player").contains(event.target)) return;
   if (event.ctrlKey || event.altKey || event.metaKey || keepsKey(event.target, event.key)) return;
   const step = Math.max(1, last / 100);
   const actions = { " ": () => setPlaying(!playing), ArrowLeft: () => seek(frame - step), ArrowRight: () => seek(frame + step) };
@@ -143,15 +154,20 @@ byId("play").addEventListener("click", () => setPlaying(!playing));
 byId("time").addEventListener("input", () => seek(Number(byId("time").value) * last));
 byId("reset").addEventListener("click", reset);
 byId("follow").addEventListener("change", () => setFollow(byId("follow").checked));
-for (const id of ["trails", "names", "axes"]) byId(id).addEventListener("change", refresh);
+for (const id of BOXES) byId(id).addEventListener("change", refresh);
 new ResizeObserver(refresh).observe(main);
 
 if (stage.isPlain) {
   byId("message").textContent = "WebGL is not available here: drawn without a graphics processor.";
   byId("message").hidden = false;
 }
+for (const group of new Set((data.arrows || []).map((arrow) => arrow.group))) {
+  byId("arrows").hidden = byId(group).parentElement.hidden = false;
+}
+if (data.speed) byId("speed").value = data.speed;
 reset();
 const wanted = /[#&]t=(-?[0-9.]+)/.exec(location.hash);
 if (wanted && data.step) seek((Number(wanted[1]) - data.start) / data.step);
+else if (data.embedded) seekTime(data.at);
 else if (!matchMedia("(prefers-reduced-motion: reduce)").matches) setPlaying(true);
 draw();

@@ -130,6 +130,10 @@ function webglRenderer(canvas, solids) {
       gl.uniform1i(solid.place("flat_"), 0);
       drawSolids(picture.items, null);
       drawLines(picture.lines, camera.both);
+      gl.clear(gl.DEPTH_BUFFER_BIT);
+      gl.useProgram(solid.made);
+      gl.bindVertexArray(solidArrays);
+      drawSolids(picture.marks, null);
     },
   };
 }

@@ -1,0 +1,160 @@
+"""The ledger of a run: every torque of a drive as a sum of its causes, and the energy balance that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..results.derived import acting_wrenches, call_options
+from ..results.trajectory import Trajectory
+from ..simulation.sample_integrals import spline
+from .drives import DriveLoad, drive_efforts, driven_columns
+from .elements import Acting
+from .passive import friction, joint_numbers
+
+CAUSES = {
+    "inertia": "acceleration of the masses",
+    "convective": "centrifugal and Coriolis forces",
+    "gravity": "weight of the bodies",
+    "armature": "acceleration of rotors that are part of the model",
+    "friction": "friction and damping of the joints",
+    "springs": "springs, dampers and actuators of the model",
+    "external": "forces and torques from outside the model",
+    "loops": "forces through closed loops and couplings",
+}
+"""The causes of a drive's torque, each with a short explanation."""
+
+SINGULAR = 1e-9
+"""Singular values of loop equations below this part of the largest one count as zero: well above rounding."""
+
+
+@dataclass(frozen=True)
+class Causes:
+    """The torques of the drives by cause: `shares` has [nt, nv] for each of CAUSES, which add up to the efforts.
+
+    `traced` is whether forces through loops are traced back to their causes: the shares of a drive are then those of
+    the whole mechanism, as the loops transmit them to it. This needs as many drives as degrees of freedom. `rounding`
+    is the largest difference between an effort and the sum of its shares, relative to the largest sum of their
+    magnitudes.
+    """
+
+    shares: dict[str, Numbers]
+    traced: bool
+    rounding: float
+
+
+@dataclass(frozen=True)
+class EnergyBalance:
+    """Energies over a run [J]: delivered - regenerated = mechanical + friction + springs + external + loops + residual.
+
+    `mechanical` is the change of kinetic and potential energy of the bodies and of rotors in the model. The others
+    are energies that the drives spend against a cause: lost in friction, stored or lost in springs and dampers. The
+    residual is the error of the integrals over samples.
+    """
+
+    delivered: float
+    regenerated: float
+    mechanical: float
+    friction: float
+    springs: float
+    external: float
+    loops: float
+    residual: float
+
+    @property
+    def error(self) -> float:
+        """The residual relative to the largest energy."""
+        size = max(self.delivered, self.regenerated, abs(self.mechanical), abs(self.friction), abs(self.springs))
+        return abs(self.residual) / size if size > 0 else abs(self.residual)
+
+
+def causes(run: Trajectory, own: Acting) -> tuple[Causes, bool]:
+    """Return the efforts of a single run by cause, and whether the passive forces of the mechanism act in it.
+
+    control = I qdd + C qd + g - tau_passive - N^T w - J^T lambda. The passive forces count as acting if the torques
+    and wrenches of the run are closer to them than to none.
+    """
+    tree, options = run.system.tree, call_options(run)
+    qdd, efforts, wrenches = run["qdd"], drive_efforts(run), acting_wrenches(run)
+    total = tree.inverse_dynamics(run.q, run.qd, qdd, **options)
+    gravity = tree.gravity_torque(run.q, **options)
+    bias = tree.bias_torque(run.q, run.qd, **options)
+    armature, rubbed = joint_numbers(run, "armature") * qdd, friction(run)
+    in_joints = run["tau"] - efforts
+    pushed = _against(run, wrenches, qdd, total)
+    springs = _against(run, own.wrenches if own.wrenches.any() else None, qdd, total) - own.torques
+    passive = rubbed + springs
+    given = pushed - in_joints  # what the drives need against all other forces
+    acts = bool(np.linalg.norm(given - passive) <= np.linalg.norm(given)) and bool(passive.any())
+    if not acts:
+        rubbed, springs = np.zeros_like(rubbed), np.zeros_like(springs)
+    loops = np.zeros_like(total)
+    if run.system.closures:
+        multipliers = run.system.multipliers(run.q, run.qd, run["tau"], wrenches=wrenches, **options)
+        J = run.system.closure_jacobian(run.q, **options)
+        loops = -(np.swapaxes(J, -1, -2) @ multipliers[..., None])[..., 0]
+    external = given - rubbed - springs
+    parts = (total - bias - armature, bias - gravity, gravity, armature, rubbed, springs, external, loops)
+    shares: dict[str, Numbers] = dict(zip(CAUSES, parts, strict=True))
+    basis = _transmission(run, efforts)
+    if basis is not None:
+        shares = {name: _transmitted(basis, share) for name, share in shares.items()}
+    size = float(np.sum([np.abs(x) for x in shares.values()], axis=0).max(initial=0.0))
+    gap = float(np.abs(np.sum(list(shares.values()), axis=0) - efforts).max(initial=0.0))
+    return Causes(shares, basis is not None, gap / size if size > 0 else gap), acts
+
+
+def _transmission(run: Trajectory, efforts: Numbers) -> tuple[list[int], Numbers] | None:
+    """Return the driven degrees of freedom, and how loops transmit torques to them [nt, drives, nv], or None.
+
+    With a basis N of the motions that the loops allow, J N = 0, virtual work gives N_D^T tau_D = N^T tau. It determines
+    tau_D if the drives D are as many as the motions.
+    """
+    if not run.system.closures:
+        return None
+    J = run.system.closure_jacobian(run.q, **call_options(run))
+    sizes = np.linalg.svd(J, compute_uv=False)
+    ranks = (sizes > SINGULAR * sizes[..., :1]).sum(axis=-1)
+    free = run.system.nv - int(ranks.max(initial=0))
+    driven = driven_columns(efforts)
+    if not free or len(driven) != free or (ranks != ranks.max(initial=0)).any():
+        return None
+    N = np.swapaxes(np.linalg.svd(J, full_matrices=True)[2], -1, -2)[..., run.system.nv - free :]
+    own = np.swapaxes(N[..., driven, :], -1, -2)
+    sizes = np.linalg.svd(own, compute_uv=False)
+    if (sizes[..., -1] <= SINGULAR * sizes[..., 0]).any():
+        return None
+    return driven, np.linalg.solve(own, np.swapaxes(N, -1, -2))
+
+
+def _transmitted(basis: tuple[list[int], Numbers], share: Numbers) -> Numbers:
+    driven, T = basis
+    out = np.zeros_like(share)
+    out[:, driven] = (T @ share[..., None])[..., 0]
+    return out
+
+
+def energy_balance(run: Trajectory, drives: tuple[DriveLoad, ...], found: Causes) -> EnergyBalance:
+    """Return the energies of a single run; the causes are integrated as the power of the drives is."""
+    spent = {name: _work(run, share) for name, share in found.shares.items()}
+    delivered, regenerated = (sum(getattr(d, part) for d in drives) for part in ("delivered", "regenerated"))
+    energy = run["energy"]
+    mechanical = float(energy[-1] - energy[0])
+    rubbed, springs, external, loops = (spent[name] for name in ("friction", "springs", "external", "loops"))
+    residual = delivered - regenerated - mechanical - rubbed - springs - external - loops
+    return EnergyBalance(delivered, regenerated, mechanical, rubbed, springs, external, loops, residual)
+
+
+def _against(run: Trajectory, wrenches: Numbers | None, qdd: Numbers, total: Numbers) -> Numbers:
+    """Return the joint torques that balance wrenches on the bodies, -N^T w [nt, nv]."""
+    if wrenches is None:
+        return np.zeros_like(total)
+    return run.system.tree.inverse_dynamics(run.q, run.qd, qdd, wrenches=wrenches, **call_options(run)) - total
+
+
+def _work(run: Trajectory, share: Numbers) -> float:
+    if len(run) == 1:
+        return 0.0
+    return float(spline(run.t, (share * run.qd).sum(axis=-1)).integrate(run.t[0], run.t[-1]))

@@ -1,0 +1,198 @@
+"""Charts as SVG elements inside a page: curves over time and curves in a plane.
+
+A page with a strict policy allows no style attributes. Colors and dashes are therefore classes (c0, c1, ...) of the
+page's style sheet or plain SVG attributes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import count
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+
+WIDTH, HEIGHT = 540, 190
+"""Size of a chart [px], scaled with the width of the page."""
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 24, 34
+"""Margins of the plot in a chart [px], for labels and ticks."""
+POINTS = 420
+"""The most points of a curve; of more samples, the least and largest of every group are drawn."""
+
+_ids = count()
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve: x and y [n], a label for the legend ("" for none), and its class in the style sheet, such as "c0"."""
+
+    x: Numbers
+    y: Numbers
+    label: str = ""
+    look: str = "c0"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A dot at a point with a label beside it."""
+
+    x: float
+    y: float
+    label: str = ""
+
+
+def chart(
+    curves: Sequence[Curve],
+    *,
+    title: str,
+    xlabel: str = "time [s]",
+    ylabel: str,
+    marks: Sequence[Mark] = (),
+    xspan: tuple[float, float] | None = None,
+    yspan: tuple[float, float] | None = None,
+    filled: bool = False,
+    over_time: bool = True,
+    height: int = HEIGHT,
+) -> str:
+    """Return a chart as HTML: a figure with a title, the plot, and a legend if curves have labels.
+
+    `filled` shades the area between the first curve and zero: above zero as motoring, below as braking.
+    """
+    x0, x1 = xspan or _span([c.x for c in curves], pad=0.0)
+    y0, y1 = yspan or _span([c.y for c in curves] + [np.array([0.0])], pad=0.2 if marks else 0.08)
+    box = _Box(x0, x1, y0, y1, height)
+    parts = [_frame(box, xlabel, ylabel)]
+    clip = f"clip{next(_ids)}"
+    parts.append(
+        f'<clipPath id="{clip}"><rect x="{LEFT}" y="{TOP - 2}" width="{WIDTH - LEFT - RIGHT}" '
+        f'height="{height - TOP - BOTTOM + 4}"/></clipPath>'
+    )
+    parts.append(f'<g clip-path="url(#{clip})">')
+    if filled and curves:
+        parts += [_area(box, curves[0], sign) for sign in (1.0, -1.0)]
+    parts += [f'<path class="curve {c.look}" d="{_path(box, *_thinned(c.x, c.y))}"/>' for c in curves]
+    parts.append("</g>")
+    parts += [_mark(box, mark) for mark in marks if math.isfinite(mark.x) and math.isfinite(mark.y)]
+    if over_time:
+        parts.append(f'<line class="cursor" x1="{LEFT}" x2="{LEFT}" y1="{TOP}" y2="{height - BOTTOM}"/>')
+    span = f' data-t0="{x0!r}" data-t1="{x1!r}" data-x0="{LEFT}" data-x1="{WIDTH - RIGHT}"' if over_time else ""
+    kind = "chart timed" if over_time else "chart"
+    svg = f'<svg class="{kind}"{span} viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+    legend = "".join(_legend_entry(c) for c in curves if c.label)
+    below = f'<p class="legend">{legend}</p>' if legend else ""
+    return f"<figure><figcaption>{escape(title)}</figcaption>{svg}{''.join(parts)}</svg>{below}</figure>"
+
+
+@dataclass(frozen=True)
+class _Box:
+    """The range of a plot, and the conversion of its numbers to pixels."""
+
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    height: int
+
+    def x(self, value: Numbers | float) -> Numbers | float:
+        return LEFT + (value - self.x0) / ((self.x1 - self.x0) or 1.0) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: Numbers | float) -> Numbers | float:
+        return self.height - BOTTOM - (value - self.y0) / ((self.y1 - self.y0) or 1.0) * (self.height - TOP - BOTTOM)
+
+
+def ticks(low: float, high: float, most: int) -> list[float]:
+    """Return round numbers inside a range: multiples of 1, 2 or 5 times a power of ten."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= rough * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _span(values: Sequence[Numbers], pad: float) -> tuple[float, float]:
+    low = min((float(x.min()) for x in values if len(x)), default=0.0)
+    high = max((float(x.max()) for x in values if len(x)), default=1.0)
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
+        return low - (0.5 * abs(low) or 1.0), high + (0.5 * abs(high) or 1.0)
+    room = pad * (high - low)
+    return low - (room if low < 0.0 else 0.0), high + (room if high > 0.0 else 0.0)
+
+
+def _frame(box: _Box, xlabel: str, ylabel: str) -> str:
+    """Return grid lines, ticks with their numbers, the zero line and the labels of the axes."""
+    parts = []
+    bottom = box.height - BOTTOM
+    xs, ys = ticks(box.x0, box.x1, 7), ticks(box.y0, box.y1, 5)
+    for value, text in zip(ys, _numbers(ys), strict=True):
+        y = box.y(value)
+        kind = "zero" if value == 0.0 and box.y0 < 0.0 else "grid"
+        parts.append(f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{y + 3.5:.1f}">{text}</text>')
+    parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>')
+    for value, text in zip(xs, _numbers(xs), strict=True):
+        x = box.x(value)
+        parts.append(f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 4}"/>')
+        parts.append(f'<text class="tick middle" x="{x:.1f}" y="{bottom + 15}">{text}</text>')
+    parts.append(f'<text class="label end" x="{WIDTH - RIGHT}" y="{box.height - 4}">{escape(xlabel)}</text>')
+    parts.append(f'<text class="label" x="4" y="12">{escape(ylabel)}</text>')
+    return "".join(parts)
+
+
+def _numbers(values: Sequence[float]) -> list[str]:
+    """Return numbers of one axis with the same count of decimals."""
+    step = values[1] - values[0] if len(values) > 1 else abs(values[0]) or 1.0
+    largest = max(abs(x) for x in values)
+    if largest >= 1e6 or step < 1e-4:
+        return [f"{x:.3g}" for x in values]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [f"{x + 0.0:.{decimals}f}" for x in values]
+
+
+def _thinned(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
+    """Return few points of a curve that keep its extremes."""
+    if len(x) <= POINTS:
+        return x, y
+    kept = {0, len(x) - 1}
+    for part in np.array_split(np.arange(len(x)), POINTS // 2):
+        kept |= {int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])}
+    order = np.array(sorted(kept))
+    return x[order], y[order]
+
+
+def _path(box: _Box, x: Numbers, y: Numbers) -> str:
+    points = np.stack([np.asarray(box.x(x)), np.asarray(box.y(y))], axis=-1)
+    return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
+
+
+def _area(box: _Box, curve: Curve, sign: float) -> str:
+    x, y = _thinned(curve.x, curve.y)
+    part = np.maximum(sign * y, 0.0) * sign
+    if not part.any():
+        return ""
+    ends = f"M{box.x(float(x[0])):.1f} {box.y(0.0):.1f}L"
+    back = f"L{box.x(float(x[-1])):.1f} {box.y(0.0):.1f}Z"
+    return f'<path class="{"motoring" if sign > 0 else "braking"}" d="{ends}{_path(box, x, part)[1:]}{back}"/>'
+
+
+def _mark(box: _Box, mark: Mark) -> str:
+    """Return a dot with its label on the side that has room, and inside the plot."""
+    x, y = float(box.x(mark.x)), float(box.y(mark.y))
+    wide = 6.0 * len(mark.label)
+    right = x + 8 + wide <= WIDTH - RIGHT
+    above = y - 16 >= TOP and (mark.y >= 0.0 or y + 16 > box.height - BOTTOM)
+    at = x + 8 if right else max(x - 8, LEFT + wide)
+    low = y - 7 if above else y + 15
+    side = "" if right else " end"
+    text = f'<text class="note{side}" x="{at:.1f}" y="{low:.1f}">{escape(mark.label)}</text>' if mark.label else ""
+    return f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>{text}'
+
+
+def _legend_entry(curve: Curve) -> str:
+    line = f'<svg class="swatch" viewBox="0 0 26 10"><path class="curve {curve.look}" d="M1 5H25"/></svg>'
+    return f"<span>{line}{escape(curve.label)}</span>"

@@ -1,0 +1,66 @@
+"""Bearing loads: closed forms, independence of the choice of frames, joints without an axis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.reporting.bearings import bearing_loads
+from loaded_runs import MASS, reaction, spinning
+from tolerance import assert_close
+
+ROTATED = [(0.0, 0.0, 0.0), (0.7, 1.9, -0.4), (2.1, 3.0, 0.3)]
+
+
+@pytest.mark.parametrize("angles", ROTATED)
+def test_a_rotating_mass_loads_its_bearing(angles):
+    """Split the reaction of a rotating mass, with the body's frame rotated: the numbers stay the same."""
+    run = spinning(73, angles=angles)
+    n, f = reaction(run.t)
+    (b,) = bearing_loads(run)
+    scale = 1e-13 * np.abs(f).max()
+    expected = {
+        "radial": np.hypot(f[:, 0], f[:, 1]), "axial": np.abs(f[:, 2]), "force": np.linalg.norm(f, axis=-1),
+        "bending": np.hypot(n[:, 0], n[:, 1]), "torsion": np.abs(n[:, 2]), "moment": np.linalg.norm(n, axis=-1),
+    }  # fmt: skip
+    for part, values in expected.items():
+        assert_close(b.values[part], values, 10 * scale, part)
+        assert_close(b.peaks[part].value, values.max(), 10 * scale, f"peak of {part}")
+        assert b.peaks[part].value == b.values[part][int(np.argmin(np.abs(run.t - b.peaks[part].t)))]
+    assert (b.name, b.sort, b.drives, b.shared) == ("hinge", "joint", ("torsion",), ())
+
+
+def test_loops_split_by_the_axis_in_frame_a():
+    """Find the loads of a slider-crank's loop in its table of loads, and equal with another tree of the same joints."""
+    arm = kt.load("four_bar")
+    run = arm.cycle("crank", speed=6.0, samples=25)
+    found = {b.name: b for b in bearing_loads(run)}
+    wrench = arm.loads(run.q, run.qd, tau=run["tau"]).at("pin", axes="parent")
+    assert_close(found["pin"].values["radial"], np.hypot(wrench[:, 3], wrench[:, 4]), 1e-12, "radial force of the pin")
+    assert found["pin"].sort == "loop"
+    assert found["pin"].drives == ("torsion",)
+    assert set(found["pin"].shared) == {"force", "moment", "axial", "bending"}  # a planar mechanism in space
+
+
+def test_joints_without_an_axis_have_the_whole_force():
+    """Hang a body on a spherical joint, on a slide and free: total force, free directions, and no bearing."""
+
+    def hanging(kind: str, nq: int, nv: int) -> kt.Trajectory:
+        body = kt.Body("b", MASS, (0.1, 0.0, 0.2), (0.02, 0.02, 0.02, 0.0, 0.0, 0.0))
+        system = kt.System(kt.assemble(kind, [body], [kt.Joint("j", kind, kt.GROUND, "b", axis=(1.0, 0.0, 0.0))]))
+        q = np.tile(system.neutral(), (2, 1))
+        tau = system.inverse_dynamics(q, np.zeros((2, nv)), np.zeros((2, nv)))
+        return kt.Trajectory(system, [0.0, 1.0], q, np.zeros((2, nv)), torque=tau, accelerations=np.zeros((2, nv)))
+
+    (ball,) = bearing_loads(hanging("spherical", 4, 3))
+    assert not ball.has_axis
+    assert_close(ball.peaks["force"].value, MASS * 9.81, 1e-12, "weight")
+    (slide,) = bearing_loads(hanging("prismatic", 1, 1))
+    assert slide.drives == ("axial",)
+    assert_close(
+        [slide.peaks["radial"].value, slide.peaks["bending"].value], [MASS * 9.81, 0.1 * MASS * 9.81], 1e-12, "slide"
+    )
+    (plane,) = bearing_loads(hanging("planar", 3, 3))
+    assert set(plane.drives) == {"radial", "torsion"}
+    assert bearing_loads(hanging("free", 7, 6)) == ()
