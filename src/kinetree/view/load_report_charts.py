@@ -64,7 +64,8 @@ def _reading(report: LoadReport, drive: DriveLoad) -> str:
         facts.append(
             "For the first choice of the catalogue the dotted path counts. It includes the acceleration of its rotor "
             "and the losses of its gearbox, which help while the drive brakes. A motor reaches all points below its "
-            "solid line for a short time. It does not overheat if the RMS point of the dotted path is below its dashed line."
+            "solid line for a short time. It does not overheat if the RMS point of the dotted path is below its "
+            "dashed line."
         )
     if report.causes.traced:
         facts.append("Forces that loops transmit are traced back to their causes in the whole mechanism.")
