@@ -7,6 +7,7 @@
 """
 
 from . import cycles as _cycles  # noqa: F401 - provides System.cycle
+from .analysis.linear.equilibrium import equilibrium
 from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError
 from .exporting.export import export
 from .loading import chain, from_dh, from_pairs, load, n_four_bars, net, rope, rope_tree, save
@@ -115,6 +116,7 @@ __all__ = [
     "build_mechanism",
     "chain",
     "energy_balance",
+    "equilibrium",
     "event_hits",
     "export",
     "forces_of",

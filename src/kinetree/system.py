@@ -124,6 +124,26 @@ class System(CompiledMechanism):
 
         return loads(self, q, qd, **options)
 
+    def linearize(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, dt: float | None = None, **options):
+        """Return A and B of the small motions x = [dq; dqd] near a state: dx/dt = A x + B u, u added to tau.
+
+        With a time step `dt` [s], those of x(t + dt) = A x + B u. With loops, x has only independent degrees of
+        freedom. Options: `forces=False` to leave out springs, dampers and friction; `parameters`; `wrenches`.
+        """
+        from .analysis.linear.linearization import linearize
+
+        return linearize(self, q, qd, tau, dt=dt, **options)
+
+    def modes(self, q: ArrayLike | None = None, *, tau: ArrayLike | None = None, **options):
+        """Return the modes of vibration about a position of equilibrium q: frequencies, damping ratios and shapes.
+
+        By default, a stable position is found by kt.equilibrium. `tau` are constant torques. Options: `forces=False`
+        to leave out springs, dampers and friction; `parameters`.
+        """
+        from .analysis.linear.modes import modes
+
+        return modes(self, q, tau=tau, **options)
+
     def cost(self, function: str, *, frame: str | None = None, wrenches: bool = False):
         """Return the number of operations of a function, counted as in the papers."""
         from .analysis.cost.counting import cost

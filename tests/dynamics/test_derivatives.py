@@ -94,6 +94,11 @@ def test_other_joints_are_differentiated(name):
         assert_close(a, b, 1e-12 * size, "derivatives by differentiation")
 
 
+def jacobians(mechanism, name: str, *state) -> list[np.ndarray]:
+    """Return all Jacobians of a function by plain NumPy, which takes less time than compiling large robots."""
+    return build(mechanism, Request(name, derivative=Derivative("jacobian")).checked(mechanism)).interpret(*state)
+
+
 def compare_with_pinocchio(system: kt.System) -> None:
     """Compare both derivatives of a robot at one state, without its couplings, as Pinocchio has none."""
     pin = pytest.importorskip("pinocchio")
@@ -104,12 +109,12 @@ def compare_with_pinocchio(system: kt.System) -> None:
     m, d = p.model, p.data
     qd, qdd, tau = map(p.speeds, (s.qd, s.qdd, s.tau))
     dq, dv, I = pin.computeRNEADerivatives(m, d, s.q, qd, qdd)  # noqa: E741 - the papers' letter
-    found = tree.inverse_dynamics_derivatives(s.q, s.qd, s.qdd)
+    found = jacobians(tree.mechanism, "inverse_dynamics", s.q, s.qd, s.qdd)
     for a, b in zip(found, (dq, dv, np.triu(I) + np.triu(I, 1).T), strict=True):
         assert_close(p.matrix(a), b, 1e-11 * np.abs(b).max(), "inverse dynamics against Pinocchio")
-    found = tree.forward_dynamics_derivatives(s.q, s.qd, s.tau)
+    found = jacobians(tree.mechanism, "forward_dynamics", s.q, s.qd, s.tau)
     wanted = pin.computeABADerivatives(m, d, s.q, qd, tau)
-    condition = np.linalg.cond(tree.inertia_matrix(s.q))
+    condition = np.linalg.cond(jacobians(tree.mechanism, "inverse_dynamics", s.q, s.qd, s.qdd)[2])
     for a, b in zip(found, wanted, strict=True):
         full = np.triu(b) + np.triu(b, 1).T if b is wanted[2] else b
         bound = max(1e-11, 8 * EPS * condition) * np.abs(full).max()
@@ -130,7 +135,12 @@ def test_all_public_robots_against_pinocchio(base):
     """Compare the derivatives of all public robots with Pinocchio's."""
     count = 0
     for system in calculable(public_robots(), base):
-        if len(system.bodies) <= 64:
+        if len(system.bodies) > 64:
+            continue
+        try:
             compare_with_pinocchio(system)
-            count += 1
+        except RuntimeError as error:  # the peer refuses inertias that no body can have
+            assert "inertia should be positive" in str(error)
+            continue
+        count += 1
     assert count > 20

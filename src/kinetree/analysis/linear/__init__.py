@@ -1,0 +1,1 @@
+"""Small motions: equations linearized at a state, positions of equilibrium, and modes of vibration."""
