@@ -196,3 +196,12 @@ def test_impossible_angles_are_refused(sequence, angles, message):
     with pytest.raises(ModelError) as caught:
         Placement.from_euler(sequence, angles)
     assert str(caught.value) == message
+
+
+def test_parts_that_are_not_assembled_are_written_whole():
+    """Write the placement in a child of loose parts, and read the mechanism that `assemble` makes of them."""
+    place = Placement((0.1, 0.2, -0.3))
+    loose = Mechanism("loose", (Body("a", 1.0),), (Joint("j", "revolute", GROUND, "a", child_placement=place),))
+    found, _ = read_toml_text(write_toml(loose))
+    assert found.hash == assemble("loose", loose.bodies, loose.joints).hash
+    assert loose.hash != replace(loose, joints=(replace(loose.joints[0], child_placement=None),)).hash

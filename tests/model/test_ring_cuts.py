@@ -132,6 +132,7 @@ ALL_HELD = dict.fromkeys("pqrs", HELD)
     (ring(s={"kind": "planar", "cut": False}), {"forces": [joint_spring("c", "ground")]},
      "force 'spring': the tree leads from 'ground' to 'c', and a planar spring has no reverse"),
     (ring(r={"kind": "helical", "cut": True}), {}, "loop 'r', pitch: the pitch is 0 m/rad; give a pitch, or make it a"),
+    (ring(), {"guess": {"t": 1.0}}, "guess: no pair 't'; available: p, q, r, s"),
     (ring(), {"guess": {"s": [1.0, 2.0]}}, "guess, s: 2 coordinates for joint 's'; give 1"),
     ([1], {}, "pair 1: 1 is not a kt.Pair; give a list of kt.Pair"),
 ])  # fmt: skip

@@ -78,6 +78,8 @@ def _shape(shape: Shape) -> Pairs:
 
 def _joint(joint: Joint) -> Pairs:
     pairs = [*_texts(joint, "name", "kind", "parent", "child"), *_placement(joint.placement)]
+    if joint.child_placement is not None:  # of parts that are not assembled yet
+        pairs.append(("child_placement", _table(_placement(joint.child_placement))))
     pairs += _unlike(joint, axis=(0.0, 0.0, 1.0), axis2=None, pitch=0.0, sequence="zyx")
     bounds = [(f.name, _one_or_more(getattr(joint.limits, f.name))) for f in fields(Limits)]
     bounds = [pair for pair in bounds if pair[1] != "[]"]

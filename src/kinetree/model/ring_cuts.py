@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import joints as joint_kinds
-from ..errors import ModelError, below, brief, part_at, unknown_name
+from ..errors import ModelError, at, below, brief, part_at, unknown_name
 from .force_checks import JOINT_SPRING
 from .pairs import can_be_cut, carried, equations, joint_of, loop_of, reversal_of, reversed_joint_of
 from .parts import GROUND, Body, Coupling, ForceElement, Joint, Loop, Pair
@@ -64,7 +64,9 @@ def open_rings(
     _check(bodies, pairs)
     springs = _springs(pairs, forces)
     held = _held(pairs, couplings, springs)
-    guessed = {name for name, _ in guess}
+    guessed, known = {name for name, _ in guess}, [p.name for p in pairs]
+    for name in guessed.difference(known):
+        raise unknown_name("pair", name, known, where=at("guess"))
     inner = [p for p in pairs if not p.cut]
     edges = [Edge(p.body_a, p.body_b, (p.name in held, equations(p), p.name in guessed)) for p in inner]
     tree = heaviest_tree(GROUND, edges)
