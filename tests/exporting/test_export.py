@@ -269,6 +269,6 @@ def test_all_public_robots(path, base, tmp_path):
         system = kt.load(path, base=base)
     except kt.KinetreeError as error:
         pytest.skip(str(error)[:80])
-    if not 0 < system.nv <= 64:
-        pytest.skip(f"nv = {system.nv}")
+    if not system.nv:
+        pytest.skip("no joint moves")
     check_robot(path, base, tmp_path)
