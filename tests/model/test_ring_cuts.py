@@ -42,6 +42,19 @@ def test_the_chosen_cut(changes, cut, reversed):
     assert told == reversed
 
 
+def test_bodies_without_mass_do_not_end_a_branch():
+    """Cut beside bodies with mass, at the cost of equations, so that every joint of the tree moves inertia."""
+    bodies = [kt.Body("a"), kt.Body("b"), BODIES[2]]
+    places = {name: {"placement_a": kt.Placement((0.3, 0.1 * k, 0.0))} for k, name in enumerate("pqrs")}
+    places["r"] |= {"kind": "universal"}
+    system = kt.from_pairs("ring", bodies, ring(**places))
+    assert [x.name for x in system.mechanism.loops] == ["s"]
+    assert str(system.report.of("changed")[0]).endswith(
+        "5 equations; those with fewer connect a body without mass, which must not end a branch"
+    )
+    assert not system.report.of("suspect")
+
+
 def test_a_guess_decides_between_equals():
     """Keep a guessed pair in the tree where another cut is as good."""
     system = kt.from_pairs("ring", BODIES, ring(), guess={"r": 0.3})

@@ -1,7 +1,8 @@
 """A list of bodies and pairs turned into a tree of joints and loops: which pairs are cut, and why.
 
 A pair stays in the tree if it is marked so, if no loop of its kind exists, or if it has data that a loop does not have:
-limits, damping, friction, armature, a coupling, a joint spring. Of the others, those are cut whose loops have the
+limits, damping, friction, armature, a coupling, a joint spring. Pairs of bodies without mass stay if possible, because
+such a body at the end of a branch has no acceleration of its own. Of the others, those are cut whose loops have the
 fewest equations, such as spherical pairs before revolute ones; of equals, those without a guess, then those that leave
 a shallow tree.
 """
@@ -13,14 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import joints as joint_kinds
-from ..errors import ModelError, at, below, brief, part_at, unknown_name
-from .force_checks import JOINT_SPRING
+from ..algebra.scalars import is_number
+from ..errors import ModelError, at, below, part_at, unknown_name
+from .pair_checks import LISTED, check_connected, check_pairs, spring_pairs
 from .pairs import can_be_cut, carried, equations, joint_of, loop_of, reversal_of, reversed_joint_of
 from .parts import GROUND, Body, Coupling, ForceElement, Joint, Loop, Pair
 from .spanning import Edge, Spanning, heaviest_tree
-
-LISTED = 10
-"""Most names in one message."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +60,22 @@ def open_rings(
     guess: Sequence[tuple[str, Any]] = (),
 ) -> Opened:
     """Return the tree and loops of pairs. Joint springs, couplings and guesses are in the coordinates of the pairs."""
-    _check(bodies, pairs)
-    springs = _springs(pairs, forces)
+    check_pairs(bodies, pairs)
+    springs = spring_pairs(pairs, forces)
     held = _held(pairs, couplings, springs)
     guessed, known = {name for name, _ in guess}, [p.name for p in pairs]
-    for name in guessed.difference(known):
-        raise unknown_name("pair", name, known, where=at("guess"))
+    for name, _ in guess:
+        if name not in known:
+            raise unknown_name("pair", name, known, where=at("guess"))
     inner = [p for p in pairs if not p.cut]
-    edges = [Edge(p.body_a, p.body_b, (p.name in held, equations(p), p.name in guessed)) for p in inner]
+    light = {b.name for b in bodies if _massless(b)}
+    weights = [(p.name in held, bool(light & {p.body_a, p.body_b}), equations(p), p.name in guessed) for p in inner]
+    edges = [Edge(p.body_a, p.body_b, weight) for p, weight in zip(inner, weights, strict=True)]
     tree = heaviest_tree(GROUND, edges)
-    _connected(bodies, pairs, tree)
+    check_connected(bodies, pairs, tree)
     kept = set(tree.carrier.values())
     child = {inner[k].name: body for body, k in tree.carrier.items()}
-    cuts = [_cut(p, k, tree, inner, held) for k, p in enumerate(inner) if k not in kept]
+    cuts = [_cut(p, tree, inner, held) for k, p in enumerate(inner) if k not in kept]
     cuts += [_marked(p, tree) for p in pairs if p.cut]
     names = {cut.name for cut in cuts}
     back = [p for p in pairs if child.get(p.name) == p.body_a]
@@ -90,55 +92,8 @@ def open_rings(
     )
 
 
-def _check(bodies: Sequence[Body], pairs: Sequence[Pair]) -> None:
-    """Refuse unknown bodies and kinds, names used twice, pairs of a body with itself, and cuts without a loop kind."""
-    known, seen = [*(b.name for b in bodies), GROUND], set()
-    members = set(known)
-    for pair in pairs:
-        where = part_at("pair", pair.name)
-        for key in ("body_a", "body_b"):
-            if getattr(pair, key) not in members:
-                raise unknown_name("body", getattr(pair, key), known, where=below(where, key))
-        if pair.name in seen:
-            raise ModelError(f"the pair name {pair.name!r} is used twice", where=where, remedy="rename one of them")
-        seen.add(pair.name)
-        if pair.body_a == pair.body_b:
-            raise ModelError(
-                f"both bodies are {pair.body_a!r}", where=below(where, "body_b"), remedy="name two different bodies"
-            )
-        if pair.cut not in (None, True, False):
-            raise ModelError(
-                f"cut is {brief(pair.cut)}", where=where, remedy="give True, False, or None to let it be chosen"
-            )
-        joint_kinds.kind(pair.kind, where=below(where, "kind"))
-        if pair.cut and not can_be_cut(pair):
-            raise ModelError(
-                f"a {pair.kind} pair cannot be cut: there is no such loop",
-                where=below(where, "cut"),
-                remedy="leave cut out; a pair without constraints may be removed",
-            )
-
-
-def _springs(pairs: Sequence[Pair], forces: Sequence[ForceElement]) -> dict[str, Pair]:
-    """Return the pair of each joint spring, by the name of the spring."""
-    between: dict[frozenset[str], list[Pair]] = {}
-    for pair in pairs:
-        between.setdefault(frozenset((pair.body_a, pair.body_b)), []).append(pair)
-    out = {}
-    for spring in forces:
-        if spring.kind != JOINT_SPRING:
-            continue
-        found = between.get(frozenset((spring.body_a, spring.body_b)), [])
-        found = [p for p in found if not p.cut] or found
-        if len(found) != 1 or found[0].cut:
-            count = "no pair that stays in the tree connects" if len(found) < 2 else f"{len(found)} pairs connect"
-            raise ModelError(
-                f"{count} {spring.body_a!r} and {spring.body_b!r}",
-                where=part_at("force", spring.name),
-                remedy="a joint spring needs one such pair; mark others between the two bodies with cut = true",
-            )
-        out[spring.name] = found[0]
-    return out
+def _massless(body: Body) -> bool:
+    return all(is_number(x) and x == 0 for x in (body.mass, *body.inertia))
 
 
 def _held(pairs: Sequence[Pair], couplings: Iterable[Coupling], springs: Mapping[str, Pair]) -> dict[str, str]:
@@ -166,23 +121,7 @@ def _held(pairs: Sequence[Pair], couplings: Iterable[Coupling], springs: Mapping
     return held
 
 
-def _connected(bodies: Sequence[Body], pairs: Sequence[Pair], tree: Spanning) -> None:
-    loose = [b.name for b in bodies if b.name not in tree.depth]
-    if not loose:
-        return
-    lost = set(loose)
-    marked = [p.name for p in pairs if p.cut and ((p.body_a in lost) != (p.body_b in lost))]
-    what = f"no pairs connect {_named(loose)} to the ground"
-    if marked:
-        what = f"only pairs that are marked as cut, {_named(marked)}, connect {_named(loose)} to the ground"
-    raise ModelError(
-        what,
-        remedy="remove cut = true from one of them" if marked else "add a pair; one of kind free lets the bodies float",
-        path=("body", loose[0], "name"),
-    )
-
-
-def _cut(pair: Pair, k: int, tree: Spanning, inner: Sequence[Pair], held: Mapping[str, str]) -> Cut:
+def _cut(pair: Pair, tree: Spanning, inner: Sequence[Pair], held: Mapping[str, str]) -> Cut:
     """Return the cut of a pair outside the tree with its reason, or refuse a ring in which none may be cut."""
     nodes, edges = tree.ring(Edge(pair.body_a, pair.body_b, None))
     ring = [inner[e] for e in edges]
@@ -197,6 +136,8 @@ def _cut(pair: Pair, k: int, tree: Spanning, inner: Sequence[Pair], held: Mappin
     count = f"{equations(pair)} equation{'' if equations(pair) == 1 else 's'}"
     if not rivals:
         reason = f"{count}; no other pair of it may be cut"
+    elif any(equations(p) < equations(pair) for p in rivals):
+        reason = f"{count}; those with fewer connect a body without mass, which must not end a branch"
     elif all(equations(p) > equations(pair) for p in rivals):
         reason = f"{count}; every other pair of it that may be cut gives more"
     else:
@@ -245,8 +186,3 @@ def _guess(guess: Sequence[tuple[str, Any]], back: Sequence[Pair], cut: set[str]
         if name not in cut:
             out.append((name, tuple(numbers)))
     return tuple(out)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(map(repr, names[:LISTED])) + more
