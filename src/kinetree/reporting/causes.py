@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,8 @@ class EnergyBalance:
 
     `mechanical` is the change of kinetic and potential energy of the bodies and of rotors in the model. The others
     are energies that the drives spend against a cause: lost in friction, stored or lost in springs and dampers. The
-    residual is the error of the integrals over samples.
+    residual is the error of the integrals over samples. `scale` is the largest of these energies, of the kinetic energy
+    and of the span of the potential energy.
     """
 
     delivered: float
@@ -62,12 +64,12 @@ class EnergyBalance:
     external: float
     loops: float
     residual: float
+    scale: float
 
     @property
     def error(self) -> float:
-        """The residual relative to the largest energy."""
-        size = max(self.delivered, self.regenerated, abs(self.mechanical), abs(self.friction), abs(self.springs))
-        return abs(self.residual) / size if size > 0 else abs(self.residual)
+        """The residual relative to the scale."""
+        return abs(self.residual) / self.scale if self.scale > 0 else abs(self.residual)
 
 
 def causes(run: Trajectory, own: Acting) -> tuple[Causes, bool]:
@@ -76,15 +78,14 @@ def causes(run: Trajectory, own: Acting) -> tuple[Causes, bool]:
     control = I qdd + C qd + g - tau_passive - N^T w - J^T lambda. The passive forces count as acting if the torques
     and wrenches of the run are closer to them than to none.
     """
-    tree, options = run.system.tree, call_options(run)
-    qdd, efforts, wrenches = run["qdd"], drive_efforts(run), acting_wrenches(run)
-    total = tree.inverse_dynamics(run.q, run.qd, qdd, **options)
-    gravity = tree.gravity_torque(run.q, **options)
-    bias = tree.bias_torque(run.q, run.qd, **options)
+    options, qdd, efforts, wrenches = call_options(run), run["qdd"], drive_efforts(run), acting_wrenches(run)
+    rest, pushes = np.zeros_like(run.qd), own.wrenches if own.wrenches.any() else None
+    torques = _inverse(run, wrenches is not None or pushes is not None)
+    total, bias, gravity = torques(run.qd, qdd), torques(run.qd, rest), torques(rest, rest)
     armature, rubbed = joint_numbers(run, "armature") * qdd, friction(run)
     in_joints = run["tau"] - efforts
-    pushed = _against(run, wrenches, qdd, total)
-    springs = _against(run, own.wrenches if own.wrenches.any() else None, qdd, total) - own.torques
+    pushed = np.zeros_like(total) if wrenches is None else torques(run.qd, qdd, wrenches) - total
+    springs = (0.0 if pushes is None else torques(run.qd, qdd, pushes) - total) - own.torques
     passive = rubbed + springs
     given = pushed - in_joints  # what the drives need against all other forces
     acts = bool(np.linalg.norm(given - passive) <= np.linalg.norm(given)) and bool(passive.any())
@@ -144,14 +145,22 @@ def energy_balance(run: Trajectory, drives: tuple[DriveLoad, ...], found: Causes
     mechanical = float(energy[-1] - energy[0])
     rubbed, springs, external, loops = (spent[name] for name in ("friction", "springs", "external", "loops"))
     residual = delivered - regenerated - mechanical - rubbed - springs - external - loops
-    return EnergyBalance(delivered, regenerated, mechanical, rubbed, springs, external, loops, residual)
+    scale = max(map(abs, (delivered, regenerated, mechanical, rubbed, springs, external)))
+    scale = max(scale, float(run["kinetic_energy"].max()), float(np.ptp(run["potential_energy"])))
+    return EnergyBalance(delivered, regenerated, mechanical, rubbed, springs, external, loops, residual, scale)
 
 
-def _against(run: Trajectory, wrenches: Numbers | None, qdd: Numbers, total: Numbers) -> Numbers:
-    """Return the joint torques that balance wrenches on the bodies, -N^T w [nt, nv]."""
-    if wrenches is None:
-        return np.zeros_like(total)
-    return run.system.tree.inverse_dynamics(run.q, run.qd, qdd, wrenches=wrenches, **call_options(run)) - total
+def _inverse(run: Trajectory, pushed: bool) -> Callable[..., Numbers]:
+    """Return inverse dynamics of the tree at the positions of a run, a function of qd, qdd and perhaps wrenches.
+
+    One compiled function serves all calls: with wrenches on the bodies if they are needed in any call.
+    """
+    none = np.zeros((len(run.system.bodies), 6)) if pushed else None
+
+    def torques(qd: Numbers, qdd: Numbers, wrenches: Numbers | None = none) -> Numbers:
+        return run.system.tree.inverse_dynamics(run.q, qd, qdd, wrenches=wrenches, **call_options(run))
+
+    return torques
 
 
 def _work(run: Trajectory, share: Numbers) -> float:

@@ -81,21 +81,24 @@ def acting(run: Trajectory, elements: Iterable[tuple[str, Any]]) -> Acting:
     values = mechanism.values(None if run.parameters is None else [float(x) for x in run.parameters])
     torques = np.zeros((len(run), mechanism.nv))
     wrenches = np.zeros((len(run), len(mechanism.bodies), 6))
-    loads = []
-    for name, force in elements:
+    loads, pairs = [], list(elements)
+    twists = _twists(run) if any(not isinstance(force, JointSpring) for _, force in pairs) else np.zeros(0)
+    for name, force in pairs:
         if isinstance(force, JointSpring):
             at, coordinates = (entries(mechanism, force.joint, which) for which in (1, 0))
             k, rest = (np.array(resolved(x, values), dtype=float) for x in (force.stiffness, force.rest))
             torques[:, at] += k * (rest - run.q[:, coordinates])
         else:
-            loads.append(_between_points(run, name, force, values, wrenches))
+            loads.append(_between_points(run, name, force, values, wrenches, twists))
     return Acting(tuple(loads), torques, wrenches)
 
 
-def _between_points(run: Trajectory, name: str, force: Any, values: dict[str, Any], wrenches: Numbers) -> ElementLoad:
+def _between_points(
+    run: Trajectory, name: str, force: Any, values: dict[str, Any], wrenches: Numbers, twists: Numbers
+) -> ElementLoad:
     """Return the load of an element, and add its wrenches to those on the bodies."""
-    a, va = _moving(run, force.body_a, resolved(force.point_a, values))
-    b, vb = _moving(run, force.body_b, resolved(force.point_b, values))
+    a, va = _moving(run, force.body_a, resolved(force.point_a, values), twists)
+    b, vb = _moving(run, force.body_b, resolved(force.point_b, values), twists)
     d = b - a
     length = np.sqrt((d * d).sum(axis=-1) + TINY**2)
     direction = d / length[:, None]
@@ -124,13 +127,13 @@ def _between_points(run: Trajectory, name: str, force: Any, values: dict[str, An
     )  # fmt: skip
 
 
-def _moving(run: Trajectory, body: str, point: Any) -> tuple[Numbers, Numbers]:
+def _moving(run: Trajectory, body: str, point: Any, twists: Numbers) -> tuple[Numbers, Numbers]:
     """Return positions [nt, 3] and velocities [nt, 3] of a point of a body, in the axes of the ground."""
     place = np.array(point, dtype=float)
     if body == GROUND:
         return np.broadcast_to(place, (len(run), 3)), np.zeros((len(run), 3))
     k = [b.name for b in run.system.bodies].index(body)
-    pose, twist = run["poses"][:, k], _twists(run)[:, k]
+    pose, twist = run["poses"][:, k], twists[:, k]
     velocity = twist[:, 3:] + np.cross(twist[:, :3], place)
     return pose[:, :3, :3] @ place + pose[:, :3, 3], (pose[:, :3, :3] @ velocity[..., None])[..., 0]
 

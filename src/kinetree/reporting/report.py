@@ -28,6 +28,8 @@ from .words import summary
 
 NEGLIGIBLE = 1e-9
 """The part of the largest cause of a drive's load below which others are not listed: well above rounding."""
+COARSE = 1e-3
+"""The error of the energy balance above which the report states that energies are uncertain."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,7 +181,7 @@ def load_report(
     own = acting(run, own_elements(run))
     found, acts = causes(run, own)
     drives = drive_loads(run, thermal)
-    extra = acting(run, named(forces)).loads
+    energy, extra = energy_balance(run, drives, found), acting(run, named(forces)).loads
     shown = tuple(d for d in drives if d.joint in wanted)
     rotors, index = joint_numbers(run, "armature"), {d.name: k for k, d in enumerate(drives)}
     ranked = [
@@ -189,7 +191,7 @@ def load_report(
     ]  # fmt: skip
     return LoadReport(
         run, shown, tuple(b for b in bearing_loads(run) if b.name in wanted), (own.loads if acts else ()) + extra,
-        found, energy_balance(run, drives, found), tuple(ranked), parts, thermal, safety, _notes(run, acts),
+        found, energy, tuple(ranked), parts, thermal, safety, _notes(run, acts, energy),
         index,
     )  # fmt: skip
 
@@ -208,7 +210,11 @@ def _whole(run: Any) -> Trajectory:
     good &= np.isfinite(run["tau"]).all(axis=-1) & np.isfinite(run["qdd"]).all(axis=-1)
     count = len(run) if good.all() else int(np.argmin(good))
     if not count:
-        raise InputError("the run has no sample with finite numbers")
+        vague = [name for name in ("q", "qd", "tau", "qdd") if not np.isfinite(run[name][0]).all()]
+        raise InputError(
+            f"the run has no sample with finite numbers: at its start {' and '.join(vague)} are not finite "
+            f"({run.status}); start at another state"
+        )
     return run if count == len(run) else run[:count]
 
 
@@ -223,7 +229,7 @@ def _chosen(run: Trajectory, joints: str | Sequence[str] | None) -> set[str]:
     return set(names)
 
 
-def _notes(run: Trajectory, acts: bool) -> tuple[str, ...]:
+def _notes(run: Trajectory, acts: bool, energy: EnergyBalance) -> tuple[str, ...]:
     mechanism = run.system.mechanism
     passive = bool(mechanism.forces) or any(x != 0.0 for j in mechanism.joints for x in (*j.damping, *j.friction))
     notes = []
@@ -233,6 +239,11 @@ def _notes(run: Trajectory, acts: bool) -> tuple[str, ...]:
         notes.append(
             "Friction, damping and springs of the mechanism did not act in this run: the loads of the drives do not "
             "include them. For a run of inverse dynamics, passive=True (--passive) adds them."
+        )
+    if energy.error > COARSE and len(run) > 1:
+        notes.append(
+            f"Energies are uncertain: their balance is off by {100 * energy.error:.2g} % of the largest. Either the "
+            "samples are too coarse, or the torques do not belong to the motion."
         )
     return tuple(notes)
 
