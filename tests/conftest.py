@@ -34,10 +34,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests of GPUs on machines without one."""
-    if any("gpu" in item.keywords for item in items) and (reason := missing_gpu()):
-        for item in items:
-            if "gpu" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason=reason))
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and (reason := missing_gpu()):
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(wrapper=True)

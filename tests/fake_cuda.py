@@ -144,6 +144,32 @@ class FakeArray:
         """The transposed view."""
         return FakeArray(self.host.T, self.device.id)
 
+    def reshape(self, shape) -> FakeArray:
+        """Return an array of another shape."""
+        return FakeArray(self.host.reshape(shape), self.device.id)
+
+    def transpose(self, axes) -> FakeArray:
+        """Return a view with permuted axes."""
+        return FakeArray(self.host.transpose(axes), self.device.id)
+
+    def __ne__(self, other) -> FakeArray:  # type: ignore[override]
+        """Compare with a number."""
+        return FakeArray(self.host != other, self.device.id)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def all(self, axis) -> FakeArray:
+        """Return whether all entries along an axis are true."""
+        return FakeArray(self.host.all(axis), self.device.id)
+
+    def any(self, axis) -> FakeArray:
+        """Return whether an entry along an axis is true."""
+        return FakeArray(self.host.any(axis), self.device.id)
+
+    def get(self) -> np.ndarray:
+        """Return a copy in the memory of the host."""
+        return self.host.copy()
+
 
 @dataclass
 class FakeCurrentDevice:
@@ -175,6 +201,8 @@ def _made_cupy() -> ModuleType:
     module.empty = lambda shape, dtype: made(np.full(shape, np.nan, dtype))
     module.broadcast_to = _spread
     module.ascontiguousarray = lambda x: made(x.host.copy(order="C"))
+    module.array = lambda x, dtype, order: made(np.array(x.host, dtype, order=order))
+    module.isfinite = lambda x: FakeArray(np.isfinite(x.host), x.device.id)
     module.asarray = lambda x, dtype=None: x if isinstance(x, FakeArray) else made(np.asarray(x, dtype))
     module.broadcast_arrays = lambda *xs: [
         FakeArray(h, module.current) for h in np.broadcast_arrays(*(x.host for x in xs))
@@ -202,6 +230,12 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     monkeypatch.setattr(code, "launch", lambda program, dtype, entry: (4, 0) if entry == "kernel" else (3, 96))
     monkeypatch.setitem(__import__("sys").modules, "cupy", fake_cupy)
     return driver
+
+
+def install_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace CuPy alone, with arrays that describe themselves as those of a GPU do."""
+    monkeypatch.setitem(__import__("sys").modules, "cupy", fake_cupy)
+    monkeypatch.setattr(FakeArray, "__cuda_array_interface__", {}, raising=False)
 
 
 def on_gpu(*arrays, device: int = 0, dtype="float64") -> list[FakeArray]:

@@ -53,10 +53,10 @@ def hosted(source: str) -> Loaded:
     text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@gpu_\1", text)
     text = text.replace("@llvm.nvvm.bar.warp.sync", "@gpu_wait").replace("@llvm.nvvm.barrier0", "@gpu_wait_for_block")
     text = re.sub(r"call ptr asm .*\(ptr (%\w+)\)", r"getelementptr i8, ptr \1, i32 0", text)
-    for size, number in ((4, "float"), (8, "double")):  # copies are complete at once
-        text = text.replace(f"@llvm.nvvm.cp.async.ca.shared.global.{size}(", f"@gpu_copy_{number}(")
-        body = f"%x = load {number}, ptr %from\n store {number} %x, ptr %to\n ret void"
-        declared, head = (f"void @gpu_copy_{number}({x})" for x in ("ptr, ptr", "ptr %to, ptr %from"))
+    for name, bits in (("ca.shared.global.8", 64), ("cg.shared.global.16", 128)):  # copies are complete at once
+        text = text.replace(f"@llvm.nvvm.cp.async.{name}(", f"@gpu_copy_{bits}(")
+        body = f"%x = load i{bits}, ptr %from\n store i{bits} %x, ptr %to\n ret void"
+        declared, head = (f"void @gpu_copy_{bits}({x})" for x in ("ptr, ptr", "ptr %to, ptr %from"))
         text = text.replace(f"declare {declared}", f"define internal {head} {{\n {body}\n}}")
     text = re.sub(r".*@llvm\.nvvm\.cp\.async\.wait\.all\(\)", "", text)
     text = re.sub(
@@ -66,16 +66,18 @@ def hosted(source: str) -> Loaded:
 
 
 def run(
-    program: Program, entry: str, inputs, *, dtype: str = "float64", order: Literal["C", "F"] = "C"
+    program: Program, entry: str, inputs, *, dtype: str = "float64", order: Literal["C", "F"] = "C", spare: int = 0
 ) -> list[np.ndarray]:
     """Run an entry of GPU code on arrays [samples, entries] of a memory order ("C" or "F"); return the outputs.
 
-    An input with a single row among several samples is shared by all.
+    An input with a single row among several samples is shared by all. Arrays are parts of wider ones, which have some
+    spare columns in front.
     """
     count = max(len(x) for x in inputs)
     code = hosted(emit(program, dtype, (entry,)))
-    arrays = [np.array(np.reshape(x, (len(x), -1)), dtype, order=order) for x in inputs]
-    outputs = [np.full((count, a.size), np.nan, dtype, order=order) for a in program.outputs]
+    rows = [np.reshape(x, (len(x), -1)) for x in inputs]
+    arrays = [np.array(np.pad(x, ((0, 0), (spare, 0))), dtype, order=order)[:, spare:] for x in rows]
+    outputs = [np.full((count, spare + a.size), np.nan, dtype, order=order)[:, spare:] for a in program.outputs]
     parameters: list = []
     for x in (*arrays, *outputs):
         steps = [s // x.itemsize for s in x.strides]

@@ -18,11 +18,12 @@ from .model.parameter_values import Named
 from .numbers import positive
 from .results.trajectory import Trajectory
 from .simulation.array_arguments import OUTPUTS as OUTPUTS
-from .simulation.array_arguments import fitting, free_values, on_host, output_times, start_state
+from .simulation.array_arguments import fitting, free_values, on_host, output_times, precision, start_state
 from .simulation.closed_starts import closed_start
 from .simulation.control.driven import resolved_control
 from .simulation.control.following import followed
 from .simulation.control.sampled import PythonControl, Sampled
+from .simulation.device_starts import device_start, stays
 from .simulation.driven_states import blocked, driven_position, driven_start
 from .simulation.drives import drives_of
 from .simulation.engines.engine import Fields
@@ -106,12 +107,13 @@ def simulate(
     """
     device, dtype, library = device_of(system, q0), "float64", kept_by(keep, system, q0)
     system, times = system_of(system), output_times(duration, times)
-    if device is not None:
-        dtype, (q0, qd0) = on_host((q0, qd0))
     parameters = free_values(system, parameters)
     mechanism = system.mechanism
     acted = resolved_control(mechanism, control_of(control))
     drives, begin = drives_of(acted), float(times[0])
+    there = library if library and drives is None and stays(library, system, device, (q0, qd0)) else None
+    if device is not None:
+        dtype, (q0, qd0) = precision((q0, qd0)), (q0, qd0) if there else on_host((q0, qd0))
 
     begun = system if drives is None or not drives.couplings else System(drives.begun(mechanism, begin))
 
@@ -120,7 +122,10 @@ def simulate(
             return default_position(system, parameters)
         return driven_position(begun, parameters, drives, begin)
 
-    q, qd = start_state(system, q0, qd0, position)
+    if there:
+        q, qd = device_start(system, there, (q0, qd0), dtype)
+    else:
+        q, qd = start_state(system, q0, qd0, position)
     values = fitting(system, parameters, q.shape[:-1])
     moved = Request("forward_dynamics") if drives is None else Request("hybrid_dynamics", driven=drives.v)
     refuse_singular(mechanism, moved)

@@ -173,6 +173,42 @@ def test_layouts_and_broadcasting():
     assert gpu.inertia_matrix(library.put(np.zeros((0, 6)))).shape == (0, 6, 6)
 
 
+def test_wide_rows():
+    """Copy rows through shared memory: whole warps and remainders, parts of wider arrays, and an output of its own."""
+    library, arm, rng = CuPy(), kt.load("quadruped"), np.random.default_rng(7)
+    gpu, cp = arm.on("cuda"), library.module
+    for dtype in ("float64", "float32"):
+        for count in (1, 32, 95, 1000):
+            given = states(arm, count, rng)
+            for name in ("inverse_dynamics", "forward_dynamics"):
+                expected = getattr(arm, name)(*given)
+                limit = bound(arm, given[0], expected, dtype)
+                put = [library.put(x, dtype) for x in given]
+                parts = [library.put(np.pad(x, ((0, 0), (1, 2))), dtype)[:, 1:-2] for x in given]
+                out = cp.full((count, arm.nv + 3), cp.nan, dtype)
+                getattr(gpu, name)(*parts, out=out[:, 1:-2])
+                assert bool(cp.isnan(out[:, 0]).all()) and bool(cp.isnan(out[:, -2:]).all())
+                for label, x in (("rows", getattr(gpu, name)(*put)), ("parts", out[:, 1:-2])):
+                    assert_close(library.get(x), expected, limit, f"{name}, {label} of {count} in {dtype}")
+
+
+def test_starts_stay_on_the_gpu():
+    """Simulate from arrays of CuPy and torch in several launches, and leave them as they are."""
+    arm = kt.load("space_robot_3r")
+    q, qd = arm.random_state(5, 300)
+    options = {"times": np.linspace(0.0, 0.1, 5), "dt": 1e-3}
+    expected = kt.simulate(arm, q, qd, **options)
+    for library in (CuPy(), Torch()):
+        put = library.put(q), library.put(qd)
+        found = kt.simulate(arm.on("cuda"), *put, keep="device", **options)
+        scale = max(1.0, np.abs(expected.qd).max())
+        assert_close(library.get(found.qd), expected.qd, 1e-10 * scale, type(library).__name__)
+        np.testing.assert_array_equal(library.get(put[0]), q)
+        put[0][7, 4] = float("nan")
+        with pytest.raises(InputError, match="q0 has entries that are not finite"):
+            kt.simulate(arm.on("cuda"), *put, keep="device", **options)
+
+
 def test_streams():
     """Run on the current stream of CuPy and of torch, in order with the work that is queued there."""
     arm, rng = kt.load("stanford"), np.random.default_rng(5)
@@ -292,6 +328,8 @@ def test_same_bits():
     batch = library.get(gpu.forward_dynamics(*put))
     np.testing.assert_array_equal(library.get(gpu.forward_dynamics(*(x[77] for x in put))), batch[77])
     np.testing.assert_array_equal(library.get(gpu.forward_dynamics(*(x[500:] for x in put))), batch[500:])
+    columns = [library.module.asfortranarray(x) for x in put]
+    np.testing.assert_array_equal(library.get(gpu.forward_dynamics(*columns)), batch)
 
 
 def test_jax_transformations():

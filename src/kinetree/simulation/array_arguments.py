@@ -31,14 +31,16 @@ def output_times(duration: float | None, times: ArrayLike | None) -> np.ndarray:
     return np.linspace(0.0, end, OUTPUTS)
 
 
-def on_host(arrays: tuple[Any, Any]) -> tuple[str, tuple[Any, Any]]:
-    """Return the precision of a run on a GPU, and its start in the memory of the host.
-
-    The run has the precision of the arrays of the start: float32 if one of them is, otherwise float64.
-    """
-    moved = tuple(_copied(x) if hasattr(x, "__cuda_array_interface__") else x for x in arrays)
+def precision(arrays: tuple[Any, Any]) -> str:
+    """Return the precision of a run on a GPU: float32 if an array of its start is, otherwise float64."""
     single = any(str(getattr(x, "dtype", "")).removeprefix("torch.") == "float32" for x in arrays)
-    return "float32" if single else "float64", moved  # type: ignore[return-value]
+    return "float32" if single else "float64"
+
+
+def on_host(arrays: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the start of a run on a GPU in the memory of the host."""
+    q, qd = (_copied(x) if hasattr(x, "__cuda_array_interface__") else x for x in arrays)
+    return q, qd
 
 
 def _copied(x: Any) -> np.ndarray:
@@ -57,22 +59,43 @@ def start_state(
     arrays = []
     for name, value, size in given:
         array = real_array(value, name, _by_name(system, name, value))
-        if array.ndim < 1 or array.shape[-1] != size:
-            raise InputError(f"{name} has shape {array.shape}; expected [..., {size}]")
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} has entries that are not finite")
+        check_shape(name, array.shape, size)
+        check_finite(name, bool(np.isfinite(array).all()))
         arrays.append(array)
+    lead = common_lead(system, arrays[0].shape, arrays[1].shape)
+    q, qd = (np.ascontiguousarray(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays)
+    check_rotations(system, lambda at: bool(np.abs(q[..., at : at + 4]).max(axis=-1, initial=0.0).all()))
+    return q, qd
+
+
+def check_shape(name: str, shape: tuple[int, ...], size: int) -> None:
+    """Raise InputError for a start that does not have one number per coordinate or degree of freedom."""
+    if not shape or shape[-1] != size:
+        raise InputError(f"{name} has shape {shape}; expected [..., {size}]")
+
+
+def check_finite(name: str, finite: bool) -> None:
+    """Raise InputError for a start that is not finite."""
+    if not finite:
+        raise InputError(f"{name} has entries that are not finite")
+
+
+def common_lead(system: System, q: tuple[int, ...], qd: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the leading shape of a start, given the shapes of q0 and qd0."""
     try:
-        lead = np.broadcast_shapes(arrays[0].shape[:-1], arrays[1].shape[:-1])
+        lead = np.broadcast_shapes(q[:-1], qd[:-1])
     except ValueError:
-        raise InputError(f"q0 {arrays[0].shape} and qd0 {arrays[1].shape} do not fit together") from None
+        raise InputError(f"q0 {q} and qd0 {qd} do not fit together") from None
     if system.nv == 0:
         raise InputError(f"{system.mechanism.name!r} cannot move: it has no degrees of freedom")
-    q, qd = (np.ascontiguousarray(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays)
+    return lead
+
+
+def check_rotations(system: System, nonzero: Callable[[int], bool]) -> None:
+    """Raise InputError if a quaternion is zero; `nonzero` has the index in q at which one starts."""
     for at in quaternion_places(system.mechanism):
-        if (np.abs(q[..., at : at + 4]).max(axis=-1, initial=0.0) == 0.0).any():
+        if not nonzero(at):
             raise InputError(f"q0 has a quaternion of zeros in its entries {at} to {at + 3}; no rotation is 0, 0, 0, 1")
-    return q, qd
 
 
 def free_values(system: System, parameters: Named | None) -> np.ndarray | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -125,14 +123,7 @@ def test_ctrl_c_keeps_finished_blocks(device, monkeypatch):
 @pytest.fixture
 def cupy(monkeypatch):
     """Install a stand-in for CuPy, whose arrays are those of NumPy."""
-    monkeypatch.setitem(sys.modules, "cupy", fake_cuda.fake_cupy)
-    monkeypatch.setattr(fake_cuda.FakeArray, "__cuda_array_interface__", {}, raising=False)
-    for name, of in (
-        ("get", lambda x: x.host.copy()),
-        ("reshape", lambda x, shape: fake_cuda.FakeArray(x.host.reshape(shape))),
-        ("transpose", lambda x, axes: fake_cuda.FakeArray(x.host.transpose(axes))),
-    ):
-        monkeypatch.setattr(fake_cuda.FakeArray, name, of, raising=False)
+    fake_cuda.install_arrays(monkeypatch)
 
 
 @pytest.mark.parametrize(("method", "more"), [("rk4", {"dt": 1e-3}), ("euler", {"dt": 1e-3}), ("dopri5", {})])

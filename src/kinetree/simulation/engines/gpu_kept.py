@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..device_starts import runs_first
 from ..events import Watch
 from ..motion_problem import Problem
 from ..run_states import LOST, REASONS
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from ...compiler.runtime.cuda.lane_kernel import LaneKernel
     from ...compiler.runtime.cuda.libraries import Library
     from ...compiler.targets.ptx.driver import Device
+
+
+class _Held(NamedTuple):
+    """Memory of an array of another library, with the array, which keeps it alive."""
+
+    address: int
+    size: int
+    array: Any
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class _Kept:
 
     def __init__(self, p: Problem, device: Device, made: Stepper, library: Library) -> None:
         """Copy the start to the GPU, and allocate the samples."""
-        self.p, self.device, self.made = p, device, made
+        self.p, self.device, self.made, self.library = p, device, made, library
         self.kernel: Any = made.gufunc
         self.count, self.dtype = prod(p.lead), np.dtype(p.dtype)
         self.times = p.times.astype(self.dtype)
@@ -62,12 +71,17 @@ class _Kept:
             for name, size in (("q", m.nq), ("qd", m.nv))
         }
         self.places = {name: library.view(x, name).pointer for name, x in self.samples.items()}
-        given = {"q0": p.start[0], "qd0": p.start[1]}
-        if p.parameters is not None:
-            given["parameters"] = np.broadcast_to(p.parameters, (*p.lead, p.parameters.shape[-1]))
         self.memory: dict[str, Any] = {}
-        for name, x in given.items():
-            self._fill(name, x.reshape(self.count, -1).T)
+        for name, x in zip(("q0", "qd0"), p.start, strict=True):
+            if isinstance(x, np.ndarray):
+                self._fill(name, x.reshape(self.count, -1).T)
+            else:
+                self.memory[name] = _Held(
+                    library.view(x, name).pointer, x.shape[-1] * self.count * self.dtype.itemsize, x
+                )
+        if p.parameters is not None:
+            values = np.broadcast_to(p.parameters, (*p.lead, p.parameters.shape[-1]))
+            self._fill("parameters", values.reshape(self.count, -1).T)
         for name, size in (("q_end", m.nq), ("qd_end", m.nv), ("report", 6 if made.adaptive else 4)):
             self.memory[name] = device.allocate(size * self.count * self.dtype.itemsize)
         self.evaluations, self.steps = 0.0, np.zeros(self.count)
@@ -110,12 +124,12 @@ class _Kept:
         if isinstance(self.made.closer, KernelCloser) and self.made.adaptive:
             for j in range(begin + 1, end + 1):
                 self._close(j, self.made.closer.kernel)
-        report = self._read("report")
         if self.made.adaptive:
-            evaluations, accepted, rejected, self.code, _, self.step = report
+            evaluations, accepted, rejected, self.code, _, self.step = self._read("report")
             self.evaluations, self.steps = self.evaluations + evaluations.sum(), self.steps + accepted + rejected
-        else:
-            self.evaluations += n * float(report[0, 0]) * (len(self.made.method.b) if self.made.method else 1)
+        else:  # all runs have taken the same number of steps
+            steps = float(self._read("report", 1)[0, 0])
+            self.evaluations += n * steps * (len(self.made.method.b) if self.made.method else 1)
         for name in ("q", "qd"):
             self.memory[f"{name}0"], self.memory[f"{name}_end"] = self.memory[f"{name}_end"], self.memory[f"{name}0"]
 
@@ -151,14 +165,14 @@ class _Kept:
     def _result(self, at: int, interrupted: bool) -> DeviceRuns:
         """Return the samples so far; runs whose last state is not finite have failed."""
         p, lead = self.p, self.p.lead
-        good = np.isfinite(self._read("q0")).all(axis=0) & np.isfinite(self._read("qd0")).all(axis=0)
+        good = self.library.finite(self.samples["q"][at]) & self.library.finite(self.samples["qd"][at])
         failed, status = np.flatnonzero(~good), "finished"
         if interrupted:
             status = f"stopped: interrupted at t = {p.times[at]:.9g} s"
         elif len(failed):
             reason = REASONS.get(int(self.code[failed[0]]), LOST)
             status = f"stopped: {reason} (run {failed[0]}; {len(failed)} runs in all)"
-        q, qd = (_runs_first(x[: at + 1], lead) for x in self.samples.values())
+        q, qd = (runs_first(x[: at + 1], lead) for x in self.samples.values())
         return DeviceRuns(p.times[: at + 1], q, qd, status, failed, int(self.evaluations), p.method.name)
 
     def _fill(self, name: str, x: np.ndarray) -> None:
@@ -169,16 +183,10 @@ class _Kept:
         self.device.copy(self.memory[name].address, data.ctypes.data, data.nbytes, kind="to device")
         self.device.synchronize(0)
 
-    def _read(self, name: str) -> np.ndarray:
-        """Return an array [entries, runs] of the GPU in the memory of the host."""
-        x = np.empty((self.memory[name].size // (self.count * self.dtype.itemsize), self.count), self.dtype)
+    def _read(self, name: str, runs: int | None = None) -> np.ndarray:
+        """Return an array [entries, runs] of the GPU in the memory of the host, or its first entry of some runs."""
+        entries = self.memory[name].size // (self.count * self.dtype.itemsize)
+        x = np.empty((entries, self.count) if runs is None else (1, runs), self.dtype)
         self.device.copy(x.ctypes.data, self.memory[name].address, x.nbytes, kind="to host")
         self.device.synchronize(0)
         return x.astype(float)
-
-
-def _runs_first(x: Any, lead: tuple[int, ...]) -> Any:
-    """Return a view [..., nt, n] of an array [nt, n, runs] of CuPy or torch."""
-    wide = x.reshape((*x.shape[:2], *lead))
-    axes = (*range(2, 2 + len(lead)), 0, 1)
-    return wide.permute(axes) if hasattr(wide, "permute") else wide.transpose(axes)

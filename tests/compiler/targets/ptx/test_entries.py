@@ -13,10 +13,10 @@ import kinetree as kt
 from assembler import assembled, needs_ptxas
 from closed_mechanisms import closed_mechanisms, library_state, motion
 from kinetree.algebra import scalars
+from kinetree.compiler.ir.program import Program
 from kinetree.compiler.targets import target
 from kinetree.compiler.targets.ptx import entries
 from kinetree.compiler.targets.ptx.entries import emit, launch
-from kinetree.compiler.targets.ptx.phases import LONG
 from kinetree.compiler.targets.ptx.spills import BUDGET
 from kinetree.compiler.targets.ptx.staging import layout
 from kinetree.errors import InputError
@@ -52,29 +52,55 @@ def test_layouts_and_remainders(entry, order):
 
 
 def test_wide_rows_with_a_shared_input():
-    """Copy rows together, also of an input that all samples share, and run long code with its barriers."""
+    """Copy rows together, also of an input that all samples share."""
     parents = [parent for limb in range(4) for parent in (-1, *range(6 * limb, 6 * limb + 5))]
     system = kt.System(random_mechanism(("revolute",) * 24, parents, 2))
     program = system.function("inverse_dynamics").program
-    assert len(program.ops) > LONG
     s = State(system.mechanism, 4, 66)
     found = gpu_on_cpu.run(program, "rows", (s.q, s.qd, s.tau[:1]))[0]
     scale = dynamics_scale(system.mechanism, "inverse_dynamics", s.q, s.qd, np.tile(s.tau[:1], (66, 1)))
     assert_close(found, system.inverse_dynamics(s.q, s.qd, s.tau[:1]), 20 * EPS * scale, "torques")
 
 
-@pytest.mark.parametrize(("entry", "order"), [("kernel", "F"), ("rows", "C")])
-@pytest.mark.parametrize("count", [31, 33, 75, 300])
-def test_inputs_in_shared_memory(entry, order, count):
-    """Keep many inputs in shared memory, rows of odd and even length, and arrays that do not fit there."""
+def neighbors(count: int) -> Program:
+    """Return a program with as many results as inputs, products of neighbors, and the sine of an angle."""
 
     def page(*x):
         return [a * b for a, b in zip(x[2:], x[3:] + x[:1], strict=True)] + [scalars.sin(x[1]), x[0] * 3.0]
 
-    program = traced(page, count)
+    return traced(page, count)
+
+
+@pytest.mark.parametrize(("entry", "order"), [("kernel", "F"), ("rows", "C")])
+@pytest.mark.parametrize("count", [31, 33, 75, 300])
+def test_inputs_in_shared_memory(entry, order, count):
+    """Keep many inputs in shared memory, rows of odd and even length, and arrays that do not fit there."""
+    program = neighbors(count)
     x = np.random.default_rng(count).uniform(-9, 9, (34, count))
     found = gpu_on_cpu.run(program, entry, (x,), order=order)[0]
     assert_close(found, program.interpret(x)[0], 90 * EPS, entry)
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+@pytest.mark.parametrize(
+    ("dtype", "count"),
+    [
+        ("float64", 16),
+        ("float64", 24),
+        ("float64", 72),
+        ("float32", 27),
+        ("float32", 30),
+        ("float32", 32),
+        ("float32", 36),
+        ("float32", 136),
+    ],
+)
+def test_rows_are_copied_in_chunks_or_numbers(dtype, count, spare):
+    """Copy rows with and without gaps in shared memory, and parts of wider arrays, whose rows are apart."""
+    program = neighbors(count)
+    x = np.random.default_rng(count).uniform(-9, 9, (75, count)).astype(dtype)
+    found = gpu_on_cpu.run(program, "rows", (x,), dtype=dtype, spare=spare)[0]
+    assert_close(found, program.interpret(x.astype(float))[0], 90 * np.finfo(dtype).eps, "rows")
 
 
 @pytest.mark.parametrize(("entry", "order"), [("kernel", "F"), ("rows", "C")])
@@ -84,7 +110,7 @@ def test_more_values_than_registers(entry, order, monkeypatch):
     monkeypatch.setattr(entries, "_arranged", entries._arranged.__wrapped__)  # without what other tests have cached
     system = kt.load("stanford")
     program = system.function("forward_dynamics").program
-    assert len(layout(program, 8, outputs=entry == "rows").moves) > 50
+    assert len(layout(program, 8, rows=entry == "rows").moves) > 50
     s = State(system.mechanism, 4, 34)
     found = gpu_on_cpu.run(program, entry, (s.q, s.qd, s.tau), order=order)[0]
     scale = dynamics_scale(system.mechanism, "forward_dynamics", s.q, s.qd, s.tau)
@@ -142,6 +168,14 @@ def test_other_units_are_refused():
         target("ptx").emit(step, "float64")  # type: ignore[arg-type]
 
 
+def test_results_are_written_after_all_rows_are_read():
+    """Place results over inputs with another distance between rows, which are those of other threads."""
+    program = traced(lambda *x: [a * b for a, b in zip(x[:24], x[16:], strict=True)], 40)
+    x = np.random.default_rng(1).uniform(-9, 9, (64, 40))
+    found = gpu_on_cpu.run(program, "rows", (x,))[0]
+    assert_close(found, program.interpret(x)[0], 90 * EPS, "rows")
+
+
 @needs_ptxas
 @pytest.mark.parametrize("name", ["planar_3r", "four_bar"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -194,8 +228,8 @@ def test_public_robots(base, tmp_path):
 def test_launches_fit_shared_memory():
     """Give blocks whole warps, and shared memory only to wide rows and to programs that exceed the registers."""
     narrow, wide = kt.load("stanford"), kt.System(random_mechanism(("revolute",) * 30, range(-1, 29), 2))
-    for dtype in ("float64", "float32"):
+    for dtype, staged in (("float64", 64 * 18 * 8), ("float32", 0)):
         program = narrow.function("inverse_dynamics").program
-        assert [launch(program, dtype, entry) for entry in ("kernel", "rows")] == [(128, 0), (128, 0)]
+        assert [launch(program, dtype, entry) for entry in ("kernel", "rows")] == [(64, 0), (64, staged)]
         threads, shared = launch(wide.function("inverse_dynamics").program, dtype, "rows")
         assert threads % 32 == 0 and 0 < shared <= 99 * 1024

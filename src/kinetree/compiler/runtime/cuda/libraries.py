@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Sequence
+from math import prod
 from typing import Any, Protocol
+
+import numpy as np
 
 from ....errors import InputError, brief
 from .. import optional
@@ -47,6 +50,18 @@ class Library(Protocol):
 
     def columns(self, values: Sequence[Any], dtype: str, device: int) -> Any:
         """Return numbers and arrays, broadcast to a common shape, as columns of one array."""
+        ...
+
+    def entries_first(self, x: Any, lead: tuple[int, ...], dtype: str) -> Any:
+        """Return a dense copy [entries, samples] of an array [..., entries] that is broadcast to a leading shape."""
+        ...
+
+    def finite(self, x: Any) -> np.ndarray:
+        """Return for each sample of [entries, samples] whether all entries are finite, in the memory of the host."""
+        ...
+
+    def nonzero(self, x: Any) -> np.ndarray:
+        """Return for each sample of [entries, samples] whether an entry is not zero, in the memory of the host."""
         ...
 
 
@@ -100,6 +115,21 @@ class CuPy:
         with cupy.cuda.Device(device):
             return cupy.stack(cupy.broadcast_arrays(*(cupy.asarray(x, dtype) for x in values)), axis=-1)
 
+    def entries_first(self, x: Any, lead: tuple[int, ...], dtype: str) -> Any:
+        """Return a dense copy [entries, samples] of an array [..., entries]."""
+        cupy = optional.cupy()
+        with x.device:
+            wide = cupy.broadcast_to(x, (*lead, x.shape[-1])).reshape((prod(lead), x.shape[-1]))
+            return cupy.array(wide.T, dtype, order="C")
+
+    def finite(self, x: Any) -> np.ndarray:
+        """Return for each sample whether all entries are finite."""
+        return optional.cupy().isfinite(x).all(axis=0).get()
+
+    def nonzero(self, x: Any) -> np.ndarray:
+        """Return for each sample whether an entry is not zero."""
+        return (x != 0).any(axis=0).get()
+
 
 class Torch:
     """Tensors of PyTorch."""
@@ -151,6 +181,21 @@ class Torch:
         torch = optional.torch()
         place = {"dtype": getattr(torch, dtype), "device": f"cuda:{device}"}
         return torch.stack(torch.broadcast_tensors(*(torch.as_tensor(x, **place) for x in values)), dim=-1)
+
+    def entries_first(self, x: Any, lead: tuple[int, ...], dtype: str) -> Any:
+        """Return a dense copy [entries, samples] of a tensor [..., entries]."""
+        torch = optional.torch()
+        wide = x.detach().expand((*lead, x.shape[-1])).reshape((prod(lead), x.shape[-1]))
+        made = torch.empty((wide.shape[1], wide.shape[0]), dtype=getattr(torch, dtype), device=x.device)
+        return made.copy_(wide.T)
+
+    def finite(self, x: Any) -> np.ndarray:
+        """Return for each sample whether all entries are finite."""
+        return optional.torch().isfinite(x).all(dim=0).cpu().numpy()
+
+    def nonzero(self, x: Any) -> np.ndarray:
+        """Return for each sample whether an entry is not zero."""
+        return (x != 0).any(dim=0).cpu().numpy()
 
 
 LIBRARIES: tuple[Library, ...] = (CuPy(), Torch())

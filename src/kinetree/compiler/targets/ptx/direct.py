@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from ...ir.operations import Op
 from ...ir.program import Program
-from ..llvm import elementary
 from ..llvm.arithmetic import Writer, operations
 from ..llvm.scalar import Entries, OwnFunctions
-from .head import GLOBAL, bare_angles, head, row
+from .head import GLOBAL, bare_angles, head, reduce_angles, row
 from .stage import Stage
 from .staging import Layout
 
@@ -23,12 +22,17 @@ class _Arrays:
         self.w = w
         w.used.add("declare i64 @llvm.umin.i64(i64, i64)")
         own = w.new(f"call i64 @llvm.umin.i64(i64 %i, i64 {w.new('sub i64 %n, 1')})")
-        self.samples = [row(w, k, own) for k in range(len(program.inputs) + len(program.outputs))]
+        self.last = {k: (0, row(w, k, own)) for k in range(len(program.inputs) + len(program.outputs))}
 
     def place(self, k: int, index: int) -> str:
-        """Write the address of an entry of array k."""
+        """Write the address of an entry of array k, from the address of the last one."""
         w, S = self.w, self.w.lanes.scalar
-        return w.new(f"getelementptr {S}, {GLOBAL} {self.samples[k]}, i64 {w.new(f'mul i64 %e{k}, {index}')}")
+        before, address = self.last[k]
+        if index != before:
+            step = f"%e{k}" if index == before + 1 else w.new(f"mul i64 %e{k}, {index - before}")
+            address = w.new(f"getelementptr {S}, {GLOBAL} {address}, i64 {step}")
+            self.last[k] = index, address
+        return address
 
     def load(self, k: int, index: int) -> str:
         """Write the load of an entry of array k."""
@@ -44,26 +48,23 @@ def write_direct(program: Program, w: Writer, entry: str) -> None:
     arrays = _Arrays(program, w, entry)
     read = sorted(op[1:] for op in program.ops if op[0] is Op.INPUT)
     known: dict[tuple[int, int], str] = {place: arrays.load(*place) for place in read}
-    bare, angles = bare_angles(program)
-    if angles:
-        small = elementary.within_a_revolution(w, [known[place] for place in angles])
-        known.update(zip(angles, small, strict=True))
-    _finish(program, w, arrays, lambda *place: known[place], bare)
+    reduce_angles(program, w, known)
+    _finish(program, w, arrays, lambda *place: known[place], bare_angles(program)[0])
 
 
 def write_staged(program: Program, w: Writer, places: Layout) -> None:
-    """Write the entry for any distances, with inputs that each thread copies to its row in shared memory."""
+    """Write the entry for any distances, with inputs that each thread copies to shared memory."""
     arrays = _Arrays(program, w, "kernel")
     stage = Stage(w, places)
-    for k, at in enumerate(places.inputs):
-        if at is not None:
-            for index in range(program.inputs[k].size):
-                stage.copy(arrays.place(k, index), stage.own(at + index))
+    for k, block in enumerate(places.inputs):
+        if block is not None:
+            for index in range(block.count):
+                stage.copy(arrays.place(k, index), stage.own(block.place(index)))
     stage.arrived()
 
     def load(group: int, index: int) -> str:
-        at = places.inputs[group]
-        return stage.load(at + index) if at is not None else arrays.load(group, index)
+        block = places.inputs[group]
+        return stage.load(block.place(index)) if block is not None else arrays.load(group, index)
 
     _finish(program, w, arrays, load, stage.reduced(program), stage.before)
 

@@ -21,22 +21,19 @@ from .spills import BUDGET
 from .staging import WARP, Layout, layout
 
 ENTRIES = ("kernel", "rows")
-THREADS = 128
-"""The threads of a block, if their shared memory allows it."""
+THREADS = 64
+"""The threads of a block, if their shared memory allows it. On an H200, 128 were up to 14 percent slower."""
 SHARED_BLOCK = 99 * 1024
 """The shared memory of a block [bytes] above which it has fewer threads: what a block may take on any GPU."""
 CROWDED = {8: 120, 4: 280}
 """The inputs and values in use, by the size of a number [bytes], above which inputs are in shared memory.
 
 On an H200, Talos with 208 (inverse dynamics) is faster so in float64, and with 266 (forward) slower in float32."""
-WIDE, LIGHT = 256, 40
-"""The bytes of the inputs of a sample above which rows are copied together, and the operations per input below which a
-function is limited by memory, so that rows of more than SHORT bytes are copied, too.
+WIDE = 100
+"""The bytes of the inputs of a sample above which rows are copied together, through shared memory.
 
-Rows that are shorter stay in the cache while a thread reads them. On an H200, UR5 with 144 bytes is faster without
-copies; Panda with 216 bytes is faster with copies in inverse dynamics (14.7 against 10.1 billion samples per second)
-and without them in forward dynamics (9.1 against 8.0). Talos with 384 bytes is three times as fast with them."""
-SHORT = 200
+Shorter rows stay in the cache while a thread reads them. On an H200, copies cost a four-bar with 36 bytes 15 percent
+and a UR5 with 72 bytes 9 percent. Panda with 108 bytes gains 37 percent by them in inverse dynamics."""
 
 
 def emit(program: Program, dtype: str, entries: Sequence[str] = ENTRIES) -> str:
@@ -74,7 +71,6 @@ def _arranged(program: Program, dtype: str, entry: str) -> tuple[Program, Layout
     ordered = scheduled(program) if most_in_use(program) > BUDGET[size] else program
     count = sum(a.size for a in program.inputs)
     crowded = most_in_use(ordered) + count > CROWDED[size]
-    wide = count * size > (SHORT if len(program.ops) < LIGHT * count else WIDE)
-    if crowded or (entry == "rows" and wide):
-        return ordered, layout(ordered, size, outputs=entry == "rows")
-    return ordered, None
+    if entry == "rows" and (crowded or count * size > WIDE):
+        return ordered, layout(ordered, size, rows=True, early=not crowded)
+    return ordered, layout(ordered, size, rows=False) if crowded else None

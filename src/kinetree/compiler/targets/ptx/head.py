@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ...ir.program import Program
-from ..llvm import arithmetic
+from ..llvm import arithmetic, elementary
 from ..llvm.arithmetic import Writer
 
+REGISTERS = ("tid", "ctaid", "ntid")
+"""Registers with the number of a thread in its block, the number of its block, and the threads of a block."""
 GLOBAL = "ptr addrspace(1)"
 """The type of addresses in global memory."""
 
@@ -17,13 +19,15 @@ def head(program: Program, w: Writer, name: str) -> None:
     parameters = ", ".join(f"{a}, i64 %s{k}, i64 %e{k}" for k, a in enumerate(arrays))
     w.lines += [f"define ptx_kernel void @{name}({parameters}, i64 %n) #0 {{"]
     w.begin("entry")
-    for register in ("tid", "ctaid", "ntid"):
-        w.used.add(f"declare i32 @llvm.nvvm.read.ptx.sreg.{register}.x()")
-        w.do(f"%{register} = call i32 @llvm.nvvm.read.ptx.sreg.{register}.x()")
-    w.do("%block = zext i32 %ctaid to i64")
-    w.do("%width = zext i32 %ntid to i64")
-    w.do("%thread = zext i32 %tid to i64")
-    w.do(f"%i = add i64 {w.new('mul i64 %block, %width')}, %thread")
+    tid, ctaid, ntid = registers(w)
+    block = w.new(f"mul i64 {w.new(f'zext i32 {ctaid} to i64')}, {w.new(f'zext i32 {ntid} to i64')}")
+    w.do(f"%i = add i64 {block}, {w.new(f'zext i32 {tid} to i64')}")
+
+
+def registers(w: Writer) -> list[str]:
+    """Write the reading of the registers with the numbers of a thread and its block, and the threads of a block."""
+    w.used |= {f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in REGISTERS}
+    return [w.new(f"call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()") for name in REGISTERS]
 
 
 def row(w: Writer, k: int, sample: str) -> str:
@@ -37,3 +41,11 @@ def bare_angles(program: Program) -> tuple[set[int], list[tuple[int, int]]]:
     starts = arithmetic.offsets(program)
     groups = range(len(starts))
     return bare, [next((g, p - starts[g]) for g in reversed(groups) if starts[g] <= p) for p in places]
+
+
+def reduce_angles(program: Program, w: Writer, known: dict[tuple[int, int], str]) -> None:
+    """Write the reduction of bare angles among known entries of inputs to one revolution, if one of them is large."""
+    _, angles = bare_angles(program)
+    if angles:
+        small = elementary.within_a_revolution(w, [known[place] for place in angles])
+        known.update(zip(angles, small, strict=True))

@@ -16,10 +16,8 @@ from ..llvm.lane_statements import Statements
 from ..llvm.number_types import SCALARS
 from ..llvm.scalar import Entries, OwnFunctions
 from ..llvm.writer import Text
-from .head import bare_angles
+from .head import REGISTERS, bare_angles
 from .schedule import scheduled
-
-REGISTERS = ("tid", "ctaid", "ntid")
 
 
 def emit_lanes(kernel: Kernel, dtype: str) -> str:

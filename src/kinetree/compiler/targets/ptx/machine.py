@@ -13,8 +13,11 @@ ARCHITECTURE = "sm_80"
 The driver compiles PTX for the GPU that is present."""
 VERSION = "ptx70"
 """The version of PTX, 7.0, that drivers since 2020 (CUDA 11.0) read."""
-LEVEL = 3
-"""The optimization level of code generation."""
+STRAIGHT, LOOPS = 0, 3
+"""The optimization levels of code generation, for Programs and for kernels with loops.
+
+The operations of a Program are already in order, and the driver's compiler optimizes them again: LLVM's passes change
+little but take most of its time."""
 
 
 @cache
@@ -23,26 +26,27 @@ def _ready() -> None:
     llvm.initialize_all_asmprinters()
 
 
-def machine() -> llvm.TargetMachine:
-    """Return the target machine."""
+def machine(level: int) -> llvm.TargetMachine:
+    """Return the target machine for an optimization level."""
     _ready()
-    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=ARCHITECTURE, features=f"+{VERSION}", opt=LEVEL)
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=ARCHITECTURE, features=f"+{VERSION}", opt=level)
 
 
 @cache
 def fingerprint() -> str:
     """Return a text of all that PTX depends on besides its source."""
     version = ".".join(map(str, llvm.llvm_version_info))
-    return f"{TRIPLE} {ARCHITECTURE} {VERSION} llvm-{version} O{LEVEL}"
+    return f"{TRIPLE} {ARCHITECTURE} {VERSION} llvm-{version} O{STRAIGHT}{LOOPS}"
 
 
 def assemble(assembly: str) -> bytes:
     """Return the PTX of a module, which is text."""
-    chosen = machine()
+    loops = "alloca" in assembly
+    chosen = machine(LOOPS if loops else STRAIGHT)
     module = llvm.parse_assembly(assembly)
     module.triple, module.data_layout = TRIPLE, str(chosen.target_data)
     module.verify()
-    if "alloca" in assembly:
+    if loops:
         _into_registers(module, chosen)
     return chosen.emit_assembly(module).encode()
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...ir.program import Program
 from ..llvm.arithmetic import Writer, operations
 from ..llvm.scalar import Entries, OwnFunctions
-from .head import GLOBAL, head, row
-from .phases import in_phase
+from .head import GLOBAL, bare_angles, head, reduce_angles, row
 from .stage import Stage
-from .staging import WARP, Layout
+from .staging import Layout
 from .warp_rows import WarpRows
+
+Load = Callable[[int, int], str]
+"""A function that writes the load of an entry of an input, and returns its name."""
 
 
 def write_rows(program: Program, w: Writer, places: Layout) -> None:
@@ -20,43 +24,50 @@ def write_rows(program: Program, w: Writer, places: Layout) -> None:
     S, size, count = w.lanes.scalar, w.lanes.bits // 8, len(program.inputs)
     head(program, w, "rows")
     stage = Stage(w, places)
-    # Warps and threads beyond the last sample repeat it, so that no thread is missing at barriers.
-    w.used.add("declare i64 @llvm.umin.i64(i64, i64)")
-    last = w.new("sub i64 %n, 1")
-    begin = w.new(f"sub i64 %i, {w.new('zext i32 %lane to i64')}")
-    w.do(f"%first = call i64 @llvm.umin.i64(i64 {begin}, i64 {last})")
-    rest = w.new("sub i64 %n, %first")
-    w.do(f"%valid = trunc i64 {w.new(f'call i64 @llvm.umin.i64(i64 {rest}, i64 {WARP})')} to i32")
-    rows = WarpRows(w, stage)
-    for k, at in enumerate(places.inputs):
-        if at is not None:
-            rows.fetch(k, program.inputs[k].size, at)
+    copies = WarpRows(w, stage)
+    for k, block in enumerate(places.inputs):
+        if block is not None:
+            copies.fetch(k, block)
     stage.arrived()
     stage.meet()
-    own = w.new(f"call i64 @llvm.umin.i64(i64 %i, i64 {last})")
-    direct = {k: row(w, k, own) for k, at in enumerate((*places.inputs, *places.outputs)) if at is None}
+    own = w.new(f"call i64 @llvm.umin.i64(i64 %i, i64 {w.new('sub i64 %n, 1')})")
+    direct = {k: row(w, k, own) for k, block in enumerate((*places.inputs, *places.outputs)) if block is None}
 
     def load(group: int, index: int) -> str:
-        at = places.inputs[group]
-        if at is not None:
-            return stage.load(at + index)
+        block = places.inputs[group]
+        if block is not None:
+            return stage.load(block.place(index))
         place = w.new(f"getelementptr {S}, {GLOBAL} {direct[group]}, i64 {index}")
         return w.new(f"load {S}, {GLOBAL} {place}, align {size}")
 
     def store(group: int, index: int, x: str) -> None:
-        at = places.outputs[group]
-        if at is not None:
-            stage.store(at + index, x)
+        block = places.outputs[group]
+        if block is not None:
+            stage.store(block.place(index), x)
         else:
             place = w.new(f"getelementptr {S}, {GLOBAL} {direct[count + group]}, i64 {index}")
             w.do(f"store {S} {x}, {GLOBAL} {place}, align {size}")
 
-    bare = stage.reduced(program)
-    before = in_phase(program, w, stage.before)
-    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare, before))
-    if any(at is not None for at in places.outputs):
+    if places.early:
+        read, bare = _all_read(program, w, stage, load), bare_angles(program)[0]
+        stage.meet()  # outputs are placed over rows of other threads
+    else:
+        read, bare = load, stage.reduced(program)
+    operations(program, w, Entries(program, w, OwnFunctions(), read, store, bare, stage.before))
+    if any(block is not None for block in places.outputs):
         stage.meet()
-    for j, at in enumerate(places.outputs):
-        if at is not None:
-            rows.deliver(count + j, program.outputs[j].size, at)
+        copies = WarpRows(w, stage)
+    for j, block in enumerate(places.outputs):
+        if block is not None:
+            copies.deliver(count + j, block)
     w.do("ret void")
+
+
+def _all_read(program: Program, w: Writer, stage: Stage, load: Load) -> Load:
+    """Write the loads of all inputs, with bare angles reduced to one revolution; return a function of their names."""
+    known: dict[tuple[int, int], str] = {}
+    for k, block in enumerate(stage.places.inputs):
+        names = stage.whole_row(block) if block is not None else [load(k, i) for i in range(program.inputs[k].size)]
+        known |= {(k, i): name for i, name in enumerate(names)}
+    reduce_angles(program, w, known)
+    return lambda group, index: known[group, index]

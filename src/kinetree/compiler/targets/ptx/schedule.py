@@ -39,33 +39,35 @@ def _reordered(program: Program, order: list[int]) -> Program:
 @lru_cache(maxsize=8)
 def most_in_use(program: Program) -> int:
     """Return the largest number of values in use at the same time; inputs and constants do not count."""
-    last = {k: i for i, op in enumerate(program.ops) for k in _operands(program, op)}
-    ends: dict[int, int] = {}
+    last = {k: i for i, x in enumerate(_operands(program)) for k in x}
+    ends = [0] * len(program.ops)
     for i in last.values():
-        ends[i] = ends.get(i, 0) + 1
+        ends[i] += 1
     count = most = 0
-    for i, op in enumerate(program.ops):
-        count += (i in last and op[0] > Op.CONST) - ends.get(i, 0)
+    for i, ending in enumerate(ends):
+        count += (i in last) - ending
         most = max(most, count)
     return most
 
 
-def _operands(program: Program, op: tuple) -> set[int]:
-    """Return the operands of an operation that are neither inputs nor constants."""
-    return {k for k in op[1:] if program.ops[k][0] > Op.CONST} if op[0] > Op.CONST else set()
+@lru_cache(maxsize=4)
+def _operands(program: Program) -> list[set[int]]:
+    """Return the operands of each operation that are neither inputs nor constants."""
+    computed = [op[0] > Op.CONST for op in program.ops]
+    return [{k for k in op[1:] if computed[k]} if own else set() for op, own in zip(program.ops, computed, strict=True)]
 
 
 def _cones(program: Program) -> dict[int, int]:
     """Return the operations that each result depends on, as bits of an integer."""
     kept = {k for entries in program.results for k in entries}
     users = [0] * len(program.ops)
-    for op in program.ops:
-        for k in _operands(program, op):
+    for x in _operands(program):
+        for k in x:
             users[k] += 1
     cones: dict[int, int] = {}
-    for i, op in enumerate(program.ops):
+    for i, x in enumerate(_operands(program)):
         cone = 1 << i
-        for k in _operands(program, op):
+        for k in x:
             cone |= cones[k]
             users[k] -= 1
             if not users[k] and k not in kept:
@@ -102,8 +104,7 @@ def _by_limbs(program: Program) -> list[int]:
 
 def _early(program: Program, rank: Sequence[int]) -> list[int]:
     """Return the operations by rank, except that those which leave no more values in use come as early as possible."""
-    ops = program.ops
-    operands = [_operands(program, op) for op in ops]
+    ops, operands = program.ops, _operands(program)
     users: list[list[int]] = [[] for _ in ops]
     for i, x in enumerate(operands):
         for k in x:

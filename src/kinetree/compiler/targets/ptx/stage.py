@@ -1,12 +1,12 @@
-"""Rows of samples in shared memory: their addresses, and moves between them and registers."""
+"""Shared memory of a block of threads: addresses, and moves between it and registers."""
 
 from __future__ import annotations
 
 from ...ir.program import Program
 from ..llvm import elementary
 from ..llvm.arithmetic import Writer
-from .head import GLOBAL, bare_angles
-from .staging import WARP, Layout
+from .head import GLOBAL, bare_angles, registers
+from .staging import CHUNK, WARP, Block, Layout, Place
 
 SHARED = "ptr addrspace(3)"
 """The type of addresses in shared memory."""
@@ -15,62 +15,79 @@ DECLARATIONS = (
     "declare void @llvm.nvvm.bar.warp.sync(i32)",
     "declare void @llvm.nvvm.cp.async.wait.all()",
     f"declare void @llvm.nvvm.cp.async.ca.shared.global.8({SHARED}, {GLOBAL})",
+    f"declare void @llvm.nvvm.cp.async.cg.shared.global.16({SHARED}, {GLOBAL})",
 )
 
 
 class Stage:
-    """The rows of a block in shared memory, one per thread, and the copies between them and global memory.
+    """The shared memory of a block of threads, and the copies between it and global memory.
 
-    %row is the address of the thread's own row, %base that of the first row of its warp.
+    %row and a number is the address from which places with this pitch are counted.
     """
 
     def __init__(self, w: Writer, places: Layout) -> None:
-        """Write the addresses of rows, from the number %tid of the thread."""
-        self.w, self.places, self.pitch = w, places, places.pitch
+        """Write the addresses."""
+        self.w, self.places = w, places
+        self.size = w.lanes.bits // 8
         S = w.lanes.scalar
         w.used |= {f"@stage = external addrspace(3) global [0 x {S}], align 16", *DECLARATIONS}
-        w.do(f"%lane = and i32 %tid, {WARP - 1}")
-        warp = w.new(f"mul i32 {w.new('sub i32 %tid, %lane')}, {self.pitch}")
-        w.do(f"%base = getelementptr {S}, {SHARED} @stage, i32 {warp}")
-        w.do(f"%row = getelementptr {S}, {SHARED} %base, i32 {w.new(f'mul i32 %lane, {self.pitch}')}")
-        # The same address under a name that LLVM knows nothing of: it would replace moves by registers.
-        w.do(f'%again = call {SHARED} asm "mov.b64 $0, $1;", "=l,l"({SHARED} %row)')
+        tid = registers(w)[0]
+        base, lane = self.base(tid), w.new(f"and i32 {tid}, {WARP - 1}")
+        for pitch in places.pitches:
+            w.do(f"%row{pitch} = getelementptr {S}, {SHARED} {base}, i32 {w.new(f'mul i32 {lane}, {pitch}')}")
 
-    def own(self, place: int) -> str:
-        """Write the address of an entry of the thread's own row."""
-        return self.w.new(f"getelementptr {self.w.lanes.scalar}, {SHARED} %row, i32 {place}")
+    def base(self, tid: str) -> str:
+        """Write the address of the memory of a thread's warp."""
+        w = self.w
+        start = w.new(f"mul i32 {w.new(f'lshr i32 {tid}, {WARP.bit_length() - 1}')}, {self.places.numbers}")
+        return w.new(f"getelementptr {w.lanes.scalar}, {SHARED} @stage, i32 {start}")
 
-    def load(self, place: int) -> str:
-        """Write the load of an entry of the thread's own row."""
-        S, size = self.w.lanes.scalar, self.w.lanes.bits // 8
-        return self.w.new(f"load {S}, {SHARED} {self.own(place)}, align {size}")
+    def own(self, place: Place) -> str:
+        """Write the address of a place of the thread's own."""
+        return self.w.new(f"getelementptr {self.w.lanes.scalar}, {SHARED} %row{place.pitch}, i32 {place.offset}")
 
-    def store(self, place: int, x: str) -> None:
-        """Write a store into the thread's own row."""
-        S, size = self.w.lanes.scalar, self.w.lanes.bits // 8
-        self.w.do(f"store {S} {x}, {SHARED} {self.own(place)}, align {size}")
+    def load(self, place: Place) -> str:
+        """Write the load of a number of the thread's own."""
+        return self.w.new(f"load {self.w.lanes.scalar}, {SHARED} {self.own(place)}, align {self.size}")
+
+    def store(self, place: Place, x: str) -> None:
+        """Write a store to a place of the thread's own."""
+        self.w.do(f"store {self.w.lanes.scalar} {x}, {SHARED} {self.own(place)}, align {self.size}")
+
+    def whole_row(self, block: Block) -> list[str]:
+        """Write the loads of the thread's own row, as many numbers at once as its address allows."""
+        w, S, names = self.w, self.w.lanes.scalar, []
+        width = next(n for n in (CHUNK // self.size, 2, 1) if block.pitch % n == 0)
+        for first in range(0, block.count - block.count % width, width):
+            V = f"<{width} x {S}>" if width > 1 else S
+            x = w.new(f"load {V}, {SHARED} {self.own(block.place(first))}, align {width * self.size}")
+            names += [w.new(f"extractelement {V} {x}, i32 {i}") for i in range(width)] if width > 1 else [x]
+        return [*names, *(self.load(block.place(i)) for i in range(len(names), block.count))]
 
     def before(self, k: int, names: list[str]) -> None:
-        """Write the moves of values between registers and the thread's own row that come before operation k."""
-        S, size = self.w.lanes.scalar, self.w.lanes.bits // 8
+        """Write the moves of values between registers and shared memory that come before operation k."""
         for move in self.places.moves.get(k, ()):
+            place = self.places.places[move.place]
             if move.back:
-                place = self.w.new(f"getelementptr {S}, {SHARED} %again, i32 {move.place}")
-                names[move.value] = self.w.new(f"load {S}, {SHARED} {place}, align {size}")
+                names[move.value] = self.load(place)
             else:
-                self.store(move.place, names[move.value])
+                self.store(place, names[move.value])
 
     def copy(self, source: str, target: str) -> None:
-        """Write a copy from global memory, which is complete after `arrived`.
+        """Write a copy of a number from global memory, which is complete after `arrived`.
 
         Numbers of 8 bytes are copied past the registers. For 4 bytes, that was slower on an H200.
         """
-        w, S, size = self.w, self.w.lanes.scalar, self.w.lanes.bits // 8
+        w, S, size = self.w, self.w.lanes.scalar, self.size
         if size == 8:
             w.do(f"call void @llvm.nvvm.cp.async.ca.shared.global.8({SHARED} {target}, {GLOBAL} {source})")
         else:
             x = w.new(f"load {S}, {GLOBAL} {source}, align {size}")
             w.do(f"store {S} {x}, {SHARED} {target}, align {size}")
+
+    def copy_chunk(self, source: str, target: str) -> None:
+        """Write a copy of a chunk from global memory past the registers, which is complete after `arrived`."""
+        self.w.do(f"call void @llvm.nvvm.cp.async.cg.shared.global.16({SHARED} {target}, {GLOBAL} {source})")
 
     def arrived(self) -> None:
         """Write the wait for the thread's own copies."""
@@ -86,7 +103,7 @@ class Stage:
         Returns the operations that are bare angles; none if some are in arrays too large for shared memory.
         """
         bare, angles = bare_angles(program)
-        places = [at + index for group, index in angles if (at := self.places.inputs[group]) is not None]
+        places = [b.place(index) for group, index in angles if (b := self.places.inputs[group]) is not None]
         if len(places) < len(angles):
             return set()
 

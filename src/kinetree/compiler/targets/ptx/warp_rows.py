@@ -1,122 +1,159 @@
-"""Copies of rows by the threads of a warp together: 32 neighboring numbers at a time."""
+"""Copies of rows by the threads of a warp together: 32 neighboring chunks at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 
 from ..llvm.arithmetic import Writer
-from .head import GLOBAL, row
+from .head import GLOBAL, registers, row
 from .stage import SHARED, Stage
-from .staging import WARP
+from .staging import CHUNK, WARP, Block
+
+ROLLED = {"!1 = distinct !{!1, !2}", '!2 = !{!"llvm.loop.unroll.disable"}'}
+"""Marks of loops that stay loops: they are rarely executed, and longer than all other copies if they are unrolled."""
 
 
 class WarpRows:
-    """Copies between row-major arrays and the rows of a warp.
+    """Copies between row-major arrays and the blocks of a warp, with addresses that are computed when it is made.
 
-    %first is the first sample of the warp, %valid the number of its samples. If the rows of an array follow each other
-    and there are 32, the address of a number is that of the lane and a constant. Otherwise a loop computes it.
+    `first` is the first sample of the warp, `valid` the number of its samples. If there are 32, and the rows of an
+    array follow each other from an address that is a multiple of a chunk, whole chunks are copied, and their addresses
+    are those of the lane and constants. Otherwise a loop copies single numbers. Warps beyond the last sample repeat it,
+    so that no thread is missing at barriers.
     """
 
     def __init__(self, w: Writer, stage: Stage) -> None:
-        """Store the rows in shared memory."""
-        self.w, self.stage, self.pitch = w, stage, stage.pitch
-        w.used.add("declare i32 @llvm.umin.i32(i32, i32)")
-        w.do(f"%whole = icmp eq i32 %valid, {WARP}")
-        w.do("%last = sub i32 %valid, 1")
+        """Write the samples and the memory of the warp, in a block of its own.
 
-    def fetch(self, k: int, count: int, at: int) -> None:
+        Registers are read again, so that values of an earlier object need not wait in registers until now.
+        """
+        self.w, self.stage, self.numbers = w, stage, CHUNK // stage.size
+        here = w.block("warp")
+        w.do(f"br label %{here}")
+        w.begin(here)
+        tid, ctaid, ntid = registers(w)
+        w.used |= {"declare i32 @llvm.umin.i32(i32, i32)", "declare i64 @llvm.umin.i64(i64, i64)"}
+        self.lane = w.new(f"and i32 {tid}, {WARP - 1}")
+        block = w.new(f"mul i64 {w.new(f'zext i32 {ctaid} to i64')}, {w.new(f'zext i32 {ntid} to i64')}")
+        start = w.new(f"sub i32 {tid}, {self.lane}")
+        begin = w.new(f"add i64 {block}, {w.new(f'zext i32 {start} to i64')}")
+        self.first = w.new(f"call i64 @llvm.umin.i64(i64 {begin}, i64 {w.new('sub i64 %n, 1')})")
+        rest = w.new(f"sub i64 %n, {self.first}")
+        self.valid = w.new(f"trunc i64 {w.new(f'call i64 @llvm.umin.i64(i64 {rest}, i64 {WARP})')} to i32")
+        self.whole = w.new(f"icmp eq i32 {self.valid}, {WARP}")
+        self.last = w.new(f"sub i32 {self.valid}, 1")
+        self.base = stage.base(tid)
+
+    def fetch(self, k: int, block: Block) -> None:
         """Write the copy of the rows of an input; rows beyond the last sample repeat it."""
-        w, rows = self.w, row(self.w, k, "%first")
+        w, rows, count = self.w, row(self.w, k, self.first), block.count
 
-        def dense() -> None:
-            for j in range(count):
-                self.stage.copy(self._lane(rows, j), self._inside(self._sample(count, j), self._number(j), count, at))
+        def number(at: str) -> None:
+            s = w.new(f"udiv i32 {at}, {count}")
+            entry = w.new(f"urem i32 {at}, {count}")
+            read = w.new(f"call i32 @llvm.umin.i32(i32 {s}, i32 {self.last})")
+            self.stage.copy(self._outside(k, rows, read, entry), self._inside(block, s, entry))
 
-        def any_distance(number: str) -> None:
-            s = w.new(f"udiv i32 {number}, {count}")
-            read = w.new(f"call i32 @llvm.umin.i32(i32 {s}, i32 %last)")
-            entry = w.new(f"urem i32 {number}, {count}")
-            self.stage.copy(self._outside(k, rows, read, entry), self._inside(s, number, count, at))
+        self._either(k, count, lambda: self._chunks(rows, block, self.stage.copy_chunk), number)
 
-        self._either(k, count, dense, any_distance)
-
-    def deliver(self, k: int, count: int, at: int) -> None:
+    def deliver(self, k: int, block: Block) -> None:
         """Write the copy of an output."""
-        w, S, size = self.w, self.w.lanes.scalar, self.w.lanes.bits // 8
-        rows = row(w, k, "%first")
+        w, S, size, count = self.w, self.w.lanes.scalar, self.stage.size, block.count
+        rows, V = row(w, k, self.first), f"<{self.numbers} x {S}>"
 
-        def load(s: str, number: str) -> str:
-            return w.new(f"load {S}, {SHARED} {self._inside(s, number, count, at)}, align {size}")
+        def chunk(outside: str, inside: str) -> None:
+            x = w.new(f"load {V}, {SHARED} {inside}, align {CHUNK}")
+            w.do(f"store {V} {x}, {GLOBAL} {outside}, align {CHUNK}")
 
-        def dense() -> None:
-            for j in range(count):
-                x = load(self._sample(count, j), self._number(j))
-                w.do(f"store {S} {x}, {GLOBAL} {self._lane(rows, j)}, align {size}")
-
-        def any_distance(number: str) -> None:
-            s = w.new(f"udiv i32 {number}, {count}")
-            x = load(s, number)
+        def number(at: str) -> None:
+            s = w.new(f"udiv i32 {at}, {count}")
+            entry = w.new(f"urem i32 {at}, {count}")
+            x = w.new(f"load {S}, {SHARED} {self._inside(block, s, entry)}, align {size}")
             write, after = w.block("write"), w.block("after")
-            w.do(f"br i1 {w.new(f'icmp ult i32 {s}, %valid')}, label %{write}, label %{after}")
+            w.do(f"br i1 {w.new(f'icmp ult i32 {s}, {self.valid}')}, label %{write}, label %{after}")
             w.begin(write)
-            place = self._outside(k, rows, s, w.new(f"urem i32 {number}, {count}"))
-            w.do(f"store {S} {x}, {GLOBAL} {place}, align {size}")
+            w.do(f"store {S} {x}, {GLOBAL} {self._outside(k, rows, s, entry)}, align {size}")
             w.do(f"br label %{after}")
             w.begin(after)
 
-        self._either(k, count, dense, any_distance)
+        self._either(k, count, lambda: self._chunks(rows, block, chunk), number)
 
-    def _either(self, k: int, count: int, dense: Callable[[], None], any_distance: Callable[[str], None]) -> None:
-        """Write straight-line copies for 32 dense rows, and a loop over the lane's numbers for others."""
+    def _either(self, k: int, count: int, chunks: Callable[[], None], number: Callable[[str], None]) -> None:
+        """Write copies of chunks for 32 rows that follow each other, and a loop over the lane's numbers for others."""
         w = self.w
         follow = w.new(f"icmp eq i64 %s{k}, {count}")
-        fast, slow, loop, end = (w.block(hint) for hint in ("dense", "others", "loop", "copied"))
-        w.do(f"br i1 {w.new(f'and i1 %whole, {follow}')}, label %{fast}, label %{slow}")
+        rest = w.new(f"and i64 {w.new(f'ptrtoint {GLOBAL} %p{k} to i64')}, {CHUNK - 1}")
+        even = w.new(f"and i1 {follow}, {w.new(f'icmp eq i64 {rest}, 0')}")
+        fast, slow, loop, end = (w.block(hint) for hint in ("chunks", "others", "loop", "copied"))
+        w.do(f"br i1 {w.new(f'and i1 {self.whole}, {even}')}, label %{fast}, label %{slow}")
         w.begin(fast)
-        dense()
+        chunks()
         w.do(f"br label %{end}")
         w.begin(slow)
         w.do(f"br label %{loop}")
         w.begin(loop)
         place = len(w.lines)
-        number = w.block("%number")
-        any_distance(number)
-        following = w.new(f"add i32 {number}, {WARP}")
-        w.lines.insert(place, f"  {number} = phi i32 [ %lane, %{slow} ], [ {following}, %{w.label} ]")
+        at = w.block("%at")
+        number(at)
+        following = w.new(f"add i32 {at}, {WARP}")
+        w.lines.insert(place, f"  {at} = phi i32 [ {self.lane}, %{slow} ], [ {following}, %{w.label} ]")
         more = w.new(f"icmp ult i32 {following}, {WARP * count}")
-        w.do(f"br i1 {more}, label %{loop}, label %{end}")
+        w.used |= ROLLED
+        w.do(f"br i1 {more}, label %{loop}, label %{end}, !llvm.loop !1")
         w.begin(end)
 
-    def _number(self, j: int) -> str:
-        """Write the lane's number among those of the warp in step j."""
-        return self.w.new(f"add i32 %lane, {WARP * j}")
-
-    def _sample(self, count: int, j: int) -> str:
-        """Write the sample of the lane's number in step j: (lane + 32 j) // count."""
-        w, first = self.w, WARP * j // count
-        if count >= WARP:  # at most one row ends within a step
-            ends = count * (first + 1) - WARP * j
-            if ends >= WARP:
-                return str(first)
-            return w.new(f"select i1 {w.new(f'icmp sge i32 %lane, {ends}')}, i32 {first + 1}, i32 {first}")
-        factor = -(-(1 << 16) // count)  # exact for numerators below 32 * 32
-        return w.new(f"lshr i32 {w.new(f'mul i32 {self._number(j)}, {factor}')}, 16")
-
-    def _lane(self, rows: str, j: int) -> str:
-        """Write the address of the lane's number in step j of dense rows."""
+    def _chunks(self, rows: str, block: Block, copy: Callable[[str, str], None]) -> None:
+        """Write the copies of the lane's chunks, given their addresses outside and inside."""
         w, S = self.w, self.w.lanes.scalar
-        start = w.new(f"getelementptr {S}, {GLOBAL} {rows}, i64 {w.new('zext i32 %lane to i64')}")
-        return w.new(f"getelementptr {S}, {GLOBAL} {start}, i64 {WARP * j}")
+        start = w.new(f"mul i32 {self.lane}, {self.numbers}")
+        outside = w.new(f"getelementptr {S}, {GLOBAL} {rows}, i64 {w.new(f'zext i32 {start} to i64')}")
+        if block.pitch > block.count:
+            gaps = w.new(f"udiv i32 {self.lane}, {block.count // self.numbers}")
+            start = w.new(f"add i32 {start}, {w.new(f'mul i32 {gaps}, {block.pitch - block.count}')}")
+        inside = w.new(f"getelementptr {S}, {SHARED} {self.base}, i32 {start}")
+        for lanes, steps in groupby(sorted(self._steps(block), key=lambda s: -s[2]), key=lambda s: s[2]):
+            after = w.block("after")
+            if lanes < WARP:
+                some = w.block("some")
+                w.do(f"br i1 {w.new(f'icmp ult i32 {self.lane}, {lanes}')}, label %{some}, label %{after}")
+                w.begin(some)
+            for source, target, _ in steps:
+                copy(
+                    w.new(f"getelementptr {S}, {GLOBAL} {outside}, i64 {source}"),
+                    w.new(f"getelementptr {S}, {SHARED} {inside}, i32 {block.start + target}"),
+                )
+            if lanes < WARP:
+                w.do(f"br label %{after}")
+                w.begin(after)
 
-    def _inside(self, s: str, number: str, count: int, at: int) -> str:
-        """Write the address in shared memory: number + s (pitch - count) + at."""
+    def _steps(self, block: Block) -> Iterator[tuple[int, int, int]]:
+        """Yield the steps of a copy: offsets outside and inside from the lane's addresses, and the lanes that copy."""
+        n, count, pitch = self.numbers, block.count, block.pitch
+        if pitch == count:
+            chunks = WARP * count // n
+            yield from ((n * j, n * j, min(WARP, chunks - j)) for j in range(0, chunks, WARP))
+            return
+        chunks = count // n
+        if chunks > WARP:
+            for s in range(WARP):
+                yield from (
+                    (count * s + n * j, pitch * s + n * j, min(WARP, chunks - j)) for j in range(0, chunks, WARP)
+                )
+            return
+        together = 1 << (WARP // chunks).bit_length() - 1  # rows of a step, a power of two
+        yield from ((count * s, pitch * s, together * chunks) for s in range(0, WARP, together))
+
+    def _inside(self, block: Block, s: str, entry: str) -> str:
+        """Write the address of an entry of a sample in shared memory."""
         w = self.w
-        gaps = str(int(s) * (self.pitch - count)) if s.isdigit() else w.new(f"mul i32 {s}, {self.pitch - count}")
-        place = w.new(f"add i32 {w.new(f'add i32 {number}, {gaps}')}, {at}")
-        return w.new(f"getelementptr {w.lanes.scalar}, {SHARED} %base, i32 {place}")
+        place = w.new(f"add i32 {w.new(f'mul i32 {s}, {block.pitch}')}, {entry}")
+        return w.new(
+            f"getelementptr {w.lanes.scalar}, {SHARED} {self.base}, i32 {w.new(f'add i32 {place}, {block.start}')}"
+        )
 
     def _outside(self, k: int, rows: str, s: str, entry: str) -> str:
-        """Write the address of an entry of a sample of the warp."""
+        """Write the address of an entry of a sample of the warp in global memory."""
         w = self.w
         start = w.new(f"mul i64 {w.new(f'zext i32 {s} to i64')}, %s{k}")
         place = w.new(f"add i64 {start}, {w.new(f'zext i32 {entry} to i64')}")
