@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import pi
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from ..errors import AssemblyError
 from ..formulations.charmie import ACTUATORS
 from ..formulations.linear_actuators import Motion
 from ..model.axes import axis_labels
+from ..model.mechanism import resolved
 from ..model.parameter_values import Named
 from ..system import System
 
@@ -73,6 +75,21 @@ def closed_motion(system: System, motion: dict[str, Motion], *, parameters: Name
     bias = (J[..., held] @ seconds[..., None])[..., 0] + system.closure_bias(q, qd, parameters=parameters)
     qdd[..., free] = -_solved(J[..., free], bias)
     return Closed(q, qd, qdd)
+
+
+def spring_law(system: System) -> Callable[[Numbers], Numbers]:
+    """Return the forces of CHARMIE's springs in their prismatic joints as a function of q: [..., nv], by (35)."""
+    values, labels = system.mechanism.values(), axis_labels(system.mechanism, 1)
+    at = [labels.index(force.name) for force in system.mechanism.forces]
+    given = [dict(resolved(force.coefficients, values)) for force in system.mechanism.forces]
+    rate, free, preload = (np.array([c[key] for c in given]) for key in ("stiffness", "free_length", "preload"))
+
+    def forces(q: Numbers) -> Numbers:
+        out = np.zeros(q.shape)
+        out[..., at] = rate * (free - q[..., at]) + preload
+        return out
+
+    return forces
 
 
 def _solved(J: Numbers, right: Numbers) -> Numbers:
