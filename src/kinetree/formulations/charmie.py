@@ -30,6 +30,12 @@ ACTUATORS = (
 FIXED = ("joint_6a", "joint_6b", "joint_6c")
 MAIN = (*("joint_4", "joint_5"), *ACTUATORS[:3], *ACTUATORS[5:], "joint_13a2", "joint_13b2", *FIXED)
 SIDES = {"l": -1.0, "r": 1.0}
+IN_LOOPS = (
+    *("joint_4", "joint_5", "foot_4d", "actuator_4", "head_4d", "foot_5d", "actuator_5", "head_5d"),
+    *("foot_5s", "spring_5", "head_5s"),
+    *(f"{part}{side}" for side in "lr" for part in ("bar_4", "pin_4", "rail_4", "foot_4s", "spring_4", "head_4s")),
+)
+"""The joints whose loads are not determined by the motion alone."""
 SHARE = (
     {  # the spring is tangential, (42) and (43): the joint of body 4 carries all but the torque about z
         **dict.fromkeys(("head_5s", "head_4sl", "head_4sr", "head_4d"), 1.0),
@@ -41,8 +47,8 @@ SHARE = (
         **dict.fromkeys(("rail_4l", "rail_4r"), (0.0, 0.0, 1.0, 0.0, 0.0, 0.0)),
     },
     {  # (38): half of the torques about y and z
+        **dict.fromkeys(IN_LOOPS, 0.0),
         **dict.fromkeys(("joint_5", "head_5d"), (0.0, 1.0, 1.0, 0.0, 0.0, 0.0)),
-        **dict.fromkeys(("foot_5d", "actuator_5"), 0.0),
     },
 )
 """The assumptions of (36)-(43) as compliances, `share` of System.loads and System.actuation."""

@@ -29,7 +29,8 @@ def entries(mechanism: Mechanism, name: str, which: int) -> list[int]:
     """Return the entries of a joint, or of one of its axes such as "rod.angle1", in q (0) or in qd (1)."""
     joints = [joint.name for joint in mechanism.joints]
     if name in joints:
-        return [k for k, (joint, _, _) in enumerate(axis_names(mechanism, which)) if joint == name]
+        own = (mechanism.v_slices if which else mechanism.q_slices)[joints.index(name)]
+        return list(range(own.start, own.stop))
     labels = axis_labels(mechanism, which)
     if name not in labels:
         raise unknown_name("joint", str(name), dict.fromkeys([*joints, *labels]))

@@ -122,7 +122,7 @@ def actuation(
     mechanism = system.mechanism
     acting = Acting.of(system, wrenches, forces, parameters)
     driven = dofs(mechanism, actuated)
-    if weights is None and share is None and (quick := _quick(acting, q, qd, qdd, driven, tol)) is not None:
+    if weights is None and (quick := _quick(acting, q, qd, qdd, driven, tol, share)) is not None:
         return quick
     need = np.asarray(acting.torques(q, qd, qdd), dtype=float)
     lead = need.shape[:-1]
@@ -177,7 +177,7 @@ def actuated_torques(
 
 
 def _quick(
-    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, driven: list[int], tol: float
+    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, driven: list[int], tol: float, share: Share | None
 ) -> Actuation | None:
     """Return the torques of as many actuators as degrees of freedom by native code; None if it does not apply."""
     system, m = acting.system, acting.system.mechanism
@@ -186,7 +186,7 @@ def _quick(
         return None
     lead, multipliers, idle = found.tau.shape[:-1], found.multipliers, idle_equations(system)
     if idle or closing(m).redundant:
-        loads = native_loads(acting, q, qd, qdd, multipliers)
+        loads = native_loads(acting, q, qd, qdd, multipliers, share)
         if loads is None:
             return None
         multipliers = loads[1]

@@ -19,7 +19,7 @@ from ...compiler.lower.forced import with_forces
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import closed, closure
 from ...dynamics.actuated import actuated_torques
-from ...dynamics.loop_loads import shared_loads
+from ...dynamics.loop_loads import Ranks, shared_loads
 from ...model.mechanism import Mechanism
 from ...model.scales import loop_units
 
@@ -93,7 +93,7 @@ def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenche
     """
     made = _Tracing(mechanism, ("q", "qd", "qdd", *(["wrenches"] if wrenches else [])))
     given = made.given
-    tau, multipliers, missing, rank, need = _torques(mechanism, given, driven, forces)
+    tau, multipliers, missing, rank, need = _torques(mechanism, given, driven, forces, refined=True)
     equations, units = closure.rows(Tree(mechanism, given)), loop_units(mechanism)[0].tolist()
     gap = largest([row.residual * (1.0 / u) for row, u in zip(equations, units, strict=True)])
     rates = _ratio(mechanism, [row.rate for row in equations], given["qd"])
@@ -105,14 +105,16 @@ def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenche
     })  # fmt: skip
 
 
-def loads_program(mechanism: Mechanism, idle: tuple[int, ...], *, forces: bool, wrenches: bool) -> Program:
+def loads_program(
+    mechanism: Mechanism, idle: tuple[int, ...], ranks: Ranks, *, forces: bool, wrenches: bool
+) -> Program:
     """Return the Program (q, qd, qdd, multipliers[, wrenches]) -> (wrenches, multipliers, moved) of all reactions."""
     made = _Tracing(mechanism, ("q", "qd", "qdd", "multipliers", *(["wrenches"] if wrenches else [])))
     given = dict(made.given)
     multipliers = given.pop("multipliers")
     if forces:
         given, _ = with_forces(mechanism, given)
-    found = shared_loads(ClosedTree(mechanism, given), multipliers, idle)
+    found = shared_loads(ClosedTree(mechanism, given), multipliers, idle, ranks)
     outputs = {"wrenches": found.wrenches, "multipliers": found.multipliers}
     return made.program("loads", outputs | ({"moved": found.moved} if idle else {}))
 
@@ -161,14 +163,14 @@ def _accelerations(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scal
 
 
 def _torques(
-    mechanism: Mechanism, given: Given, driven: Held, forces: bool
+    mechanism: Mechanism, given: Given, driven: Held, forces: bool, *, refined: bool = False
 ) -> tuple[Scalars, Scalars, Scalars, Any, Any]:
     state = {name: x for name, x in given.items() if name != "multipliers"}
     if forces:
         state, torques = with_forces(mechanism, state)
         state["tau"] = torques
     tree = tree_maker(mechanism)(mechanism, state)
-    tau, multipliers, missing, rank = actuated_torques(tree, driven)
+    tau, multipliers, missing, rank = actuated_torques(tree, driven, refined=refined)
     return tau, multipliers, missing, rank, largest(tree.joints("tau"))
 
 

@@ -69,7 +69,7 @@ def shared(
     cases: equal joints, which carry half each, and a joint much stiffer than the others, which carries everything.
     """
     idle = at.idle
-    *before, last = _ranks(mechanism, share)
+    *before, last = ranks_of(mechanism, share)
     for c in before:
         idle, multipliers, loads = _relieved(at, T, idle, loads, multipliers, c)
     weights, A = _weighted(at, T, idle, last)
@@ -79,7 +79,7 @@ def shared(
 
 def relief(mechanism: Mechanism, at: Split, T: Numbers) -> Numbers:
     """Return the matrix B [..., nc, 6 (nb + nl)] of `shared` with equal compliances: multipliers - B loads."""
-    weights, A = _weighted(at, T, at.idle, _ranks(mechanism, None)[-1])
+    weights, A = _weighted(at, T, at.idle, ranks_of(mechanism, None)[-1])
     return at.idle @ (np.linalg.pinv(A, rcond=1e-9) * weights.reshape(*weights.shape[:-2], 1, -1))
 
 
@@ -112,7 +112,7 @@ def _lengths(at: Split) -> Numbers:
     return np.where(np.arange(6) < 3, at.length[..., None], 1.0)[..., None, :]
 
 
-def _ranks(mechanism: Mechanism, share: Share | None) -> list[Numbers]:
+def ranks_of(mechanism: Mechanism, share: Share | None) -> list[Numbers]:
     """Return the compliances of each rank, [nb + nl, 6] each: joints first, then loops."""
     ranks = [share or {}] if share is None or isinstance(share, Mapping) else list(share) or [{}]
     return [_compliances(mechanism, c, float(k == len(ranks) - 1)) for k, c in enumerate(ranks)]
@@ -120,19 +120,19 @@ def _ranks(mechanism: Mechanism, share: Share | None) -> list[Numbers]:
 
 def _compliances(mechanism: Mechanism, given: Compliances, other: float) -> Numbers:
     """Return the compliance of each joint, then of each loop, [nb + nl, 6]: the given ones, or another."""
-    names = [j.name for j in mechanism.joints] + [p.name for p in mechanism.loops]
-    out = np.full((len(names), 6), other)
     if not isinstance(given, Mapping):
         raise InputError(f"share has {given!r}; expected compliances by joint or loop, or a list of such mappings")
+    places: dict[str, list[int]] = {}
+    for k, part in enumerate((*mechanism.joints, *mechanism.loops)):
+        places.setdefault(part.name, []).append(k)
+    out = np.full((len(mechanism.joints) + len(mechanism.loops), 6), other)
     for name, value in given.items():
-        if name not in names:
-            raise unknown_name("joint or loop", name, names, where="share")
+        if name not in places:
+            raise unknown_name("joint or loop", name, list(places), where="share")
         c = np.asarray(value, dtype=float)
         if c.shape not in ((), (6,)) or not (np.isfinite(c).all() and (c >= 0).all()):
             raise InputError(f"share of {name!r} is {value!r}; expected a compliance of 0 or more, or six of [n; f]")
-        for k, known in enumerate(names):
-            if known == name:
-                out[k] = c
+        out[places[name]] = c
     return out
 
 

@@ -148,7 +148,7 @@ def loads(
         if actuated is None and system.closures:
             raise InputError("a motion qdd of a closed mechanism needs actuated=[...]: the joints that drive it")
         names = [j.name for j in system.joints] if actuated is None else actuated
-        if share is None and (quick := _quick(acting, q, qd, qdd, names, tol)) is not None:
+        if (quick := _quick(acting, q, qd, qdd, names, tol, share)) is not None:
             return quick
         found = actuation(
             system, q, qd, qdd, names, share=share, wrenches=wrenches, forces=forces, parameters=parameters, tol=tol
@@ -176,10 +176,18 @@ def loads(
     return _loads(acting, q, _settled(at, T), carried, multipliers, made, torques)
 
 
-def _quick(acting: Acting, q: Numbers, qd: Numbers, qdd: ArrayLike, actuated: str | Iterable[str], tol: float):
+def _quick(
+    acting: Acting,
+    q: Numbers,
+    qd: Numbers,
+    qdd: ArrayLike,
+    actuated: str | Iterable[str],
+    tol: float,
+    share: Share | None,
+) -> Loads | None:
     """Return the loads of as many actuators as degrees of freedom by native code; None if it does not apply."""
     made = native_torques(acting, q, qd, qdd, dofs(acting.system.mechanism, actuated), tol)
-    found = None if made is None else native_loads(acting, q, qd, qdd, made.multipliers)
+    found = None if made is None else native_loads(acting, q, qd, qdd, made.multipliers, share)
     if made is None or found is None:
         return None
     lead = made.tau.shape[:-1]

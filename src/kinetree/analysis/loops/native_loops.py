@@ -16,6 +16,7 @@ from ...compiler.lower.build import is_long
 from ...compiler.lower.loop_pattern import closing
 from ...compiler.runtime.native import native
 from ...compiler.runtime.singular_inertia import weightless_joints
+from ...dynamics.loop_loads import Ranks
 from ...errors import AssemblyError
 from . import driven_programs as programs
 from .assembly import assemble
@@ -89,14 +90,16 @@ class NativeLoops:
             return compiled(*arrays) if out is None else compiled(*arrays, out=out)
 
 
-def loads_of(system: CompiledMechanism, *arrays: Any, forces: bool, wrenches: bool) -> tuple[Numbers, ...]:
+def loads_of(
+    system: CompiledMechanism, *arrays: Any, forces: bool, wrenches: bool, ranks: Ranks = ()
+) -> tuple[Numbers, ...]:
     """Return the wrenches at joints and loops, all multipliers, and changes by loads that the motion leaves open."""
     idle = idle_equations(system)
 
     def make() -> Any:
-        return native(programs.loads_program(system.mechanism, idle, forces=forces, wrenches=wrenches))
+        return native(programs.loads_program(system.mechanism, idle, ranks, forces=forces, wrenches=wrenches))
 
-    compiled = system.part(("native loads", forces, wrenches), make)
+    compiled = system.part(("native loads", forces, wrenches, ranks), make)
     with np.errstate(all="ignore"):
         return compiled(*arrays)
 

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from ...algebra.arrays import Numbers
 from ...compiler.lower.loop_pattern import closing
+from ...dynamics.loop_loads import Ranks
 from ...errors import InputError
 from .acting import Acting
 from .kinematics import Mask
+from .load_sharing import Share, ranks_of
 from .native_loops import NativeLoops, idle_equations, loads_of, with_parameters
 from .placements import inputs_of
 from .samples import Samples
@@ -62,13 +64,15 @@ def native_torques(
 
 
 def native_loads(
-    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, multipliers: Numbers
+    acting: Acting, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, multipliers: Numbers, share: Share | None = None
 ) -> tuple[Numbers, Numbers, Mask] | None:
     """Return wrenches at joints and loops, all multipliers, and which entries the motion determines.
 
-    None if equations depend on others, so that loads are shared in a way that differs from state to state.
+    `share` has compliances by joint or loop, for reactions that the motion does not determine. None if equations depend
+    on others, so that loads are shared in a way that differs from state to state.
     """
     system, idle = acting.system, idle_equations(acting.system)
+    ranks = () if share is None else _unit_ranks(ranks_of(system.mechanism, share))
     samples = _samples(acting, q=q, qd=qd, qdd=qdd, multipliers=multipliers)
     if samples is None or closing(system.mechanism).redundant:
         return None
@@ -80,7 +84,7 @@ def native_loads(
         more = _wrenches(piece.array("wrenches"), len(system.bodies))
         wrenches[piece.rows], shares[piece.rows], *moved = loads_of(
             system, *with_parameters((*arrays, *more), piece.array("parameters")), forces=acting.forces,
-            wrenches=bool(more),
+            wrenches=bool(more), ranks=ranks,
         )  # fmt: skip
         if idle:
             unique[piece.rows] = moved[0] <= UNMOVED
@@ -91,6 +95,11 @@ def native_loads(
 
 UNMOVED = 1e-12
 """The largest change of a reaction by loads that the motion leaves open, as a square in parts of these loads."""
+
+
+def _unit_ranks(ranks: list[Numbers]) -> Ranks:
+    """Return compliances of 1 at most as numbers, which are a key of compiled programs."""
+    return tuple(tuple((c / max(c.max(initial=0.0), 1e-300)).ravel().tolist()) for c in ranks)
 
 
 def _samples(acting: Acting, **states: Any) -> Samples | None:
