@@ -63,6 +63,15 @@ def test_formulas_are_closed_loops(changed):
         assert_close(paper.wrenches[name], loads.at(name, axes="world"), 1e-12 * SCALE, "wrenches")
 
 
+@pytest.mark.slow
+def test_native_code_shares_in_the_same_way():
+    """Find the same wrenches in a native batch, where auxiliary joints have a little inertia."""
+    paper, _, states, _ = both()
+    loads = robot().loads(states.q, states.qd, qdd=states.qdd, actuated=ACTUATORS, share=SHARE, forces=True)
+    for name in loads.names:
+        assert_close(paper.wrenches[name], loads.at(name, axes="world"), 1e-9 * SCALE, "wrenches")
+
+
 def test_every_row_of_the_sharing_formulas_holds():
     """Put the wrenches of the closed loops into each row of (36), (38), (40), (42) and (43)."""
     _, loads, states, mechanism = both()

@@ -225,3 +225,32 @@ def test_many_states_print_their_largest_loads():
     assert_close([float(x) for x in pin[5:7]], np.abs(found.at("pin")[:, 3:5]).max(axis=0), 1e-2, "pin")
     with pytest.raises(InputError, match=r"the loads are of states of shape \(3,\); a table shows one of them"):
         found.table()
+
+
+SHARES = (
+    {"crank": 2.5, "pin": (0.3, 1.0, 0.7, 2.0, 1.4, 0.1)},
+    [{"pin": (0, 0, 0, 0, 0, 3.0)}, {"crank": 0, "coupler": (1, 0, 2, 0, 0, 0)}],
+    [{"pin": 1.0, "output": (0, 1, 0, 0, 0, 0)}, {"output": 2.0, "crank": (1, 1, 0, 0, 0, 1)}, {"crank": 1e-3}],
+)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_shares_of_batches_are_those_of_single_states(share):
+    """Share the loads of a batch in native code as those of each of its states alone, by every rank of compliances."""
+    arm = kt.load("four_bar")
+    q = np.array([arm.assemble(hold={"crank": angle}) for angle in (0.4, 1.1, 2.9)])
+    qd = np.array([arm.consistent_speeds(x, {"crank": 3.0}) for x in q])
+    qdd = np.array([arm.consistent_accelerations(x, v, {"crank": -1.5}) for x, v in zip(q, qd, strict=True)])
+    w = np.random.default_rng(4).normal(size=(3, 3, 6))
+    batch = arm.loads(q, qd, qdd=qdd, actuated="crank", share=share, wrenches=w)
+    scale = np.abs(batch.joints).max()
+    for k in range(3):
+        one = arm.loads(q[k], qd[k], qdd=qdd[k], actuated="crank", share=share, wrenches=w[k])
+        assert_close(batch.joints[k], one.joints, 1e-11 * scale, "joints")
+        assert_close(batch.cuts[k], one.cuts, 1e-11 * scale, "cuts")
+        assert_close(batch.multipliers[k], one.multipliers, 1e-11 * scale, "multipliers")
+        assert (batch.unique_joints[k] == one.unique_joints).all()
+    equal = arm.loads(q, qd, qdd=qdd, actuated="crank", wrenches=w)
+    assert np.abs(equal.joints - batch.joints).max() > 1e-3 * scale
+    found = arm.actuation(q, qd, qdd, "crank", share=share, wrenches=w)
+    assert_close(found.multipliers, batch.multipliers, 1e-12 * scale, "multipliers of the torques")
