@@ -74,6 +74,15 @@ def test_each_sort_of_algorithm(arm):
     compare(arm, ("twist", "hybrid_dynamics", "reactions", "inertia_matrix", "kinetic_energy", "closure_jacobian"))
 
 
+def test_derivatives(arm):
+    """Run Jacobians and products of a function on the device, and compare them with those of the CPU."""
+    state = motion(arm, 2)
+    gpu, cpu = (x.function("forward_dynamics") for x in (arm.on("cuda"), arm))
+    assert_equal(gpu.jacobian(("q", "tau"))(*on_gpu(*state)), cpu.jacobian(("q", "tau"))(*state), "jacobian")
+    weights = np.array([0.3, -0.7, 1.1])
+    assert_equal(gpu.vjp("q")(*on_gpu(*state, weights)), cpu.vjp("q")(*state, weights), "vjp")
+
+
 @pytest.mark.slow
 def test_every_algorithm(arm):
     """Run every function and compare it with that of the CPU."""

@@ -91,7 +91,7 @@ class _Statics:
         motions = loops.speeds[:, None] * _null(rows)
         force = self.function(q, *more) - self.torques
         stiffness = self.function.jacobian("q")(q, *more)
-        if len(J):  # the forces in the loops turn with them
+        if len(J):  # the forces of the loops rotate with them
             multipliers = np.linalg.lstsq(np.concatenate([J, fixed]).T, force, rcond=1e-9)[0][: len(J)]
             dJ = loops.system.function("closure_jacobian").jacobian("q")(q, *more)
             stiffness = stiffness - np.einsum("k,kij->ij", multipliers, dJ)
