@@ -36,6 +36,20 @@ def test_study_writes_results_table_and_picture(tmp_path, capsys):
     assert (tmp_path / "out" / "s.png").stat().st_size > 5000
 
 
+def test_study_goes_on_in_a_store(tmp_path, capsys):
+    """Write a store, and find everything done the second time."""
+    (tmp_path / "s.toml").write_text(FILE)
+    way = ("study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out"), "--no-plot", "--no-table", "--workers", "1")
+    for _ in range(2):
+        assert run(*way) == 0
+        assert str(tmp_path / "out" / "s.zarr") in capsys.readouterr().out
+    (tmp_path / "s.toml").write_text(FILE.replace("speed = 20", "speed = 21"))
+    assert run(*way) == 2
+    assert (
+        "is the store of another study: the motion or the options of the simulation differ" in capsys.readouterr().err
+    )
+
+
 def test_study_ends_with_a_status(tmp_path, capsys):
     """End with 1 if no run finished, and with 2 for a wrong file."""
     (tmp_path / "s.toml").write_text(FILE.replace("[0.05, 0.4]", "[0.4]"))

@@ -15,27 +15,45 @@ def study(
     file: Annotated[Path, typer.Argument(help="The study file (.toml): mechanism, samplings, motion and measures.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the results.")] = Path("out"),
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw the measures.")] = True,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            help="A Zarr folder for the results; the same command goes on where it was interrupted or killed."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of processes; results go to OUT/NAME.zarr, or to --store.", min=1)
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:8786, whose workers share the folder.")
+    ] = None,
     table: Annotated[bool, typer.Option("--table/--no-table", help="Write a row per run as .csv, too.")] = True,
 ) -> None:
     """Evaluate a mechanism over many designs or starts.
 
-    Writes NAME.npz with all results, NAME.csv with a row per run, and NAME.png. Ctrl-C writes what is done. Exit status
-    1 if no run finished or the study was interrupted, 2 if an input is wrong.
+    Writes NAME.npz with all results, NAME.csv with a row per run, and NAME.png. Ctrl-C writes what is done. With
+    --store, --workers or --scheduler, results go to a Zarr folder shard by shard, and a study that was killed goes on.
+    Exit status 1 if no run finished or the study was interrupted, 2 if an input is wrong.
     """
     from time import perf_counter
 
     from ..experiments.paths import made_folder
     from ..experiments.studies import read_study_file
-    from ..studies.study import evaluated
+    from ..studies.running import stored_results
+    from ..studies.study import evaluated, study_of
     from .console import make_console
     from .motions import print_files
     from .study_tables import print_study
 
     given, folder = read_study_file(file), made_folder(out)
     began = perf_counter()
-    found = evaluated(given.plan)
-    took = perf_counter() - began
     files = []
+    if store is None and workers is None and scheduler is None:
+        found = evaluated(given.plan)
+    else:
+        files.append(store or folder / f"{given.name}.zarr")
+        found = study_of(given.plan, stored_results(given.plan, files[0], workers=workers, on=scheduler))
+    took = perf_counter() - began
     try:
         files.append(found.save(folder / f"{given.name}.npz"))
         if table:

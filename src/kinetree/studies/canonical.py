@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from ..compiled import CompiledMechanism
 
 
 def digest(*parts: Any) -> str:
@@ -31,6 +33,10 @@ def text(x: Any) -> str:
         return f"{{{', '.join(sorted(map(text, x)))}}}"
     if isinstance(x, Mapping):
         return f"{{{', '.join(f'{text(k)}: {text(v)}' for k, v in x.items())}}}"
+    if isinstance(x, CompiledMechanism):
+        return f"system({x.mechanism.hash})"
+    if isinstance(x, ModuleType):
+        return f"module({x.__name__})"
     if isinstance(x, CodeType):
         return text((x.co_code, x.co_names, x.co_varnames, x.co_freevars, x.co_consts))
     if isinstance(x, FunctionType):

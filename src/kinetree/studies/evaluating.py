@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..algebra.arrays import Numbers
+from .kept_columns import Kept
 from .measures import measured
 from .outcomes import Outcome
 from .plan import Plan
@@ -17,11 +18,15 @@ from .statuses import Status
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Measures of consecutive runs by name, with the status and, for runs that failed, the time [s]; [n] each."""
+    """Measures of consecutive runs by name, with the status and, for runs that failed, the time [s]; [n] each.
+
+    `kept` are the columns that the plan stores, [n, nt] or [n, nt, entries].
+    """
 
     measures: dict[str, Numbers]
     status: NDArray[np.uint8]
     failed_at: Numbers
+    kept: dict[str, Numbers] = field(default_factory=dict)
 
 
 def evaluate(
@@ -60,6 +65,7 @@ def joined(blocks: list[Block], plan: Plan) -> Block:
         {name: np.concatenate([none, *(b.measures[name] for b in blocks)]) for name in plan.measures},
         np.concatenate([none.astype(np.uint8), *(b.status for b in blocks)]),
         np.concatenate([none, *(b.failed_at for b in blocks)]),
+        {kept.name: np.concatenate([b.kept[kept.name] for b in blocks]) for kept in plan.kept if blocks},
     )
 
 
@@ -70,7 +76,15 @@ def _block(plan: Plan, values: dict[str, Numbers], count: int) -> Block:
     status[bad & (status == Status.FINISHED)] = Status.NOT_A_NUMBER
     for x in found.values():
         x[status != Status.FINISHED] = np.nan
-    return Block(found, status, outcome.failed_at)
+    return Block(found, status, outcome.failed_at, {kept.name: _samples(kept, outcome, count) for kept in plan.kept})
+
+
+def _samples(kept: Kept, outcome: Outcome, count: int) -> Numbers:
+    """Return a stored column of a block, NaN where there is no run."""
+    found = np.full((count, *kept.shape), np.nan)
+    if outcome.run is not None:
+        found[outcome.rows] = kept.values(outcome.run)
+    return found
 
 
 def _measured(plan: Plan, outcome: Outcome, count: int) -> tuple[dict[str, Numbers], NDArray[np.bool_]]:

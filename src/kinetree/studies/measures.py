@@ -136,6 +136,11 @@ def measures_of(system: Any, given: Any) -> dict[str, Measuring]:
     return out
 
 
+def described(measure: Measuring) -> str:
+    """Return the text form of a measure, or the name of a function."""
+    return str(measure) if isinstance(measure, Measure) else getattr(measure, "__name__", type(measure).__name__)
+
+
 def measure_unit(system: Any, measure: Measuring) -> str:
     """Return the unit of a measure; an empty text for a function of runs."""
     if not isinstance(measure, Measure):

@@ -17,9 +17,11 @@ from ..numbers import number, whole
 from ..simulation.array_arguments import output_times
 from ..simulation.option_arguments import flag, listed, system_of
 from ..system import System
+from ..version import VERSION
 from .canonical import digest
+from .kept_columns import Kept, kept_columns
 from .measured_columns import BEARING
-from .measures import Measure, Measuring, measure_unit, measures_of
+from .measures import Measure, Measuring, described, measure_unit, measures_of
 from .motions import along_motion
 from .outcomes import Evaluation
 from .quantities import Quantities, quantities
@@ -48,12 +50,13 @@ class Plan:
     actuated: tuple[int, ...] | None = None
     forces: tuple[Any, ...] = ()
     passive: bool = True
+    keep: tuple[str, ...] = ()
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the description alone; compiled parts are made again where they are needed."""
         own = ("system", "space", "measures", "parameters", "motion", "simulate", "times", "actuated", "forces",
-               "passive")  # fmt: skip
+               "passive", "keep")  # fmt: skip
         return {name: getattr(self, name) for name in own} | {"_made": {}}
 
     @cached_property
@@ -111,13 +114,37 @@ class Plan:
         return {**self.quantities.units, **own}
 
     @cached_property
+    def kept(self) -> tuple[Kept, ...]:
+        """The columns that are stored over time."""
+        return kept_columns(self.system.mechanism, self.keep, len(self.evaluation.times)) if self.keep else ()
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """Digests of the parts that determine the results."""
+        simulate = None if self.simulate is None else dict(self.simulate)
+        return {
+            "mechanism": digest(self.system.mechanism.hash),
+            "over": digest(self.space),
+            "measures": digest(dict(self.measures)),
+            "evaluation": digest(
+                self.nominal, self.motion, simulate, self.times, self.actuated, self.forces, self.passive
+            ),
+            "keep": digest(self.keep),
+        }
+
+    @property
     def hash(self) -> str:
         """A digest of everything that determines the results."""
-        return digest(
-            self.system.mechanism.hash, self.space, dict(self.measures), self.nominal, self.motion,
-            None if self.simulate is None else dict(self.simulate), self.times, self.actuated, self.forces,
-            self.passive,
-        )  # fmt: skip
+        return digest(self.parts)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The description of the study for files."""
+        return {
+            "mechanism": self.system.mechanism.name, "mechanism_hash": self.system.mechanism.hash,
+            "study_hash": self.hash, "seed": self.space.seed, "kinetree": VERSION,
+            "measures": {name: described(x) for name, x in self.measures.items()},
+        }  # fmt: skip
 
 
 def plan_of(
@@ -137,6 +164,7 @@ def plan_of(
     passive: bool = True,
     samples: int | None = None,
     seed: int = 0,
+    keep: Any = (),
 ) -> Plan:
     """Return the plan of a study from its arguments, after all checks that need no run."""
     system = system_of(system)
@@ -159,9 +187,19 @@ def plan_of(
     made = Plan(
         system, space, measures_of(system, measures), parameters, motion, simulate, times,
         _actuated(system, actuated), tuple(listed(forces, "forces", "apply")), flag(passive, "passive"),
+        (keep,) if isinstance(keep, str) else tuple(keep),
     )  # fmt: skip
-    _ = made.quantities, made.nominal, made.evaluation
+    _ = made.quantities, made.nominal, made.evaluation, made.kept
+    _refuse_twins(made)
     return made
+
+
+def _refuse_twins(plan: Plan) -> None:
+    """Refuse a name that two arrays of the results would have."""
+    names = [*plan.space.names, *plan.measures, *plan.keep, "failed_at", "status", "time"]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{name!r} is the name of two results; rename the measure, or keep the whole column")
 
 
 def _times(duration: Any, times: Any, steps: Any) -> Numbers:

@@ -20,6 +20,7 @@ from .evaluating import Block, evaluate
 from .failed_runs import FailedRuns
 from .plan import Plan, plan_of
 from .progress import shown
+from .running import stored_results
 from .statuses import Status
 
 
@@ -164,6 +165,11 @@ def study(
     passive: bool = True,
     samples: int | None = None,
     seed: int = 0,
+    store: str | Path | None = None,
+    keep: Sequence[str] | str = (),
+    shard: int | None = None,
+    workers: int | None = None,
+    on: Any = None,
     progress: bool | None = None,
 ) -> Study:
     """Evaluate a mechanism over many designs or starts in native batches, and return measures of every run.
@@ -184,12 +190,21 @@ def study(
 
     A run that fails keeps its status: `study.failed` lists these runs with instant and part. Ctrl-C returns what is
     done.
+
+    With a `store`, results are written to a Zarr folder, a `shard` of runs at a time. The same call continues a study
+    that was interrupted or killed, with the same bits. `keep` has columns that are stored over time, such as "q".
+    `workers` is a number of processes, `on` a Dask client or the address of a scheduler.
     """
     plan = plan_of(
         system, over, measures, motion=motion, simulate=simulate, cycle=cycle, duration=duration, times=times,
         steps=steps, parameters=parameters, actuated=actuated, forces=forces, passive=passive, samples=samples,
-        seed=seed,
+        seed=seed, keep=keep,
     )  # fmt: skip
+    if store is not None:
+        return study_of(plan, stored_results(plan, store, shard=shard, workers=workers, on=on, progress=progress))
+    for name, value in {"keep": keep or None, "shard": shard, "workers": workers, "on": on}.items():
+        if value is not None:
+            raise InputError(f"{name} needs a store, a folder for the results: store='study.zarr'")
     return evaluated(plan, progress=progress)
 
 
@@ -227,16 +242,12 @@ def stored(whole: Block, first: int, block: Block) -> None:
 
 def study_of(plan: Plan, whole: Block) -> Study:
     """Return the Study of a plan and the results of all its runs."""
-    from ..version import VERSION
-
     space = plan.space
     sampled = space.sampled(0, space.samples) if len(space.dims) > sum(n in space.dims for n in space.names) else {}
     over = {
         name: (space.dims_of(name)[0], sampled[name] if name in sampled else np.array(own.values))  # type: ignore[union-attr]
         for name, own in space.over
     }
-    about = {
-        "mechanism": plan.system.mechanism.name, "mechanism_hash": plan.system.mechanism.hash, "study_hash": plan.hash,
-        "seed": space.seed, "kinetree": VERSION, "measures": {name: str(x) for name, x in plan.measures.items()},
-    }  # fmt: skip
-    return Study(dict(space.dims), over, whole.measures, whole.status, whole.failed_at, dict(plan.units), about, plan)
+    return Study(
+        dict(space.dims), over, whole.measures, whole.status, whole.failed_at, dict(plan.units), plan.about, plan
+    )

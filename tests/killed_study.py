@@ -1,0 +1,41 @@
+"""A study for tests that kill it: called as a script with a store, the way to run it, and an address of Dask."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import kinetree as kt
+
+OPTIONS = {
+    "samples": 400,
+    "seed": 9,
+    "motion": {"main_bearing": kt.Cycloid(0.3, 1.3, 0.5)},
+    "duration": 0.5,
+    "steps": 20,
+    "shard": 10,
+    "keep": ["q", "control.main_bearing"],
+}
+
+
+def slowest(run):
+    """Return the smallest speed of the ram."""
+    return abs(run["qd.guide"]).min(axis=1)
+
+
+def study(store: Path, **options) -> kt.Study:
+    """Run the study; some designs fail."""
+    return kt.study(
+        kt.load("press"),
+        {"r": kt.latin(0.03, 0.3), "m_c": kt.uniform(0.0, 9.0), "k": kt.sobol(0.0, 900.0)},
+        measures={"rms": kt.rms("control.main_bearing"), "pin": "peak qd.crank_pin", "slowest": slowest},
+        store=store,
+        progress=False,
+        **OPTIONS | options,
+    )
+
+
+if __name__ == "__main__":
+    way = sys.argv[2]
+    options = {"workers": int(way)} if way.isdigit() else {"on": way}
+    print(study(Path(sys.argv[1]), **options), flush=True)
