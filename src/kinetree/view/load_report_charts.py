@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,8 @@ from .svg_charts import Curve, Mark, chart
 
 SHOWN = 2
 """The most candidates whose curves are drawn in a torque-speed plane."""
+NEGLIGIBLE = 1e-6
+"""The part of the largest load of all bearings below which a load has no chart."""
 ROOM = 3.0
 """The largest torque of a plane relative to what is needed: stronger candidates are cut off at the top."""
 
@@ -118,28 +121,42 @@ def _with_rotor(report: LoadReport, drive: DriveLoad, candidate: Candidate) -> N
     return np.abs(torque) * candidate.ratio * share
 
 
-def bearing_charts(bearing: BearingLoad) -> str:
-    """Return the forces at a joint over time and, if there are any, the moments that the bearing carries."""
-    t, values = bearing.t, bearing.values
-    parts = ("radial", "axial") if bearing.has_axis else ("force",)
-    shown = [p for p in parts if p not in bearing.drives and values[p].any()] or list(parts[:1])
+def bearing_charts(bearings: Sequence[BearingLoad]) -> str:
+    """Return the forces and moments that bearings carry over time; those that carry next to nothing have no chart."""
+    out = []
+    least = {
+        sort: NEGLIGIBLE * max((b.peaks[sort].value for b in bearings), default=0.0) for sort in ("force", "moment")
+    }
+    for bearing in bearings:
+        forces, moments = (
+            (("radial", "axial"), ("bending", "torsion")) if bearing.has_axis else (("force",), ("moment",))
+        )
+        out.append(_carried(bearing, forces, "force", "N", ("c0", "c1 dashed"), least["force"]))
+        out.append(_carried(bearing, moments, "moment", "N m", ("c2", "c3 dashed"), least["moment"]))
+    return "".join(out)
+
+
+def _carried(
+    bearing: BearingLoad, parts: tuple[str, ...], word: str, unit: str, looks: tuple[str, ...], least: float
+) -> str:
+    """Return a chart of some parts of a bearing's load without those of the drive; "" if none exceeds the least."""
+    shown = [p for p in parts if p not in bearing.drives and bearing.peaks[p].value > least]
+    if not shown:
+        return ""
     peak = max((bearing.peaks[p] for p in shown), key=lambda x: x.value)
-    names = [f"{p} force" if bearing.has_axis else "force" for p in shown]
-    out = chart(
-        [Curve(t, values[p], name, look) for p, name, look in zip(shown, names, ("c0", "c1 dashed"), strict=False)],
-        title=f"{bearing.name}: forces in the bearing", ylabel="force [N]",
-        marks=[Mark(peak.t, peak.value, f"{figure(peak.value, 3)} N")], height=160,
+    names = {
+        "radial": "radial force",
+        "axial": "axial force",
+        "bending": "bending moment",
+        "torsion": "moment about axis",
+    }
+    single = names.get(shown[0], word) if len(shown) == 1 else word
+    labels = [names[p] if len(shown) > 1 else "" for p in shown]
+    return chart(
+        [Curve(bearing.t, bearing.values[p], *pair) for p, *pair in zip(shown, labels, looks, strict=False)],
+        title=f"{bearing.name}: {single} in the bearing", ylabel=f"{single} [{unit}]",
+        marks=[Mark(peak.t, peak.value, f"{figure(peak.value, 3)} {unit}")], height=160,
     )  # fmt: skip
-    moments = ("bending", "torsion") if bearing.has_axis else ("moment",)
-    carried = [p for p in moments if p not in bearing.drives and values[p].any()]
-    if carried:
-        most = max((bearing.peaks[p] for p in carried), key=lambda x: x.value)
-        out += chart(
-            [Curve(t, values[p], p, look) for p, look in zip(carried, ("c2", "c3 dashed"), strict=False)],
-            title=f"{bearing.name}: moments in the bearing", ylabel="moment [N m]",
-            marks=[Mark(most.t, most.value, f"{figure(most.value, 3)} N m")], height=160,
-        )  # fmt: skip
-    return out
 
 
 def element_charts(element: ElementLoad) -> str:

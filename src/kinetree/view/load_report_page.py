@@ -107,7 +107,7 @@ def _sections(report: LoadReport) -> list[str]:
         out += _left_out("drives", len(report.driven))
     if report.bearings:
         order = sorted(report.bearings, key=lambda b: -b.peaks["force"].value)
-        charts = "".join(bearing_charts(b) for b in order[:MOST_CARDS])
+        charts = bearing_charts(order[:MOST_CARDS])
         lead = (
             "Forces that the parent exerts on the child at each joint (body a on body b at a loop), at the joint's "
             "origin, by the joint's axis."

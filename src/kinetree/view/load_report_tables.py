@@ -89,8 +89,8 @@ def element_table(report: LoadReport) -> str:
     rows = [
         [
             _name(e.name), escape(e.sort), _peak(e.peak, "N"), _value(e.rms, "N"), _peak(e.shortest, "m"),
-            _peak(e.longest, "m"), _peak(e.peak_speed, "m/s"), _peak(e.peak_power, "W"), _value(e.delivered, "J"),
-            _value(e.absorbed, "J"),
+            _peak(e.longest, "m"), _peak(e.peak_speed, "m/s"), _peak(e.peak_power, "W"),
+            _value(cleaned(e.delivered, e.absorbed), "J"), _value(cleaned(e.absorbed, e.delivered), "J"),
         ]
         for e in report.elements
     ]  # fmt: skip

@@ -176,7 +176,7 @@ class Stage {
       const text = `${arrow.name} ${Number(size.toPrecision(3))} ${arrow.unit}`;
       const wide = pen.measureText(text).width;
       const left = Math.min((0.5 + (0.5 * x) / w) * width + 8 * ratio, width - wide - 6 * ratio);
-      const low = (0.5 - (0.5 * y) / w) * height - 6 * ratio;
+      const low = Math.min(height - 6 * ratio, Math.max(14 * ratio, (0.5 - (0.5 * y) / w) * height - 6 * ratio));
       const covers = (box) => Math.abs(box.low - low) < 15 * ratio && left < box.left + box.wide && box.left < left + wide;
       if (taken.some(covers)) continue;
       taken.push({ left, low, wide });
