@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -215,6 +215,17 @@ class System(CompiledMechanism):
 
         return driven_motion(self, positions, speeds, accelerations, **options)
 
+    def balance(self, over, **options):
+        """Return the torques that hold the mechanism at rest over one joint or two, {"elbow": (-1.5, 1.5)}.
+
+        They are computed with and without the forces of the mechanism, such as springs. Options: `actuated`, the joints
+        that hold it; `q`, the position of the others; one set of `parameters`; `samples`, 61 per joint. The result has
+        `peak`, `rms` and `plot`.
+        """
+        from .analysis.balance import balance
+
+        return balance(self, over, **options)
+
     def cycle(self, drive: str, *, speed: float, **options):
         """Return a closed cycle of a mechanism with one degree of freedom, driven at constant speed [rad/s].
 
@@ -225,10 +236,10 @@ class System(CompiledMechanism):
         return picture("cycle")(self, drive, speed=speed, **options)
 
     def doctor(self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, drives=(), parameters=None):
-        """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice."""
+        """Return the diagnosis of the loops: gaps, mobility, redundant equations, singular positions, and advice.
+
+        With leading shapes of q, qd or parameters, it is an array of diagnoses.
+        """
         from .analysis.loops.doctor import doctor
 
-        return doctor(self._at(parameters), q, qd, drives=drives)
-
-    def _at(self, parameters: Named | None) -> Self:
-        return self if parameters is None else self.fixed(parameters)
+        return doctor(self, q, qd, drives=drives, parameters=parameters)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from . import analyses, cycling, doctor, exporting, load_reports, new, saved_runs, simulating, studying
+from . import analyses, balancing, cycling, doctor, exporting, load_reports, new, saved_runs, simulating, studying
 from .analyses import Lenient, Root, loaded
 from .ending import status_of
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.add_typer(new.app)
 app.add_typer(simulating.app)
 app.add_typer(cycling.app)
+app.add_typer(balancing.app)
 app.add_typer(studying.app)
 app.add_typer(exporting.app)
 app.add_typer(saved_runs.app)

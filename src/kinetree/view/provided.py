@@ -20,6 +20,7 @@ def provide_pictures() -> None:
         load_report=_load_report,
         load_report_html=_load_report_html,
         study_plot=_study_plot,
+        balance_plot=_balance_plot,
         study_html=_study_html,
     )
 
@@ -52,6 +53,12 @@ def _study_plot(*arguments: Any, **options: Any) -> Any:
     from .study_plots import study_plot
 
     return study_plot(*arguments, **options)
+
+
+def _balance_plot(*arguments: Any, **options: Any) -> Any:
+    from .balance_plots import balance_plot
+
+    return balance_plot(*arguments, **options)
 
 
 def _study_html(study: Any) -> str:

@@ -18,6 +18,7 @@ from kinetree.compiler.lower.loop_pattern import closing
 from kinetree.errors import InputError, ModelError
 from kinetree.model import GROUND
 from planar_loops import CRANK_ROCKER, THREE_RRR, at, chain, pin, rod, two_bars
+from sprung_mechanisms import sprung
 from tolerance import assert_close
 
 ACROSS = ("position z", "rotation x", "rotation y")
@@ -273,3 +274,14 @@ def test_many_leads_are_cut_short():
     found = bridge.doctor()
     assert len(found.leads) == found.mobility == 12
     assert found.facts()["leads"] == ", ".join(found.leads[:7]) + ", 5 more"
+
+
+def test_designs_are_examined_without_compiling(tmp_path):
+    """Examine several designs at once: the diagnoses are those of fixed mechanisms, also of one that cannot close."""
+    system = sprung(tmp_path)
+    found = system.doctor(parameters={"arm": [[0.041], [0.5]]}, drives="crank")
+    assert found.shape == (2, 1) and found[0, 0].ok and not found[1, 0].ok
+    alone = system.fixed({"arm": 0.5}).doctor(drives="crank")
+    assert found[1, 0].verdict == alone.verdict and found[1, 0].as_dict()["gaps"] == alone.as_dict()["gaps"]
+    positions = system.assemble(hold={"crank": [0.3, 0.9]})
+    assert [d.mobility for d in system.doctor(positions)] == [1, 1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +13,7 @@ from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import AssemblyError, InputError
 from ...model.axes import entries
+from ...model.parameter_values import Named
 from ..joint_entries import listed
 from . import findings as say
 from .assembly import assemble
@@ -18,7 +21,9 @@ from .closed_positions import surroundings
 from .diagnosis import LEVELS, Diagnosis, Finding
 from .independence import independent, nearest_speeds
 from .kinematics import CLOSED, LoopKinematics, gap_of
+from .placements import parameters_of
 from .redundancy import redundancy
+from .samples import Piece, Samples
 
 
 def doctor(
@@ -27,23 +32,40 @@ def doctor(
     qd: ArrayLike | None = None,
     *,
     drives: str | Iterable[str] = (),
-) -> Diagnosis:
+    parameters: Named | None = None,
+) -> Any:
     """Return the diagnosis of the loops at a position (default: the mechanism's guess), and of velocities if given.
 
     An open position is closed first, by the smallest change. `drives` names driven joints; the report then includes
-    whether they hold the mechanism.
+    whether they hold the mechanism. With leading shapes of positions, velocities or parameters, an array of diagnoses
+    is returned.
     """
-    loops = LoopKinematics(system)
+    arrays = {"q": q, "qd": qd, "parameters": parameters_of(system, parameters)}
+    if not any(x is not None and np.ndim(x) > 1 for x in arrays.values()):
+        return _diagnosis(LoopKinematics(system, parameters), q, qd, drives)
+    samples = Samples.of(arrays, {})
+    out = np.empty(prod(samples.lead), dtype=object)
+    for n in range(len(out)):
+        one = Piece(samples, slice(n, n + 1))
+        x, v, values = (None if (a := one.array(name)) is None else a[0] for name in arrays)
+        out[n] = _diagnosis(LoopKinematics(system, values), x, v, drives)
+    return out.reshape(samples.lead)
+
+
+def _diagnosis(
+    loops: LoopKinematics, q: ArrayLike | None, qd: ArrayLike | None, drives: str | Iterable[str]
+) -> Diagnosis:
+    system, parameters = loops.system, loops.parameters
     given = loops.start(q)
     at = [k for name in listed(drives) for k in entries(loops.mechanism, name, 1)]
     try:
-        closed = given if loops.gap(given) <= CLOSED else assemble(system, given)
+        closed = given if loops.gap(given) <= CLOSED else assemble(system, given, parameters=parameters)
     except AssemblyError as error:
         return _hopeless(loops, given, error)
     around = surroundings(loops, closed)
     doubled = redundancy(loops, around.usual(closed))
     lost = {d.equation for d in redundancy(loops, closed).dependent} - {d.equation for d in doubled.dependent}
-    leads = independent(system, closed, prefer=drives).names
+    leads = independent(system, closed, prefer=drives, parameters=parameters).names
     found = say.open_position(loops, given, closed, leads, guessed=q is None)
     if qd is not None:
         found += _speeds(loops, closed, qd, leads)

@@ -36,7 +36,7 @@ def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequ
         text = f"It leaves open {some(map(str, gaps), ', ')}."
         return [Finding("note", "the guess is only near a closed position", text, f"{advice} `assemble` finds it.")]
     try:
-        held = assemble(loops.system, given, leads)
+        held = assemble(loops.system, given, leads, parameters=loops.parameters)
         advice += f" With {some(leads)} held: {_changes(loops, given, held)}."
     except (AssemblyError, InputError):
         advice += f" With {some(leads)} held it does not close."
