@@ -29,6 +29,8 @@ from .starts import starts
 
 ROUNDS = 30
 """The most steps of Newton's method from one start; from near a closed position it takes three."""
+FINE, NEARLY = 1e-14, 1e-10
+"""Gaps that are not corrected, and gaps that are not corrected if a step does not halve them [lengths, rad]."""
 FAR = 400
 """The most strides from a guess to the held values, as for a single position."""
 FEW = 8
@@ -214,20 +216,23 @@ class Batch:
         """Return positions after steps of Newton's method, each until its loops are closed to rounding."""
         out = np.array(q, dtype=float)
         live = np.arange(len(out)) if some is None else np.flatnonzero(some)
+        before = np.full(len(live), np.inf)
         for _ in range(ROUNDS):
             if not len(live):
                 break
             own = None if self.parameters is None else self.parameters[live]
             moved, gap = self.native.newton(*with_parameters((out[live],), own))
-            still = gap[:, 0] > 1.0  # NaN counts as closed, and is refused by its gap
-            live = live[still]
+            gap = gap[:, 0]
+            stuck = (gap <= NEARLY) & (gap > before / 2)  # rounding errors, which no step reduces
+            still = (gap > FINE) & ~stuck  # NaN counts as closed, and is refused by its gap
+            live, before = live[still], gap[still]
             out[live] = moved[still]
         return out
 
     def _gap(self, q: Numbers) -> Numbers:
         """Return the largest residual of each position, in units of the length; NaN where it is not finite."""
         safe = np.where(np.isfinite(q).all(axis=-1, keepdims=True), q, 0.0)
-        gap = self.native.newton(*with_parameters((safe,), self.parameters))[1][:, 1]
+        gap = self.native.newton(*with_parameters((safe,), self.parameters))[1][:, 0]
         return np.where(np.isfinite(q).all(axis=-1), gap, np.nan)
 
     def _difference(self, a: Numbers, b: Numbers) -> Numbers:

@@ -30,6 +30,8 @@ Flags = NDArray[np.bool_]
 
 TOLERANCE = 1e-12
 """The largest gap of a position, in radians and in parts of the mechanism's length."""
+CLOSED_ENOUGH = 1e-13
+"""The gap above which a position is corrected again, in the same units."""
 KEPT = ("q", "qd", "qdd", "tau")
 """The arrays of a motion."""
 AGAIN = 4
@@ -137,13 +139,13 @@ class _Runner:
         found = self._motion(q, qd, qdd, values, (*out, None, None))
         gap, rank = found[-2:]
         for _ in range(AGAIN - 1):
-            again = np.flatnonzero(gap[:, 0] > 1.0)
+            again = np.flatnonzero(gap[:, 0] > CLOSED_ENOUGH)
             if not len(again):
                 break
             own = None if values is None else values[again]
             for whole, x in zip(found, self._motion(found[0][again], qd[again], qdd[again], own), strict=True):
                 whole[again] = x
-        good = (gap[:, 1] <= TOLERANCE) & (rank[:, 0] == self.native.passive)
+        good = (gap[:, 0] <= TOLERANCE) & (rank[:, 0] == self.native.passive)
         found[0][:, batch.at] = batch.wanted[:, batch.at]
         if not good.all():
             for x in found[:4]:

@@ -14,7 +14,7 @@ from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import tree_maker
 from ...compiler.lower.closed_tree import ClosedTree
-from ...compiler.lower.closing_steps import closing_step, gap_in_parts, largest, moved
+from ...compiler.lower.closing_steps import closing_step, largest, moved
 from ...compiler.lower.forced import with_forces
 from ...compiler.lower.sweeps import Tree
 from ...dynamics import closed, closure
@@ -26,9 +26,6 @@ from ...model.scales import loop_units
 Scalars = list[Any]
 Given = dict[str, Scalars]
 Held = frozenset[int]
-
-GAPS = 2
-"""The entries of an output `gap`: the largest residual in parts of the allowed one, and in units of the length."""
 
 
 class _Tracing:
@@ -54,7 +51,7 @@ def newton_program(mechanism: Mechanism, held: Held) -> Program:
     """Return the Program (q) -> (q, gap): one step of Newton's method that keeps the held degrees of freedom."""
     made = _Tracing(mechanism, ("q",))
     there, residual = _closer(mechanism, made.given, held)
-    return made.program("newton", {"q": there, "gap": _gaps(mechanism, residual)})
+    return made.program("newton", {"q": there, "gap": [_gap(mechanism, residual)]})
 
 
 def speeds_program(mechanism: Mechanism, held: Held) -> Program:
@@ -65,9 +62,9 @@ def speeds_program(mechanism: Mechanism, held: Held) -> Program:
     made = _Tracing(mechanism, ("q", "qd"))
     qd, rank = _speeds(mechanism, made.given, held)
     equations = closure.rows(Tree(mechanism, made.given | {"qd": qd}))
-    gap = _gaps(mechanism, [row.residual for row in equations])
+    gap = _gap(mechanism, [row.residual for row in equations])
     opens = _ratio(mechanism, [row.rate for row in equations], qd)
-    return made.program("speeds", {"qd": qd, "gap": gap, "open": [opens], "rank": [rank]})
+    return made.program("speeds", {"qd": qd, "gap": [gap], "open": [opens], "rank": [rank]})
 
 
 def accelerations_program(mechanism: Mechanism, held: Held) -> Program:
@@ -81,8 +78,8 @@ def accelerations_program(mechanism: Mechanism, held: Held) -> Program:
     rates = [closed.of_acceleration(row, qdd) for row in equations]
     first = _ratio(mechanism, [row.rate for row in equations], made.given["qd"])
     second = _ratio(mechanism, rates, qdd, [row.bias for row in equations])
-    gap = _gaps(mechanism, [row.residual for row in equations])
-    return made.program("accelerations", {"qdd": qdd, "gap": gap, "open": [first, second], "rank": [rank]})
+    gap = _gap(mechanism, [row.residual for row in equations])
+    return made.program("accelerations", {"qdd": qdd, "gap": [gap], "open": [first, second], "rank": [rank]})
 
 
 def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenches: bool) -> Program:
@@ -94,8 +91,8 @@ def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenche
     made = _Tracing(mechanism, ("q", "qd", "qdd", *(["wrenches"] if wrenches else [])))
     given = made.given
     tau, multipliers, missing, rank, need = _torques(mechanism, given, driven, forces, refined=True)
-    equations, units = closure.rows(Tree(mechanism, given)), loop_units(mechanism)[0].tolist()
-    gap = largest([row.residual * (1.0 / u) for row, u in zip(equations, units, strict=True)])
+    equations = closure.rows(Tree(mechanism, given))
+    gap = _gap(mechanism, [row.residual for row in equations])
     rates = _ratio(mechanism, [row.rate for row in equations], given["qd"])
     second = [closed.of_acceleration(row, given["qdd"]) for row in equations]
     later = _ratio(mechanism, second, given["qdd"], [row.bias for row in equations])
@@ -135,7 +132,7 @@ def motion_program(mechanism: Mechanism, held: Held, driven: Held, *, forces: bo
     least = where(other < rank, other, rank)
     return made.program("motion", {
         "q": given["q"], "qd": given["qd"], "qdd": given["qdd"], "tau": tau,
-        "gap": _gaps(mechanism, residual), "rank": [least],
+        "gap": [_gap(mechanism, residual)], "rank": [least],
     })  # fmt: skip
 
 
@@ -182,9 +179,10 @@ def _kept(given: Scalars, found: Scalars, held: Held) -> Scalars:
     return [a if k in held else b for k, (a, b) in enumerate(zip(given, found, strict=True))]
 
 
-def _gaps(mechanism: Mechanism, residual: Scalars) -> Scalars:
+def _gap(mechanism: Mechanism, residual: Scalars) -> Any:
+    """Return the largest residual, in units of the length."""
     units = loop_units(mechanism)[0].tolist()
-    return [gap_in_parts(mechanism, residual), largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])]
+    return largest([x * (1.0 / u) for x, u in zip(residual, units, strict=True)])
 
 
 def _ratio(mechanism: Mechanism, rates: Scalars, motion: Scalars, biases: Scalars | None = None) -> Any:

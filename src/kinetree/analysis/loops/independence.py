@@ -54,7 +54,7 @@ def consistent_speeds(
 
     def many(native: NativeLoops, q: Numbers, given: Numbers, *more: Numbers) -> tuple[Numbers, Mask]:
         qd, gap, opens, rank = native.speeds(q, given, *more)
-        return qd, (gap[:, 1] <= CLOSED) & (opens[:, 0] <= SLIP) & (rank[:, 0] == native.passive)
+        return qd, (gap[:, 0] <= CLOSED) & (opens[:, 0] <= SLIP) & (rank[:, 0] == native.passive)
 
     return _each(system, {"q": q}, speeds, parameters, one, many)
 
@@ -81,7 +81,7 @@ def consistent_accelerations(
 
     def many(native: NativeLoops, q: Numbers, qd: Numbers, given: Numbers, *more: Numbers) -> tuple[Numbers, Mask]:
         qdd, gap, opens, rank = native.accelerations(q, qd, given, *more)
-        return qdd, (gap[:, 1] <= CLOSED) & (opens <= SLIP).all(axis=-1) & (rank[:, 0] == native.passive)
+        return qdd, (gap[:, 0] <= CLOSED) & (opens <= SLIP).all(axis=-1) & (rank[:, 0] == native.passive)
 
     return _each(system, {"q": q, "qd": qd}, accelerations, parameters, one, many)
 
