@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.algebra.rotations import from_euler
 from kinetree.reporting.bearings import bearing_loads
 from loaded_runs import MASS, reaction, spinning
 from tolerance import assert_close
@@ -32,12 +35,20 @@ def test_a_rotating_mass_loads_its_bearing(angles):
 
 
 def test_loops_split_by_the_axis_in_frame_a():
-    """Find the loads of a slider-crank's loop in its table of loads, and equal with another tree of the same joints."""
+    """Find the loads of a four-bar's loop in its table of loads, whichever frames the loop has."""
     arm = kt.load("four_bar")
     run = arm.cycle("crank", speed=6.0, samples=25)
     found = {b.name: b for b in bearing_loads(run)}
     wrench = arm.loads(run.q, run.qd, tau=run["tau"]).at("pin", axes="parent")
     assert_close(found["pin"].values["radial"], np.hypot(wrench[:, 3], wrench[:, 4]), 1e-12, "radial force of the pin")
+    R = tuple(tuple(row) for row in np.array(from_euler("zxz", (0.3, 1.1, -0.7))).tolist())
+    (pin,) = arm.mechanism.loops
+    frames = {k: replace(getattr(pin, k), rotation=R) for k in ("placement_a", "placement_b")}
+    turned = kt.System(replace(arm.mechanism, loops=(replace(pin, axis=R[2], **frames),)))
+    again = {b.name: b for b in bearing_loads(turned.cycle("crank", speed=6.0, samples=25))}
+    for name, part in (("pin", "radial"), ("crank", "radial"), ("crank", "torsion"), ("coupler", "radial")):
+        scale = found[name].peaks[part].value
+        assert_close(again[name].values[part], found[name].values[part], 1e-9 * scale, f"{part} of {name}")
     assert found["pin"].sort == "loop"
     assert found["pin"].drives == ("torsion",)
     assert set(found["pin"].shared) == {"force", "moment", "axial", "bending"}  # a planar mechanism in space

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kinetree as kt
@@ -80,3 +81,23 @@ def test_a_file_that_is_not_there(tmp_path):
     """Name the path of a catalogue that cannot be read."""
     with pytest.raises(kt.ModelError, match=r"none.csv: the file cannot be read"):
         read_catalogue(tmp_path / "none.csv")
+
+
+def test_altered_files_are_read_or_refused():
+    """Alter the example at random places: every file is a catalogue, or a ModelError with the file's name."""
+    source = EXAMPLE.read_bytes()
+    rng = np.random.default_rng(7)
+    refused = 0
+    for _ in range(300):
+        data = bytearray(source)
+        for _ in range(int(rng.integers(1, 4))):
+            at = int(rng.integers(len(data)))
+            data[at : at + int(rng.integers(0, 3))] = rng.integers(
+                1, 127, size=int(rng.integers(0, 4)), dtype=np.uint8
+            ).tobytes()
+        try:
+            read_catalogue_text(data.decode(), file="parts.csv")
+        except kt.ModelError as error:
+            assert str(error).startswith("parts.csv:")
+            refused += 1
+    assert 50 < refused < 290

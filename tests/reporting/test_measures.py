@@ -56,6 +56,10 @@ def test_heating_lies_between_rms_and_peak():
     assert_close(heating(T, np.full(len(T), -1.9), 0.3), 1.9, 1e-12, "constant")
     assert_close(heating(T, x, 1e5), 2.3 / np.sqrt(2.0), 1e-3, "slow")
     assert_close(heating(T, x, 1e-5), 2.3, 1e-2, "quick")
+    even = np.linspace(0.0, 2.0, 401)
+    y = 2.3 * np.sin(W * even)
+    uneven = np.delete(even, 200)
+    assert_close(heating(even, y, 0.2), heating(uneven, np.delete(y, 200), 0.2), 1e-3, "even and uneven steps")
     c = 1.0 / np.sqrt(1.0 + (2.0 * W * 0.2) ** 2)  # first-order lag of 1 - cos(2 W t)
     assert_close(heating(T, x, 0.2), 2.3 * np.sqrt(0.5 * (1.0 + c)), 1e-3, "lag")
 

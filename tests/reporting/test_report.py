@@ -106,6 +106,13 @@ def test_a_run_without_drives_has_bearings():
     assert len(report.bearings) == 6
 
 
+def test_springs_without_stiffness_need_no_note():
+    """Report a press whose spring has no stiffness: nothing is left out."""
+    report = kt.load_report(kt.load("press").cycle("main_bearing", speed=6.0, samples=37))
+    assert report.notes == ()
+    assert report.element("spring").peak.value == 0.0
+
+
 def test_given_linear_actuators_are_listed():
     """List an actuator that was given to simulate, by its force as a function of time."""
     push = kt.LinearActuator("ground", "bob", (0.3, 0.0, 0.4), (0.1, 0.0, 0.0), force=lambda t: 3.0 + 2.0 * t)

@@ -76,7 +76,7 @@ def causes(run: Trajectory, own: Acting) -> tuple[Causes, bool]:
     """Return the efforts of a single run by cause, and whether the passive forces of the mechanism act in it.
 
     control = I qdd + C qd + g - tau_passive - N^T w - J^T lambda. The passive forces count as acting if the torques
-    and wrenches of the run are closer to them than to none.
+    and wrenches of the run are closer to them than to none, or if there are none.
     """
     options, qdd, efforts, wrenches = call_options(run), run["qdd"], drive_efforts(run), acting_wrenches(run)
     rest, pushes = np.zeros_like(run.qd), own.wrenches if own.wrenches.any() else None
@@ -88,7 +88,7 @@ def causes(run: Trajectory, own: Acting) -> tuple[Causes, bool]:
     springs = (0.0 if pushes is None else torques(run.qd, qdd, pushes) - total) - own.torques
     passive = rubbed + springs
     given = pushed - in_joints  # what the drives need against all other forces
-    acts = bool(np.linalg.norm(given - passive) <= np.linalg.norm(given)) and bool(passive.any())
+    acts = not passive.any() or bool(np.linalg.norm(given - passive) <= np.linalg.norm(given))
     if not acts:
         rubbed, springs = np.zeros_like(rubbed), np.zeros_like(springs)
     loops = np.zeros_like(total)

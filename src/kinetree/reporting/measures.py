@@ -85,10 +85,20 @@ def heating(t: Numbers, values: Numbers, time_constant: float) -> float:
     decay = np.exp(-steps)
     late = -np.expm1(-steps) / steps  # share of the first value in what the step adds; 1 - late is that of the last
     added = (late - decay) * square[:-1] + (1.0 - late) * square[1:]
-    x, path = 0.0, [0.0]
-    for k in range(len(steps)):
-        x = decay[k] * x + added[k]
-        path.append(x)
+    path = np.concatenate([[0.0], _accumulated(decay, added)])
     whole = np.exp(-(t - t[0]) / time_constant)
-    start = x / -np.expm1(-(t[-1] - t[0]) / time_constant)  # the heat with which a repeated run begins and ends
-    return float(np.sqrt((np.array(path) + whole * start).max()))
+    start = path[-1] / -np.expm1(-(t[-1] - t[0]) / time_constant)  # the heat with which a repeated run begins and ends
+    return float(np.sqrt((path + whole * start).max()))
+
+
+def _accumulated(decay: Numbers, added: Numbers) -> Numbers:
+    """Return x with x_k = decay_k x_(k-1) + added_k from zero."""
+    if np.ptp(decay) <= 1e-9 * decay[0]:  # even steps, of which long runs have very many
+        from scipy.signal import lfilter
+
+        return np.asarray(lfilter([1.0], [1.0, -float(decay.mean())], added))
+    x, out = 0.0, []
+    for d, a in zip(decay.tolist(), added.tolist(), strict=True):
+        x = d * x + a
+        out.append(x)
+    return np.array(out)

@@ -230,12 +230,10 @@ def _chosen(run: Trajectory, joints: str | Sequence[str] | None) -> set[str]:
 
 
 def _notes(run: Trajectory, acts: bool, energy: EnergyBalance) -> tuple[str, ...]:
-    mechanism = run.system.mechanism
-    passive = bool(mechanism.forces) or any(x != 0.0 for j in mechanism.joints for x in (*j.damping, *j.friction))
     notes = []
     if run.control is None:
         notes.append("The run has no separate torques of drives: every joint torque counts as that of a drive.")
-    if passive and not acts:
+    if not acts:
         notes.append(
             "Friction, damping and springs of the mechanism did not act in this run: the loads of the drives do not "
             "include them. For a run of inverse dynamics, passive=True (--passive) adds them."
