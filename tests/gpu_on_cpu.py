@@ -73,6 +73,7 @@ def run(
     An input with a single row among several samples is shared by all. Arrays are parts of wider ones, which have some
     spare columns in front.
     """
+    assert len(inputs) == len(program.inputs), "an array per input"
     count = max(len(x) for x in inputs)
     code = hosted(emit(program, dtype, (entry,)))
     rows = [np.reshape(x, (len(x), -1)) for x in inputs]

@@ -14,6 +14,7 @@ from ...targets import target
 from ...targets.ptx.entries import emit, launch
 from .. import cache
 from ..code_keys import code_key
+from ..garbage import uncollected
 
 COMMENT = b"// kinetree "
 """The start of the first line of cached PTX, a comment with the threads of a block and its shared memory."""
@@ -61,4 +62,5 @@ def ptx(mechanism: Mechanism, request: Request, program: Callable[[], Program], 
         head = COMMENT + json.dumps(launch(made, request.dtype, entry)).encode()
         return head + b"\n" + chosen.build(emit(made, request.dtype, (entry,)))
 
-    return cache.fetch(code_key(mechanism, request, program, f"{chosen.fingerprint()} {entry}"), make)
+    with uncollected():
+        return cache.fetch(code_key(mechanism, request, program, f"{chosen.fingerprint()} {entry}"), make)
