@@ -177,10 +177,10 @@ def test_results_are_written_after_all_rows_are_read():
 
 
 @needs_ptxas
-@pytest.mark.parametrize("name", ["planar_3r", "four_bar"])
+@pytest.mark.parametrize("name", ["planar_3r", "four_bar", "stanford", "quadruped"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_ptx_is_assembled(name, dtype, tmp_path):
-    """Assemble the PTX of a tree and of a closed mechanism for the oldest GPU and for a new one, without spills."""
+    """Assemble PTX for the oldest GPU and for a new one, without spills: narrow and wide rows, trees and loops."""
     program = kt.load(name).function("forward_dynamics").program
     ptx = target("ptx")
     code = ptx.build(ptx.emit(program, dtype))
