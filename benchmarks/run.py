@@ -32,6 +32,7 @@ CASES = {
     "webassembly": "time per call and size of WebAssembly modules in V8, if Node is installed",
     "gpu": "samples per second on an NVIDIA GPU, row- and column-major, if there is one; requires CuPy",
     "gpu_runs": "time steps per second on an NVIDIA GPU, in the kernel and as whole calls, if there is one",
+    "charmie": "1000 steps of a robot with closed loops in one call, compared with plain NumPy step by step",
     "goncalves2023": "comparison with the times printed in a paper",
     "compile_times": "compiling with an empty cache, and from the cache",
     "memory_use": "peak memory of batches and of long chains",

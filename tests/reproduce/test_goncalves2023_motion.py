@@ -83,5 +83,5 @@ def test_motion_that_loops_forbid_is_refused():
     """Refuse an actuator that is shorter than the geometry allows."""
     motion = validation_motion([0.0, 1.0])
     x, xd, xdd = motion["actuator_4"]
-    with pytest.raises(AssemblyError, match="the loops of charmie_complete stay open by .* m; change the motion"):
+    with pytest.raises(AssemblyError, match="loop 'head_4d' stays open by .* mm"):
         closed_motion(kt.load("charmie_complete"), motion | {"actuator_4": (x - 0.3, xd, xdd)})

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algebra.arrays import Numbers
-from ..errors import AssemblyError
 from ..formulations.charmie import ACTUATORS
 from ..formulations.linear_actuators import Motion
 from ..model.axes import axis_labels
@@ -24,8 +23,6 @@ TURNING, DRIVING, EXTENDING = pi / 9, 0.03, 0.003
 """Accelerations of revolute joints [rad/s^2], of the base and of the linear actuators of the torso [m/s^2]."""
 START = 0.4
 """The length of the linear actuators at the beginning [m]; all other joints begin at 0."""
-CLOSED, STEPS = 1e-13, 6
-"""Largest gap of a closed position [m, rad], and the number of Newton steps: one more than the motion requires."""
 
 
 class Closed(NamedTuple):
@@ -58,23 +55,13 @@ def closed_motion(system: System, motion: dict[str, Motion], *, parameters: Name
     """Return all joints of `charmie_complete` from its actuators, by Newton's method on the equations of its loops."""
     labels = axis_labels(system.mechanism, 0)
     held = [labels.index(name) for name in motion]
-    free = [k for k in range(system.nv) if k not in held]
-    given, rates, seconds = (np.stack([x[k] for x in motion.values()], axis=-1) for k in range(3))
+    given = np.stack([x for x, _, _ in motion.values()], axis=-1)
     q = np.broadcast_to(system.assemble(parameters=parameters), (*given.shape[:-1], system.nq)).copy()
     q[..., held] = given
-    for _ in range(STEPS):
-        gap = system.closure_residual(q, parameters=parameters)
-        q[..., free] -= _solved(system.closure_jacobian(q, parameters=parameters)[..., free], gap)
-    open_by = float(np.abs(system.closure_residual(q, parameters=parameters)).max())
-    if not open_by <= CLOSED:
-        raise AssemblyError(f"the loops of {system.mechanism.name} stay open by {open_by:.3g} m; change the motion")
-    J = system.closure_jacobian(q, parameters=parameters)
-    qd, qdd = np.zeros(q.shape), np.zeros(q.shape)
-    qd[..., held], qdd[..., held] = rates, seconds
-    qd[..., free] = -_solved(J[..., free], (J[..., held] @ rates[..., None])[..., 0])
-    bias = (J[..., held] @ seconds[..., None])[..., 0] + system.closure_bias(q, qd, parameters=parameters)
-    qdd[..., free] = -_solved(J[..., free], bias)
-    return Closed(q, qd, qdd)
+    q = system.assemble(q, list(motion), parameters=parameters)
+    qd = system.consistent_speeds(q, {name: x for name, (_, x, _) in motion.items()}, parameters=parameters)
+    rates = {name: x for name, (_, _, x) in motion.items()}
+    return Closed(q, qd, system.consistent_accelerations(q, qd, rates, parameters=parameters))
 
 
 def spring_law(system: System) -> Callable[[Numbers], Numbers]:
@@ -90,7 +77,3 @@ def spring_law(system: System) -> Callable[[Numbers], Numbers]:
         return out
 
     return forces
-
-
-def _solved(J: Numbers, right: Numbers) -> Numbers:
-    return (np.linalg.pinv(J, rcond=1e-9) @ right[..., None])[..., 0]

@@ -91,9 +91,12 @@ class NativeLoops:
 
 
 def loads_of(
-    system: CompiledMechanism, *arrays: Any, forces: bool, wrenches: bool, ranks: Ranks = ()
+    system: CompiledMechanism, *arrays: Any, forces: bool, wrenches: bool, ranks: Ranks, out: tuple[Numbers, Numbers]
 ) -> tuple[Numbers, ...]:
-    """Return the wrenches at joints and loops, all multipliers, and changes by loads that the motion leaves open."""
+    """Return the wrenches at joints and loops, all multipliers, and changes by loads that the motion leaves open.
+
+    The first two are written into `out`.
+    """
     idle = idle_equations(system)
 
     def make() -> Any:
@@ -101,7 +104,7 @@ def loads_of(
 
     compiled = system.part(("native loads", forces, wrenches, ranks), make)
     with np.errstate(all="ignore"):
-        return compiled(*arrays)
+        return compiled(*arrays, out=(*out, None) if idle else out)
 
 
 def idle_equations(system: CompiledMechanism) -> tuple[int, ...]:

@@ -82,9 +82,9 @@ def native_loads(
     for piece in samples.pieces():
         arrays = [piece.array(name) for name in ("q", "qd", "qdd", "multipliers")]
         more = _wrenches(piece.array("wrenches"), len(system.bodies))
-        wrenches[piece.rows], shares[piece.rows], *moved = loads_of(
+        _, _, *moved = loads_of(
             system, *with_parameters((*arrays, *more), piece.array("parameters")), forces=acting.forces,
-            wrenches=bool(more), ranks=ranks,
+            wrenches=bool(more), ranks=ranks, out=(wrenches[piece.rows], shares[piece.rows]),
         )  # fmt: skip
         if idle:
             unique[piece.rows] = moved[0] <= UNMOVED
