@@ -73,7 +73,7 @@ def _agree(arm: kt.System, motion: tuple, nominal: np.ndarray) -> None:
     """Compare a few designs with the dense route, which decomposes J at each state."""
     found = arm.driven_motion(*motion, forces=True, parameters=nominal * np.array([[[0.9]], [[1.1]]]))
     states = found.q[1, ::40], found.qd[1, ::40], found.qdd[1, ::40]
-    tau = arm.actuation(*states, list(motion[0]), forces=True, parameters=1.1 * nominal, share={}).tau
+    tau = arm.actuation(*states, list(motion[0]), forces=True, parameters=1.1 * nominal, weights={}).tau
     if np.abs(tau - found.tau[1, ::40]).max() > 1e-9 * np.abs(tau).max():
         raise Disagreement("torques of a batch of designs differ from those of the dense route")
 

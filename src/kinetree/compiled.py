@@ -119,7 +119,7 @@ class CompiledMechanism:
             function = self._functions[request] = Function(self.mechanism, request)
         return function
 
-    def part(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def _part(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return what an analysis keeps with the mechanism under a key, such as compiled code; make it if it is new."""
         if key not in self._parts:
             self._parts[key] = make()

@@ -39,7 +39,7 @@ def test_a_motion_is_that_of_the_single_steps(system):
         assert_close(found.qd, qd, 1e-12 * np.abs(qd).max(), "velocities")
         qdd = system.consistent_accelerations(found.q, found.qd, a, parameters=sets)
         assert_close(found.qdd, qdd, 1e-12 * np.abs(qdd).max(), "accelerations")
-        tau = system.actuation(found.q, found.qd, found.qdd, "crank", parameters=sets, forces=True, share={}).tau
+        tau = system.actuation(found.q, found.qd, found.qdd, "crank", parameters=sets, forces=True, weights={}).tau
         if driver == "crank" or actuated:
             assert_close(found.tau, tau, 1e-11 * np.abs(tau).max(), "torques")
 

@@ -15,7 +15,7 @@ SOME = ((0, 1), (1, 2))
 """The designs that are also compiled with fixed parameters, which takes long."""
 
 
-@pytest.fixture(scope="module", params=["revolute", "spherical"])
+@pytest.fixture(scope="module", params=["revolute", pytest.param("spherical", marks=pytest.mark.slow)])
 def designs(request, tmp_path_factory):
     """Return a mechanism, sets of parameters [2, 3, np], and a motion of each."""
     system = sprung(tmp_path_factory.mktemp("sprung"), request.param)

@@ -196,7 +196,7 @@ def _refuse_others(system: CompiledMechanism, native: NativeLoops, positions: Ma
         )
     if not native.determined:
         count = mobility(system)
-        lead = ", ".join(leading(LoopKinematics(system), system.part("closed", lambda: _closed(system))).names)
+        lead = ", ".join(leading(LoopKinematics(system), system._part("closed", lambda: _closed(system))).names)
         raise InputError(
             f"positions of {', '.join(positions) or 'no joint'} ({len(native.held)} degrees of freedom) do not "
             f"determine the motion of {m.name!r}, which has {count}; give as many, such as {lead}"

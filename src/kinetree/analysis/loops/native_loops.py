@@ -34,7 +34,7 @@ class NativeLoops:
     def of(cls, system: CompiledMechanism, held: Mask) -> NativeLoops:
         """Return the programs that the system keeps for the degrees of freedom of a mask."""
         places = frozenset(np.flatnonzero(held).tolist())
-        return system.part(("native loops", places), lambda: cls(system, places))
+        return system._part(("native loops", places), lambda: cls(system, places))
 
     @property
     def passive(self) -> int:
@@ -85,7 +85,7 @@ class NativeLoops:
     def _call(
         self, key: Any, make: Callable[[Any], Program], arrays: tuple, out: tuple | None = None
     ) -> tuple[Numbers, ...]:
-        compiled = self.system.part(("native loops", self.held, key), lambda: native(make(self.system.mechanism)))
+        compiled = self.system._part(("native loops", self.held, key), lambda: native(make(self.system.mechanism)))
         with np.errstate(all="ignore"):
             return compiled(*arrays) if out is None else compiled(*arrays, out=out)
 
@@ -102,7 +102,7 @@ def loads_of(
     def make() -> Any:
         return native(programs.loads_program(system.mechanism, idle, ranks, forces=forces, wrenches=wrenches))
 
-    compiled = system.part(("native loads", forces, wrenches, ranks), make)
+    compiled = system._part(("native loads", forces, wrenches, ranks), make)
     with np.errstate(all="ignore"):
         return compiled(*arrays, out=(*out, None) if idle else out)
 
@@ -115,7 +115,7 @@ def idle_equations(system: CompiledMechanism) -> tuple[int, ...]:
 
 def mobility(system: CompiledMechanism) -> int | None:
     """Return the degrees of freedom of a mechanism where its loops close; None if they close nowhere near the guess."""
-    return system.part("mobility", lambda: _mobility(system))
+    return system._part("mobility", lambda: _mobility(system))
 
 
 def _mobility(system: CompiledMechanism) -> int | None:
