@@ -41,7 +41,8 @@ def text(x: Any) -> str:
         return text((x.co_code, x.co_names, x.co_varnames, x.co_freevars, x.co_consts))
     if isinstance(x, FunctionType):
         inner = [cell.cell_contents for cell in x.__closure__ or ()]
-        return f"{x.__module__}.{x.__qualname__}({text((x.__code__, x.__defaults__, x.__kwdefaults__, inner))})"
+        # not its module, which is another one for a script that is imported
+        return f"{x.__qualname__}({text((x.__code__, x.__defaults__, x.__kwdefaults__, inner))})"
     kind = f"{type(x).__module__}.{type(x).__qualname__}"
     if is_dataclass(x):
         return f"{kind}({', '.join(text(getattr(x, f.name)) for f in fields(x))})"

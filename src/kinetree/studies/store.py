@@ -7,6 +7,7 @@ the disk: after a power failure, checksums find chunks that did not get there.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import warnings
@@ -238,6 +239,15 @@ def _create(plan: Plan, path: Path, store: Store) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an extension of Zarr v3, which xarray reads
         zarr.consolidate_metadata(str(path))
+    _sort_members(path / "zarr.json")
+
+
+def _sort_members(file: Path) -> None:
+    """Sort the arrays in the metadata of a group, whose order is otherwise that of the folder."""
+    data = json.loads(file.read_text())
+    listed = data["consolidated_metadata"]["metadata"]
+    data["consolidated_metadata"]["metadata"] = dict(sorted(listed.items()))
+    file.write_text(json.dumps(data, indent=2))
 
 
 def _arrays(plan: Plan) -> Iterator[tuple[str, Any, Kept | None, dict[str, Any]]]:
