@@ -75,3 +75,15 @@ def test_joints_without_an_axis_have_the_whole_force():
     (plane,) = bearing_loads(hanging("planar", 3, 3))
     assert set(plane.drives) == {"radial", "torsion"}
     assert bearing_loads(hanging("free", 7, 6)) == ()
+
+
+def test_compliances_share_what_motion_does_not_determine():
+    """Push a four-bar out of its plane: a stiff joint takes the share that the compliances give it."""
+    arm = kt.load("four_bar")
+    run = arm.cycle("crank", speed=2.0, samples=9, forces=kt.ExternalWrench("coupler", force=(0.0, 0.0, 5.0)))
+    share = {"crank": 0.1, "output": 3.0}
+    found = {b.name: b for b in bearing_loads(run, share)}
+    wrenches = arm.loads(run.q, run.qd, tau=run["tau"], wrenches=run.wrenches, share=share)
+    assert_close(found["crank"].values["axial"], np.abs(wrenches.at("crank")[:, 5]), 1e-12, "axial force of the crank")
+    equal = {b.name: b for b in bearing_loads(run)}
+    assert np.abs(found["crank"].values["axial"] - equal["crank"].values["axial"]).max() > 0.01

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,14 +53,15 @@ class BearingLoad:
         return "radial" in self.values
 
 
-def bearing_loads(run: Trajectory) -> tuple[BearingLoad, ...]:
+def bearing_loads(run: Trajectory, share: Any = None) -> tuple[BearingLoad, ...]:
     """Return the loads at all joints of a single run, then at its loops; joints that leave all motions free have none.
 
-    Reactions that the run does not have are computed from its states and torques, all samples at once.
+    Reactions that the run does not have are computed from its states and torques, all samples at once. `share` are
+    compliances of joints and loops, as for `System.loads`.
     """
     mechanism = run.system.mechanism
     values = mechanism.values(None if run.parameters is None else [float(x) for x in run.parameters])
-    wrenches, unique = reactions(run)
+    wrenches, unique = reactions(run, share)
     noise = ROUNDING * float(np.abs(wrenches).max(initial=0.0))
     out = []
     for k, joint in enumerate(resolved(mechanism.joints, values)):
@@ -85,12 +87,12 @@ def bearing_loads(run: Trajectory) -> tuple[BearingLoad, ...]:
     return tuple(out)
 
 
-def reactions(run: Trajectory) -> tuple[Numbers, NDArray[np.bool_]]:
+def reactions(run: Trajectory, share: Any = None) -> tuple[Numbers, NDArray[np.bool_]]:
     """Return the wrenches at joints and loops [nt, nb + nl, 6], and whether motion determines their components."""
     if not run.system.closures:
         return run["reactions"], np.ones(run["reactions"].shape, dtype=bool)
     more = {} if run.parameters is None else {"parameters": run.parameters}
-    found = run.system.loads(run.q, run.qd, tau=run["tau"], wrenches=acting_wrenches(run), **more)
+    found = run.system.loads(run.q, run.qd, tau=run["tau"], wrenches=acting_wrenches(run), share=share, **more)
     return (
         np.concatenate([found.joints, found.cuts], axis=-2),
         np.concatenate([found.unique_joints, found.unique_cuts], axis=-2),

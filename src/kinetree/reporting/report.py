@@ -51,6 +51,7 @@ class LoadReport:
     thermal_time: float | None
     safety: float
     notes: tuple[str, ...]
+    share: Any = None
     index: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -163,6 +164,7 @@ def load_report(
     safety: float = 1.0,
     forces: Iterable[Any] = (),
     passive: bool = False,
+    share: Any = None,
 ) -> LoadReport:
     """Return the loads of a single run of `simulate`, `cycle` or inverse dynamics.
 
@@ -171,6 +173,7 @@ def load_report(
     thermal time constant of the motors: with it, continuous loads are those of the hottest instant instead of RMS
     values over the run. `forces` are springs and linear actuators that were given to `simulate`, to be listed too.
     `passive` adds friction, damping and springs of the mechanism to a run of inverse dynamics that left them out.
+    `share` are compliances by joint or loop, as for `arm.loads`, for reactions that motion does not determine.
     """
     run = _whole(run)
     run = with_passive_forces(run) if passive else run
@@ -190,9 +193,10 @@ def load_report(
         for c in candidates(d, parts, armature=float(rotors[index[d.name]]), safety=safety, thermal_time=thermal)
     ]  # fmt: skip
     return LoadReport(
-        run, shown, tuple(b for b in bearing_loads(run) if b.name in wanted), (own.loads if acts else ()) + extra,
+        run, shown, tuple(b for b in bearing_loads(run, share) if b.name in wanted),
+        (own.loads if acts else ()) + extra,
         found, energy, tuple(ranked), parts, thermal, safety, _notes(run, acts, energy),
-        index,
+        share, index,
     )  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,12 +39,15 @@ class Arrow:
     vector: Numbers
 
 
-def arrows_of(run: Trajectory, chosen: bool | str | Sequence[str] | None) -> list[Arrow]:
-    """Return the arrows of a single run by the names of their groups; True for all of them, None for none."""
+def arrows_of(run: Trajectory, chosen: bool | str | Sequence[str] | None, share: Any = None) -> list[Arrow]:
+    """Return the arrows of a single run by the names of their groups; True for all of them, None for none.
+
+    `share` are compliances by joint or loop, as for `System.loads`.
+    """
     if not chosen:
         return []
     names = list(GROUPS) if chosen is True else [chosen] if isinstance(chosen, str) else list(chosen)
-    makers = {"reactions": _reactions, "drives": _drives, "wrenches": _wrenches}
+    makers = {"reactions": partial(_reactions, share=share), "drives": _drives, "wrenches": _wrenches}
     out: list[Arrow] = []
     for name in names:
         if name not in makers:
@@ -71,10 +75,10 @@ def _size(arrow: Arrow) -> float:
     return float(np.linalg.norm(arrow.vector, axis=-1).max(initial=0.0))
 
 
-def _reactions(run: Trajectory) -> list[Arrow]:
+def _reactions(run: Trajectory, share: Any) -> list[Arrow]:
     """Return the forces of parents on children at joints, and of body a on body b at loops."""
     mechanism, poses = run.system.mechanism, run["poses"]
-    wrenches, _ = reactions(run)
+    wrenches, _ = reactions(run, share)
     bodies = [b.name for b in mechanism.bodies]
     places = [(name, k, Placement()) for k, name in enumerate(j.name for j in mechanism.joints)]
     loops = resolved(mechanism.loops, _values(run))

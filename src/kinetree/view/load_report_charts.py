@@ -56,13 +56,15 @@ def drive_charts(report: LoadReport, drive: DriveLoad) -> str:
 
 
 def _reading(report: LoadReport, drive: DriveLoad) -> str:
-    """Return figures of a drive that no chart shows, and how to read the torque-speed plane."""
+    """Return figures of a drive that no chart shows and, for the first drive, how to read the torque-speed plane."""
     share = f"{100 * drive.motoring:.0f} % of the time, takes power back {100 * drive.braking:.0f} %"
-    facts = [
-        f"The drive delivers power {share}, and is loaded {100 * drive.duty:.0f} % of the time (duty).",
+    facts = [f"The drive delivers power {share}, and is loaded {100 * drive.duty:.0f} % of the time (duty)."]
+    if drive is not report.driven[0]:
+        return f'<div class="reading"><p>{facts[0]}</p></div>'
+    facts.append(
         f"The plane shows which {drive.quantity} is needed at which speed. Circles mark the largest {drive.quantity}, "
-        f"and the RMS of {drive.quantity} and speed.",
-    ]
+        f"and the RMS of {drive.quantity} and speed."
+    )
     if report.ranking(drive.name):
         facts.append(
             "For the first choice of the catalogue the dotted path counts. It includes the acceleration of its rotor "

@@ -42,7 +42,7 @@ def save(report: LoadReport, path: str | Path = "report.html", *, title: str | N
 
 def report_page(report: LoadReport, title: str) -> str:
     """Return the page as text."""
-    data = replay_data(report.run, _fps(report), True)
+    data = replay_data(report.run, _fps(report), True, report.share)
     data |= {"embedded": True, "at": _first_instant(report), "speed": f"{_speed(report):g}"}
     view = files("kinetree.view")
     script = texts(view / "replay_page", SCRIPTS) + "\n" + texts(view / "report_page", ["report.js"])

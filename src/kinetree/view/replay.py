@@ -40,26 +40,29 @@ def replay(
     fps: float = 60.0,
     title: str | None = None,
     arrows: bool | str | Sequence[str] | None = None,
+    share: Any = None,
 ) -> Path:
     """Write a page that replays a single run in any browser, and return the file.
 
     Drag to rotate the view, drag with the shift key to move it, and use the wheel to zoom. `run.html#t=1.5` opens the
     page at that time. `arrows` draws forces and torques: "reactions" at joints and loops, those of "drives", other
-    forces on the bodies ("wrenches"), a list of these, or True for all.
+    forces on the bodies ("wrenches"), a list of these, or True for all. `share` are compliances as for `arm.loads`.
     """
     path = Path(path)
-    data = replay_data(run, fps, arrows)
+    data = replay_data(run, fps, arrows, share)
     page = _page(data, title or f"{run.system.mechanism.name}: {run.method}, {run.status}")
     with replacing(path) as written:
         written.write_text(page, encoding="utf-8")
     return path
 
 
-def replay_data(run: Trajectory, fps: float = 60.0, arrows: bool | str | Sequence[str] | None = None) -> dict[str, Any]:
+def replay_data(
+    run: Trajectory, fps: float = 60.0, arrows: bool | str | Sequence[str] | None = None, share: Any = None
+) -> dict[str, Any]:
     """Return the data of the page as a table for JSON: names, sizes, and arrays in base64."""
     times, poses = even_frames(run, fps)
     drawn = scene(run)
-    forces = arrows_of(finite(run), arrows)
+    forces = arrows_of(finite(run), arrows, share)
     sight = fit(drawn, poses)
     solids = [*drawn.bodies, cylinder(1.0, 1.0, sides=20), *([cone(1.0, 1.0, sides=20)] if forces else [])]
     whole = joined(solids)
