@@ -9,6 +9,7 @@ from ...dynamics.derivatives import forward_dynamics_derivatives, inverse_dynami
 from ...model.mechanism import Mechanism
 from ..ir.program import Array, Program
 from ..lower.build import Request, signature, tree_maker
+from .order import compact
 from .recorded import traced
 
 PAGES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -37,4 +38,5 @@ def page(mechanism: Mechanism, request: Request, wrt: Sequence[str]) -> Program 
     results = dict(zip(order, run(tree), strict=True))
     n = mechanism.nv
     outputs = [Array(f"d{output.name}_d{name}", (n, n)) for name in wrt]
-    return Program.of_trace(f"jacobian_of_{request.name}", inputs, outputs, trace, [list(results[x]) for x in wrt])
+    made = Program.of_trace(f"jacobian_of_{request.name}", inputs, outputs, trace, [list(results[x]) for x in wrt])
+    return compact(made)
