@@ -87,3 +87,23 @@ def test_compliances_share_what_motion_does_not_determine():
     assert_close(found["crank"].values["axial"], np.abs(wrenches.at("crank")[:, 5]), 1e-12, "axial force of the crank")
     equal = {b.name: b for b in bearing_loads(run)}
     assert np.abs(found["crank"].values["axial"] - equal["crank"].values["axial"]).max() > 0.01
+
+
+def test_a_point_on_a_line_is_held_across_the_line():
+    """Guide the end of a rod along a line: the reaction is perpendicular to it, though the rod's frame rotates."""
+    inertia = (0.001, 0.01, 0.01, 0.0, 0.0, 0.0)
+    bodies = [kt.Body("crank", 0.7, (0.1, 0.0, 0.0), inertia), kt.Body("rod", 1.1, (0.2, 0.01, 0.0), inertia)]
+    joints = [
+        kt.Joint("crank", "revolute", kt.GROUND, "crank"),
+        kt.Joint("knee", "revolute", "crank", "rod", kt.Placement((0.2, 0.0, 0.0))),
+    ]
+    line = kt.Loop(
+        "line", "point_on_line", kt.GROUND, "rod", placement_b=kt.Placement((0.5, 0.0, 0.0)), axis=(1.0, 0.0, 0.0)
+    )
+    system = kt.System(kt.assemble("guided", bodies, joints, loops=[line], gravity=(1.0, -9.0, 0.0)))
+    found = {b.name: b for b in bearing_loads(system.cycle("crank", speed=5.0, samples=25))}["line"]
+    assert found.peaks["force"].value > 1.0
+    assert_close(found.values["axial"], np.zeros(25), 1e-12 * found.peaks["force"].value, "force along the line")
+    assert_close(
+        found.values["radial"], found.values["force"], 1e-12 * found.peaks["force"].value, "force across the line"
+    )
