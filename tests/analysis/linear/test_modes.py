@@ -71,6 +71,8 @@ def test_torques_and_held_joints():
         InputError, match="'stanford' has no equilibrium near this position: after 300 steps a torque of"
     ):
         kt.equilibrium(kt.load("stanford"))
+    with pytest.raises(InputError, match="equilibrium: hold is {'j1': 0.2}; give names of joints, which keep their"):
+        kt.equilibrium(system, hold={"j1": 0.2})
     with pytest.raises(InputError, match=r"equilibrium: tau has shape \(3,\); expected \[2\]"):
         kt.equilibrium(system, tau=np.zeros(3))
 

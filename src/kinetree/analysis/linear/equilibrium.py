@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import InputError
-from ..joint_entries import held
+from ..joint_entries import held, listed
 from ..loops.assembly import assemble
 from ..loops.kinematics import LoopKinematics
 from .linearization import has_forces
@@ -45,7 +45,11 @@ def equilibrium(
     mechanism act. InputError if none is found.
     """
     loops = LoopKinematics(system, parameters)
-    locked = [hold] if isinstance(hold, str) else list(hold)
+    if isinstance(hold, Mapping):
+        raise InputError(
+            f"equilibrium: hold is {repr(hold)[:60]}; give names of joints, which keep their positions in q"
+        )
+    locked = listed(hold)
     degrees = held(system.mechanism, locked)[1]
     torques = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
     if torques.shape != (system.nv,):
@@ -54,13 +58,13 @@ def equilibrium(
     position = assemble(system, q, locked, parameters=parameters) if system.closures else loops.start(q)
     residual, motions = np.zeros(0), np.zeros((system.nv, 0))
     for _ in range(STEPS):
-        residual, stiffness, masses, motions, size = statics.at(position)
-        values, shapes = _curvatures(stiffness, masses)
+        residual, stiffness, motions, size = statics.at(position)
+        values, shapes = np.linalg.eigh(0.5 * (stiffness + stiffness.T))
         balanced = np.abs(residual).max(initial=0.0) <= BALANCED * size
         if balanced and (not stable or values.min(initial=0.0) >= -FLAT * np.abs(values).max(initial=0.0)):
             return position
         step = motions @ (_downhill(residual, values, shapes) if stable else -_solved(stiffness, residual))
-        step = step * min(1.0, STRIDE / np.abs(step / loops.speeds).max())
+        step = step * (STRIDE / max(STRIDE, np.abs(step / loops.speeds).max(initial=0.0)))
         position = loops.call("integrate", position, step)
         if system.closures:
             position = assemble(system, position, locked, parameters=parameters)
@@ -82,8 +86,8 @@ class _Statics:
         given = system._nominal if loops.parameters is None else loops.parameters
         self.more = () if given is None else (given,)
 
-    def at(self, q: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers, float]:
-        """Return the residual, stiffness and mass matrix of the allowed motions, these, and the size of the torques."""
+    def at(self, q: Numbers) -> tuple[Numbers, Numbers, Numbers, float]:
+        """Return the residual and the stiffness of the allowed motions, these, and the size of the torques."""
         loops, more = self.loops, self.more
         J = loops.call("closure_jacobian", q)
         fixed = np.eye(len(self.locked))[self.locked]
@@ -95,18 +99,9 @@ class _Statics:
             multipliers = np.linalg.lstsq(np.concatenate([J, fixed]).T, force, rcond=1e-9)[0][: len(J)]
             dJ = loops.system.function("closure_jacobian").jacobian("q")(q, *more)
             stiffness = stiffness - np.einsum("k,kij->ij", multipliers, dJ)
-        masses = motions.T @ loops.call("inertia_matrix", q) @ motions
         size = float(np.abs(np.abs(motions.T) @ (np.abs(force) + np.abs(self.torques))).max(initial=0.0))
         weight = float(np.abs(stiffness).max(initial=0.0))
-        return motions.T @ force, motions.T @ stiffness @ motions, masses, motions, max(size, weight)
-
-
-def _curvatures(stiffness: Numbers, masses: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the squared frequencies of the symmetric part of the stiffness, and their shapes of unit mass."""
-    from scipy.linalg import eigh
-
-    values, shapes = eigh(0.5 * (stiffness + stiffness.T), masses)
-    return values, shapes
+        return motions.T @ force, motions.T @ stiffness @ motions, motions, max(size, weight)
 
 
 def _downhill(residual: Numbers, values: Numbers, shapes: Numbers) -> Numbers:
