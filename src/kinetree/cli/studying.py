@@ -52,7 +52,7 @@ def study(
         found = evaluated(given.plan)
     else:
         files.append(store or folder / f"{given.name}.zarr")
-        found = study_of(given.plan, stored_results(given.plan, files[0], workers=workers, on=scheduler))
+        found = study_of(given.plan, stored_results(given.plan, files[0], workers=workers, on=scheduler), files[0])
     took = perf_counter() - began
     try:
         files.append(found.save(folder / f"{given.name}.npz"))

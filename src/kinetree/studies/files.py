@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..results.files.atomic import replacing
 from .statuses import MEANINGS
+from .store import Store, attributes
 
 if TYPE_CHECKING:
     from .study import Study
@@ -30,10 +31,12 @@ def save(study: Study, path: str | Path) -> Path:
 
 
 def read_study(path: str | Path) -> Study:
-    """Read the results of a study that `study.save` wrote as .npz."""
+    """Read the results of a study: an .npz file that `study.save` wrote, or the Zarr folder of its store."""
     from .study import Study
 
     path = Path(path)
+    if path.is_dir():
+        return _read_store(path)
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             about = json.loads(file["about"].tobytes()) if "about" in file else {}
@@ -48,6 +51,22 @@ def read_study(path: str | Path) -> Study:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: cannot be read as a study ({error}); give an .npz file of study.save") from None
+
+
+def _read_store(path: Path) -> Study:
+    from .study import Study
+
+    about = attributes(path)
+    store, dims = Store(path, about["runs"], about["shard"]), dict(about["dims"])
+    names = about["coordinates"].split()
+    found = store.read([*names, *about["measures"], "status", "failed_at"])
+    over = {}
+    for name in names:  # along its own dimension, or along the last one, that of the samples
+        dim = name if name in dims else list(dims)[-1]
+        whole = np.moveaxis(found[name].reshape(tuple(dims.values())), list(dims).index(dim), 0)
+        over[name] = dim, whole.reshape(dims[dim], -1)[:, 0]
+    measures = {name: found[name] for name in about["measures"]}
+    return Study(dims, over, measures, found["status"], found["failed_at"], about["units"], about, store=path)
 
 
 def _write_npz(study: Study, path: Path) -> None:

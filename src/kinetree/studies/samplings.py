@@ -43,7 +43,11 @@ class Latin:
     def at(self, seed: int, name: str, start: int, stop: int, count: int) -> Numbers:
         """Return the values of samples start to stop - 1 of `count`."""
         parts = permuted(seed, f"latin {name}", np.arange(start, stop), count)
-        return _within(self, (parts + uniforms(seed, name, start, stop)) / count)
+        return self.quantile((parts + uniforms(seed, name, start, stop)) / count)
+
+    def quantile(self, parts: Numbers) -> Numbers:
+        """Return the values below which parts of all samples are."""
+        return _within(self, parts)
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,11 @@ class Uniform:
 
     def at(self, seed: int, name: str, start: int, stop: int, count: int) -> Numbers:
         """Return the values of samples start to stop - 1."""
-        return _within(self, uniforms(seed, name, start, stop))
+        return self.quantile(uniforms(seed, name, start, stop))
+
+    def quantile(self, parts: Numbers) -> Numbers:
+        """Return the values below which parts of all samples are."""
+        return _within(self, parts)
 
 
 @dataclass(frozen=True)
@@ -67,9 +75,13 @@ class Normal:
 
     def at(self, seed: int, name: str, start: int, stop: int, count: int) -> Numbers:
         """Return the values of samples start to stop - 1."""
+        return self.quantile(uniforms(seed, name, start, stop))
+
+    def quantile(self, parts: Numbers) -> Numbers:
+        """Return the values below which parts of all samples are."""
         from scipy.special import ndtri
 
-        return self.mean + self.deviation * ndtri(uniforms(seed, name, start, stop))
+        return self.mean + self.deviation * ndtri(parts)
 
 
 @dataclass(frozen=True)
@@ -79,8 +91,8 @@ class Sobol:
     lo: float
     hi: float
 
-    def scaled(self, parts: Numbers) -> Numbers:
-        """Return the values of coordinates in the unit cube."""
+    def quantile(self, parts: Numbers) -> Numbers:
+        """Return the values below which parts of all samples are."""
         return _within(self, parts)
 
 

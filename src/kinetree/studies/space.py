@@ -77,7 +77,7 @@ class Space:
         out = {}
         for name, own in self.over:
             if isinstance(own, Sobol):
-                out[name] = own.scaled(points[:, axes.index(name)])  # type: ignore[index]
+                out[name] = own.quantile(points[:, axes.index(name)])  # type: ignore[index]
             elif not isinstance(own, Grid):
                 out[name] = own.at(self.seed, name, start, stop, self.samples)
         return out

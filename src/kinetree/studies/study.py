@@ -21,6 +21,7 @@ from .failed_runs import FailedRuns
 from .plan import Plan, plan_of
 from .progress import shown
 from .running import stored_results
+from .statistics import Bands, Probability, Sensitivity, bands, failure_probability, sensitivity
 from .statuses import Status
 
 
@@ -30,7 +31,8 @@ class Study:
 
     `dims` are the sizes of the dimensions. `over` has the varied quantities by name, each with its dimension and its
     values along it. `measures` [runs] are NaN for runs that failed. `status` [runs] has their codes, `failed_at` [runs]
-    the times [s] of failures. Runs are numbered with the last dimension fastest.
+    the times [s] of failures. Runs are numbered with the last dimension fastest. `store` is the folder of the results,
+    if there is one.
     """
 
     dims: dict[str, int]
@@ -41,6 +43,7 @@ class Study:
     units: dict[str, str]
     about: dict[str, Any] = field(default_factory=dict)
     plan: Plan | None = None
+    store: Path | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -110,6 +113,28 @@ class Study:
         Smaller is better, or larger for a name with a minus sign: study.pareto("-reach", "torque").
         """
         return front_of(self, measures)
+
+    def bands(self, column: str, quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> Bands:
+        """Return quantiles over time of a column that the study stores (`keep`), such as "q.elbow"."""
+        if self.store is None:
+            raise InputError("bands need the store of the study: kt.study(..., store='study.zarr', keep=['q'])")
+        return bands(self.store, column, quantiles)
+
+    def failure_probability(
+        self, subject_to: Mapping[str, Bounds] | None = None, *, confidence: float = 0.95
+    ) -> Probability:
+        """Return the probability that a run fails or violates bounds of measures, with an exact binomial interval.
+
+        Samples must be random: those of grids have no probability, and evenly spread ones have a smaller error.
+        """
+        return failure_probability(self, subject_to, confidence)
+
+    def sensitivity(self, measure: str, *, samples: int = 1024, seed: int = 0) -> Sensitivity:
+        """Return Sobol indices: the shares of the variance of a measure by quantity, alone and with interactions.
+
+        Evaluates samples (d + 2) new designs of d quantities with the distributions of the study.
+        """
+        return sensitivity(self, measure, samples, seed)
 
     @property
     def dataset(self) -> Any:
@@ -201,7 +226,8 @@ def study(
         seed=seed, keep=keep,
     )  # fmt: skip
     if store is not None:
-        return study_of(plan, stored_results(plan, store, shard=shard, workers=workers, on=on, progress=progress))
+        whole = stored_results(plan, store, shard=shard, workers=workers, on=on, progress=progress)
+        return study_of(plan, whole, Path(store))
     for name, value in {"keep": keep or None, "shard": shard, "workers": workers, "on": on}.items():
         if value is not None:
             raise InputError(f"{name} needs a store, a folder for the results: store='study.zarr'")
@@ -240,7 +266,7 @@ def stored(whole: Block, first: int, block: Block) -> None:
     whole.status[rows] = block.status
 
 
-def study_of(plan: Plan, whole: Block) -> Study:
+def study_of(plan: Plan, whole: Block, store: Path | None = None) -> Study:
     """Return the Study of a plan and the results of all its runs."""
     space = plan.space
     sampled = space.sampled(0, space.samples) if len(space.dims) > sum(n in space.dims for n in space.names) else {}
@@ -249,5 +275,5 @@ def study_of(plan: Plan, whole: Block) -> Study:
         for name, own in space.over
     }
     return Study(
-        dict(space.dims), over, whole.measures, whole.status, whole.failed_at, dict(plan.units), plan.about, plan
+        dict(space.dims), over, whole.measures, whole.status, whole.failed_at, dict(plan.units), plan.about, plan, store
     )

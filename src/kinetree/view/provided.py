@@ -22,6 +22,7 @@ def provide_pictures() -> None:
         study_plot=_study_plot,
         balance_plot=_balance_plot,
         study_html=_study_html,
+        bands_plot=_bands_plot,
     )
 
 
@@ -59,6 +60,12 @@ def _balance_plot(*arguments: Any, **options: Any) -> Any:
     from .balance_plots import balance_plot
 
     return balance_plot(*arguments, **options)
+
+
+def _bands_plot(*arguments: Any, **options: Any) -> Any:
+    from .study_plots import bands_plot
+
+    return bands_plot(*arguments, **options)
 
 
 def _study_html(study: Any) -> str:
