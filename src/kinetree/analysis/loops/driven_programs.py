@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...algebra.scalars import where
+from ...algebra.scalars import is_number, where
 from ...compiler.ir.program import Array, Program
 from ...compiler.ir.trace import Trace
 from ...compiler.lower.build import tree_maker
@@ -104,16 +104,21 @@ def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenche
 
 def loads_program(
     mechanism: Mechanism, idle: tuple[int, ...], ranks: Ranks, *, forces: bool, wrenches: bool
-) -> Program:
-    """Return the Program (q, qd, qdd, multipliers[, wrenches]) -> (wrenches, multipliers, moved) of all reactions."""
+) -> tuple[Program, list[int]]:
+    """Return the Program (q, qd, qdd, multipliers[, wrenches]) -> (wrenches, multipliers, moved) of all reactions.
+
+    `moved` has only entries of wrenches that loads which the motion leaves open can change: those that are listed.
+    """
     made = _Tracing(mechanism, ("q", "qd", "qdd", "multipliers", *(["wrenches"] if wrenches else [])))
     given = dict(made.given)
     multipliers = given.pop("multipliers")
     if forces:
         given, _ = with_forces(mechanism, given)
     found = shared_loads(ClosedTree(mechanism, given), multipliers, idle, ranks)
+    places = [n for n, x in enumerate(found.moved) if not (is_number(x) and x == 0)]
     outputs = {"wrenches": found.wrenches, "multipliers": found.multipliers}
-    return made.program("loads", outputs | ({"moved": found.moved} if idle else {}))
+    more = {"moved": [found.moved[n] for n in places]} if places else {}
+    return made.program("loads", outputs | more), places
 
 
 def motion_program(mechanism: Mechanism, held: Held, driven: Held, *, forces: bool) -> Program:

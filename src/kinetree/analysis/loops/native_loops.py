@@ -92,19 +92,21 @@ class NativeLoops:
 
 def loads_of(
     system: CompiledMechanism, *arrays: Any, forces: bool, wrenches: bool, ranks: Ranks, out: tuple[Numbers, Numbers]
-) -> tuple[Numbers, ...]:
-    """Return the wrenches at joints and loops, all multipliers, and changes by loads that the motion leaves open.
+) -> tuple[list[int], Numbers | None]:
+    """Write the wrenches at joints and loops and all multipliers; return what loads that the motion leaves open change.
 
-    The first two are written into `out`.
+    These are entries of the wrenches, and the squares of their changes, None if there are no such entries.
     """
     idle = idle_equations(system)
 
     def make() -> Any:
-        return native(programs.loads_program(system.mechanism, idle, ranks, forces=forces, wrenches=wrenches))
+        program, places = programs.loads_program(system.mechanism, idle, ranks, forces=forces, wrenches=wrenches)
+        return native(program), places
 
-    compiled = system._part(("native loads", forces, wrenches, ranks), make)
+    compiled, places = system._part(("native loads", forces, wrenches, ranks), make)
     with np.errstate(all="ignore"):
-        return compiled(*arrays, out=(*out, None) if idle else out)
+        found = compiled(*arrays, out=(*out, None) if places else out)
+    return places, found[2] if places else None
 
 
 def idle_equations(system: CompiledMechanism) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from ...errors import InputError
 from .acting import Acting
 from .kinematics import Mask
 from .load_sharing import Share, ranks_of
-from .native_loops import NativeLoops, idle_equations, loads_of, with_parameters
+from .native_loops import NativeLoops, loads_of, with_parameters
 from .placements import inputs_of
 from .samples import Samples
 
@@ -71,7 +71,7 @@ def native_loads(
     `share` has compliances by joint or loop, for reactions that the motion does not determine. None if equations depend
     on others, so that loads are shared in a way that differs from state to state.
     """
-    system, idle = acting.system, idle_equations(acting.system)
+    system = acting.system
     ranks = () if share is None else _unit_ranks(ranks_of(system.mechanism, share))
     samples = _samples(acting, q=q, qd=qd, qdd=qdd, multipliers=multipliers)
     if samples is None or closing(system.mechanism).redundant:
@@ -82,12 +82,12 @@ def native_loads(
     for piece in samples.pieces():
         arrays = [piece.array(name) for name in ("q", "qd", "qdd", "multipliers")]
         more = _wrenches(piece.array("wrenches"), len(system.bodies))
-        _, _, *moved = loads_of(
+        entries, moved = loads_of(
             system, *with_parameters((*arrays, *more), piece.array("parameters")), forces=acting.forces,
             wrenches=bool(more), ranks=ranks, out=(wrenches[piece.rows], shares[piece.rows]),
         )  # fmt: skip
-        if idle:
-            unique[piece.rows] = moved[0] <= UNMOVED
+        if moved is not None:
+            unique[piece.rows, entries] = moved <= UNMOVED
     lead = samples.lead
     shape = (*lead, places, 6)
     return wrenches.reshape(shape), shares.reshape(*lead, -1), unique.reshape(shape)

@@ -114,6 +114,8 @@ class Piece:
         lead = x.shape[:-1]
         if all(n == 1 for n in lead):
             return np.broadcast_to(x.reshape(-1), (self.count, x.shape[-1]))
+        if lead == self.samples.runs and x.flags.c_contiguous:
+            return x.reshape(-1, x.shape[-1])[self.rows]
         return x[tuple(at if n > 1 else np.zeros_like(at) for at, n in zip(self._index, lead, strict=True))]
 
 
