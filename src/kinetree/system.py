@@ -86,6 +86,16 @@ class System(CompiledMechanism):
 
         return TorchSystem(self)
 
+    def casadi(self, name: str, *, form: str = "sx", **options) -> Any:
+        """Return a function by name as a casadi.Function, for Opti and other solvers; options as in `function`.
+
+        The form "sx" is an expression of casadi.SX, which CasADi differentiates. The form "native" calls compiled code,
+        also for exact first and second derivatives. In both, derivatives are those with respect to all nq coordinates.
+        """
+        from .devices.casadi import casadi_function
+
+        return casadi_function(self, name, form=form, **options)
+
     def denoc(self, q: ArrayLike, qd: ArrayLike | None = None, *, about: str = "origin"):
         """Return the DeNOC matrices of the papers at one state: N_l, N_d, M, I, C, g and the rest, by name."""
         from .formulations.denoc import denoc

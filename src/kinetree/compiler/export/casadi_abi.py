@@ -49,8 +49,8 @@ def interface(unit: Program | Kernel, real: str) -> str:
     if any("t" in shape for _, shape, _ in arrays):
         return ""
     name = identifier(unit.name)
-    given = [(label, _matrix(shape)) for label, shape, output in arrays if not output]
-    made = [(label, _matrix(shape)) for label, shape, output in arrays if output]
+    given = [(label, matrix(shape)) for label, shape, output in arrays if not output]
+    made = [(label, matrix(shape)) for label, shape, output in arrays if output]
     lines = [HEAD.format(name=name), _evaluation(name, real, [m for _, m in given], [m for _, m in made])]
     for which, listed in (("in", given), ("out", made)):
         lines += [_names(name, which, [label for label, _ in listed]), _sparsity(name, which, [m for _, m in listed])]
@@ -58,8 +58,8 @@ def interface(unit: Program | Kernel, real: str) -> str:
     return "\n".join(lines)
 
 
-def _matrix(shape: tuple[int | str, ...]) -> tuple[int, int]:
-    """Return rows and columns: a vector is a column, and the matrices of a stack lie below each other."""
+def matrix(shape: tuple[int | str, ...]) -> tuple[int, int]:
+    """Return rows and columns in CasADi: a vector is a column, and the matrices of a stack lie below each other."""
     sizes = [int(n) for n in shape]
     return (prod(sizes), 1) if len(sizes) < 2 else (prod(sizes[:-1]), sizes[-1])
 

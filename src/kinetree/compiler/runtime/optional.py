@@ -14,6 +14,15 @@ def cupy() -> Any:
     return cupy
 
 
+def casadi() -> Any:
+    """Return the module casadi; InputError if it is not installed."""
+    try:
+        import casadi
+    except ImportError as error:
+        raise InputError(f"CasADi cannot be imported ({error}); install it: pip install casadi") from None
+    return casadi
+
+
 def torch() -> Any:
     """Return the module torch; InputError if it is not installed."""
     try:

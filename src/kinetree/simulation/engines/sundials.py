@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.ir.operations import FUNCTIONS, Op, apply
+from ...compiler.export.casadi_expressions import expression
 from ...compiler.ir.program import Program
 from ...errors import InputError
 from ..events import Watch
@@ -18,22 +18,6 @@ from .interrupts import noted_interrupts
 
 FAILED = "CVODES gave up ({reason}); try smaller tolerances or a shorter run"
 """The reason of a run that CVODES did not finish."""
-
-
-def symbolic(program: Program) -> Any:
-    """Return a Program as a CasADi function of its inputs, operation by operation."""
-    import casadi as ca
-
-    inputs = [ca.SX.sym(a.name, a.size) for a in program.inputs]
-    own = {Op.SELECT: ca.if_else, Op.AND: ca.logic_and, Op.OR: ca.logic_or, Op.NOT: ca.logic_not, Op.ATAN2: ca.atan2}
-    own |= {op: getattr(ca, op.name.lower()) for op in FUNCTIONS}
-    results = program.replay(
-        [ca.vertsplit(x) for x in inputs], lambda op, *x: own[op](*x) if op in own else apply(op, *x), ca.SX
-    )
-    outputs = [ca.vertcat(*entries) for entries in results]
-    return ca.Function(
-        program.name, inputs, outputs, [a.name for a in program.inputs], [a.name for a in program.outputs]
-    )
 
 
 class Sundials:
@@ -65,7 +49,7 @@ def _equations(program: Program) -> dict[str, Any]:
     nq = sizes["q"]
     t, y = ca.SX.sym("t"), ca.SX.sym("y", nq + sizes["qd"])
     p = ca.SX.sym("p", sizes["parameters"]) if "parameters" in sizes else ca.SX(0, 1)
-    rates = symbolic(program)(t, y[:nq], y[nq:], *((p,) if "parameters" in sizes else ()))
+    rates = expression(program)(t, y[:nq], y[nq:], *((p,) if "parameters" in sizes else ()))
     return {"t": t, "x": y, "p": p, "ode": ca.vertcat(*rates)}
 
 
