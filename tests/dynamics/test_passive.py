@@ -80,6 +80,12 @@ def test_hybrid_dynamics_divides_torques_between_drives_and_forces(system):
     assert_close(torques, expected, 1e-12 * np.abs(expected).max(), "torques")
 
 
+def test_exported_functions_name_the_forces(system, tmp_path):
+    """Write inverse dynamics with forces as C, whose header says so."""
+    system.function("inverse_dynamics", forces=True).save(tmp_path / "drive.c")
+    assert "springs, dampers and friction of the mechanism act" in (tmp_path / "drive.h").read_text()
+
+
 def test_functions_that_forces_do_not_change_refuse_them(system):
     """Check the messages of functions without forces, of options that are not True, and of rolled code."""
     with pytest.raises(kt.InputError, match="pose does not depend on forces"):

@@ -20,7 +20,8 @@ from ..joint_entries import held as held_masks
 from ..joint_entries import listed, numbers
 from .actuation import dofs
 from .assembly import STRIDE
-from .batch_assembly import ON_FAILURE, Batch, batch_at, refuse_failed, samples_of
+from .batch_assembly import ON_FAILURE, batch_at, refuse_failed, samples_of
+from .batch_closing import Batch
 from .kinematics import LoopKinematics, Mask
 from .leaders import leading
 from .native_loops import NativeLoops, mobility, with_parameters

@@ -26,6 +26,8 @@ def exportable(
     about = summary(request.name) if request.derivative is None else request.title
     if request.frame:
         about += f"; frame {request.frame}" + (f", {request.axes} axes" if request.axes else "")
+    if request.forces:
+        about += "; springs, dampers and friction of the mechanism act"
     test = selftest(unit, request.dtype, sample_inputs(mechanism, unit.inputs, function))
     return Exportable(unit, request.dtype, mechanism.name, about, found, test)
 
