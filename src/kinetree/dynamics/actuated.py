@@ -8,14 +8,14 @@ from .closure import Row, of_row, rows
 from .inverse import inverse_dynamics, newton_euler
 
 
-def actuated_torques(tree, driven=frozenset(), *, refined: bool = False):
+def actuated_torques(tree, driven=frozenset()):
     """Return tau, lambda and missing torques of a motion: S tau_d + J^T lambda = I qdd + h - tau.   [Saha2013] (54)
 
     The motion has qdd of all joints and keeps the loops closed; tau, if given, acts in the joints too. With f the free
     degrees of freedom, J_f^T lambda = (I qdd + h - tau)_f. It is solved as in forward dynamics with the driven joints
     locked, for lambda that let the accelerations as they are. If the rank of J_f is that of f, no torque is missing.
-    With `refined`, the missing torques are solved for once more: rounding errors of lambda grow with the ratio of the
-    inertias of free joints.
+    What is missing after the first solution is solved for once more: rounding errors of lambda grow with the ratio of
+    the inertias of free joints.
     """
     given = tree.joints("tau")
     newton_euler(tree)
@@ -25,10 +25,9 @@ def actuated_torques(tree, driven=frozenset(), *, refined: bool = False):
     multipliers, rank = pulls.balance([0.0] * len(equations)), pulls.rank()
     needed = [x - tau for x, tau in zip(inverse_dynamics(tree), given, strict=True)]
     left = _left(needed, equations, multipliers)
-    if refined:
-        change = _pulled(tree, equations, [0.0 if k in driven else -x for k, x in enumerate(left)], driven)
-        multipliers = [x + y for x, y in zip(multipliers, change, strict=True)]
-        left = _left(needed, equations, multipliers)
+    change = _pulled(tree, equations, [0.0 if k in driven else -x for k, x in enumerate(left)], driven)
+    multipliers = [x + y for x, y in zip(multipliers, change, strict=True)]
+    left = _left(needed, equations, multipliers)
     tau = [x if k in driven else 0.0 for k, x in enumerate(left)]
     missing = [0.0 if k in driven else x for k, x in enumerate(left)]
     return tau, multipliers, missing, rank

@@ -59,6 +59,19 @@ def test_the_torque_is_that_of_a_driven_simulation(system):
     assert_close(loads.joints[..., in_plane], run["reactions"][..., in_plane], 1e-8 * scale * 30, "reactions of a run")
 
 
+def test_light_joints_lose_no_digits():
+    """Compare the torques of a torso with light linkages with those of single states by singular values."""
+    torso = kt.load("charmie_torso")
+    start, t = torso.assemble(), np.linspace(0.0, 1.0, 9)
+    places = {j.name: own.start for j, own in zip(torso.joints, torso.mechanism.q_slices, strict=True)}
+    x = {name: start[places[name]] + 0.1 * np.sin(t) for name in ("joint_4", "joint_5")}
+    v, a = {name: 0.1 * np.cos(t) for name in x}, {name: -0.1 * np.sin(t) for name in x}
+    found = torso.driven_motion(x, v, a, forces=True)
+    for k in (0, 8):
+        one = torso.actuation(found.q[k], found.qd[k], found.qdd[k], list(x), forces=True)
+        assert_close(found.tau[k], one.tau, 1e-12 * np.abs(one.tau).max(), "torques of light joints")
+
+
 def test_a_sample_does_not_depend_on_its_batch(system):
     """Find the same bits for one design and for many."""
     x, v, a = _crank(12)

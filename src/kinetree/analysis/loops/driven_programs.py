@@ -90,7 +90,7 @@ def torques_program(mechanism: Mechanism, driven: Held, *, forces: bool, wrenche
     """
     made = _Tracing(mechanism, ("q", "qd", "qdd", *(["wrenches"] if wrenches else [])))
     given = made.given
-    tau, multipliers, missing, rank, need = _torques(mechanism, given, driven, forces, refined=True)
+    tau, multipliers, missing, rank, need = _torques(mechanism, given, driven, forces)
     equations = closure.rows(Tree(mechanism, given))
     gap = _gap(mechanism, [row.residual for row in equations])
     rates = _ratio(mechanism, [row.rate for row in equations], given["qd"])
@@ -165,14 +165,14 @@ def _accelerations(mechanism: Mechanism, given: Given, held: Held) -> tuple[Scal
 
 
 def _torques(
-    mechanism: Mechanism, given: Given, driven: Held, forces: bool, *, refined: bool = False
+    mechanism: Mechanism, given: Given, driven: Held, forces: bool
 ) -> tuple[Scalars, Scalars, Scalars, Any, Any]:
     state = {name: x for name, x in given.items() if name != "multipliers"}
     if forces:
         state, torques = with_forces(mechanism, state)
         state["tau"] = torques
     tree = tree_maker(mechanism)(mechanism, state)
-    tau, multipliers, missing, rank = actuated_torques(tree, driven, refined=refined)
+    tau, multipliers, missing, rank = actuated_torques(tree, driven)
     return tau, multipliers, missing, rank, largest(tree.joints("tau"))
 
 
