@@ -68,14 +68,14 @@ def bearing_loads(run: Trajectory, share: Any = None) -> tuple[BearingLoad, ...]
         kind = joint_kinds.kind(joint.kind)
         if kind.NV < 6:
             axes, free = None, ()
-            if _one_axis(kind.DATA):
+            if one_axis(kind.DATA):
                 axes, free = np.array(kind.frame(joint), dtype=float), _free_parts(joint)
             names = (joint.name, "joint", joint.kind, free)
             out.append(_bearing(names, run.t, wrenches[:, k], unique[:, k], axes, noise))
     poses = run["poses"] if mechanism.loops else np.zeros((0, 0, 4, 4))
     for k, loop in enumerate(resolved(mechanism.loops, values), len(mechanism.joints)):
         kind, axes, free = loop_kinds.kind(loop.kind), None, ()
-        if _one_axis(kind.data):  # the axis is fixed in frame a; the wrench is in the axes of frame b
+        if one_axis(kind.data):  # the axis is fixed in frame a; the wrench is in the axes of frame b
             a, b = (
                 standing(mechanism, poses, body, place)[:, :3, :3]
                 for body, place in ((loop.body_a, loop.placement_a), (loop.body_b, loop.placement_b))
@@ -124,21 +124,19 @@ def _shared(unique: NDArray[np.bool_], axes: Numbers | None) -> tuple[str, ...]:
 
 def split(wrench: Numbers, axes: Numbers | None) -> dict[str, Numbers]:
     """Return the magnitudes of a wrench [..., 6] by part; `axes` [..., 3, 3] have z along the joint's axis, or None."""
-    n, f = wrench[..., :3], wrench[..., 3:]
-    out = {"force": np.linalg.norm(f, axis=-1), "moment": np.linalg.norm(n, axis=-1)}
-    if axes is None:
-        return out
-    own_n, own_f = ((x[..., None, :] @ axes)[..., 0, :] for x in (n, f))
-    return {
-        **out,
-        "radial": np.linalg.norm(own_f[..., :2], axis=-1),
-        "axial": np.abs(own_f[..., 2]),
-        "bending": np.linalg.norm(own_n[..., :2], axis=-1),
-        "torsion": np.abs(own_n[..., 2]),
-    }
+    return {part: magnitude(wrench, axes, part) for part in (TOTALS if axes is None else {**TOTALS, **PARTS})}
 
 
-def _one_axis(data: tuple[str, ...]) -> bool:
+def magnitude(wrench: Numbers, axes: Numbers | None, part: str) -> Numbers:
+    """Return the magnitude [...] of one part of a wrench [..., 6]."""
+    half = wrench[..., 3:] if {**TOTALS, **PARTS}[part] == "N" else wrench[..., :3]
+    if part in TOTALS or axes is None:
+        return np.linalg.norm(half, axis=-1)
+    own = (half[..., None, :] @ axes)[..., 0, :]
+    return np.linalg.norm(own[..., :2], axis=-1) if part in ("radial", "bending") else np.abs(own[..., 2])
+
+
+def one_axis(data: tuple[str, ...]) -> bool:
     """Return whether a kind has a single axis; the two axes of a universal joint have no common split."""
     return "axis" in data and "axis2" not in data
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from .. import joints as joint_kinds
@@ -11,14 +9,13 @@ from .. import loops as loop_kinds
 from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
 from ..model.axes import axis_labels
-from ..model.mechanism import Mechanism
+from ..model.mechanism import Mechanism, resolved
+from ..reporting.bearings import PARTS, TOTALS, magnitude, one_axis
 from ..results.columns import columns, find
 from ..results.trajectory import Trajectory
 
-BEARING = {"force": "N", "moment": "N m", "radial": "N", "axial": "N", "bending": "N m", "torsion": "N m"}
+BEARING = {**TOTALS, **PARTS}
 """Parts of the reaction at a joint or loop, with their units: total magnitudes, and magnitudes split by the axis."""
-BY_AXIS = ("radial", "axial", "bending", "torsion")
-"""The parts that only a joint with a single axis has."""
 POSITION = ("x", "y", "z")
 
 
@@ -102,24 +99,9 @@ def _frame_and_axis(mechanism: Mechanism, part: str) -> tuple[str, int | None]:
 
 def _bearings(mechanism: Mechanism, part: str) -> list[str]:
     """Return the names of joints and loops whose reaction has a part."""
-    of_joints = [j.name for j in mechanism.joints if part not in BY_AXIS or _one_axis(joint_kinds.kind(j.kind).DATA)]
-    of_loops = [p.name for p in mechanism.loops if part not in BY_AXIS or _one_axis(loop_kinds.kind(p.kind).data)]
+    of_joints = [j.name for j in mechanism.joints if part not in PARTS or one_axis(joint_kinds.kind(j.kind).DATA)]
+    of_loops = [p.name for p in mechanism.loops if part not in PARTS or one_axis(loop_kinds.kind(p.kind).data)]
     return [*of_joints, *of_loops]
-
-
-def _one_axis(data: tuple[str, ...]) -> bool:
-    return "axis" in data and "axis2" not in data
-
-
-PARTS: dict[str, Callable[[Numbers], Numbers]] = {
-    "force": lambda w: np.linalg.norm(w[..., 3:], axis=-1),
-    "moment": lambda w: np.linalg.norm(w[..., :3], axis=-1),
-    "radial": lambda w: np.hypot(w[..., 3], w[..., 4]),
-    "axial": lambda w: np.abs(w[..., 5]),
-    "bending": lambda w: np.hypot(w[..., 0], w[..., 1]),
-    "torsion": lambda w: np.abs(w[..., 2]),
-}
-"""The parts of a wrench [n; f] in axes with z along the joint."""
 
 
 def _bearing(run: Trajectory, part: str, name: str) -> Numbers:
@@ -129,12 +111,10 @@ def _bearing(run: Trajectory, part: str, name: str) -> Numbers:
     if name in names:
         joint = mechanism.resolved_joints[names.index(name)]
         wrench = run["reactions"][..., names.index(name), :]
-        turn = joint_kinds.kind(joint.kind).frame(joint) if part in BY_AXIS else None
+        turn = joint_kinds.kind(joint.kind).frame(joint) if part in PARTS else None
     else:
-        loop = mechanism.loops[[p.name for p in mechanism.loops].index(name)]
-        wrench = run["loop_reactions"][..., mechanism.loops.index(loop), :]
-        turn = loop_kinds.frame(loop) if part in BY_AXIS else None  # closed: the same axes in frame a and in frame b
-    if turn is not None:
-        axes = np.array(turn, dtype=float)
-        wrench = np.concatenate([wrench[..., :3] @ axes, wrench[..., 3:] @ axes], axis=-1)
-    return PARTS[part](wrench)
+        place = [p.name for p in mechanism.loops].index(name)
+        wrench = run["loop_reactions"][..., place, :]
+        loop = resolved(mechanism.loops[place], mechanism.values())
+        turn = loop_kinds.frame(loop) if part in PARTS else None  # closed: the same axes in frame a and in frame b
+    return magnitude(wrench, None if turn is None else np.array(turn, dtype=float), part)

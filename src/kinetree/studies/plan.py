@@ -28,7 +28,7 @@ from .quantities import Quantities, quantities
 from .simulated import simulated
 from .space import Space, space_of
 
-MEMORY = 64e6
+MEMORY = 128e6
 """The memory of the states and torques of a block of runs [bytes]: small beside that of any machine, and enough for
 native batches to run at full speed."""
 
@@ -100,8 +100,10 @@ class Plan:
         """The number of runs in a block."""
         m: Mechanism = self.system.mechanism
         count = m.nq + 4 * m.nv
-        if any(not isinstance(x, Measure) or x.column.partition(".")[0] in (*BEARING, "reactions", "loop_reactions")
-               for x in self.measures.values()):  # fmt: skip
+        read = {x.column.partition(".")[0] if isinstance(x, Measure) else "" for x in self.measures.values()}
+        if "" in read:  # functions may read anything; most read few columns
+            count += 12 * len(m.bodies)
+        if read & {*BEARING, "reactions", "loop_reactions"}:
             count += 24 * len(m.bodies)
             if not getattr(self.evaluation, "same_for_all", False):  # decompositions of J at every sample
                 count += 2 * len(m.closures) ** 2 + 2 * m.nv**2

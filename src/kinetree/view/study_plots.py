@@ -23,6 +23,8 @@ MOST_LINES = 2000
 MOST_POINTS = 50_000
 """The most points of a scatter of runs; a Pareto front is that of all runs."""
 FRONT = "#c8553d"
+SHADES = ("#d5dbe3", "#a9b6c6", "#7c90a9")
+"""Colors of quantile bands, from outside to inside."""
 
 
 def study_plot(
@@ -212,7 +214,7 @@ def bands_plot(bands: Bands, path: str | Path | None = None, *, heading: str | N
             lower, upper = order[low], order[high]
             label = f"{100 * bands.quantiles[lower]:g} to {100 * bands.quantiles[upper]:g} %"
             axes.fill_between(
-                bands.t, bands.values[lower], bands.values[upper], color=INK, alpha=0.18, lw=0, label=label
+                bands.t, bands.values[lower], bands.values[upper], color=SHADES[min(low, 2)], lw=0, label=label
             )
             low, high = low + 1, high - 1
         if low == high:
