@@ -83,5 +83,9 @@ def test_motion_that_loops_forbid_is_refused():
     """Refuse an actuator that is shorter than the geometry allows."""
     motion = validation_motion([0.0, 1.0])
     x, xd, xdd = motion["actuator_4"]
-    with pytest.raises(AssemblyError, match="loop 'head_4d' stays open by .* mm"):
-        closed_motion(kt.load("charmie_complete"), motion | {"actuator_4": (x - 0.3, xd, xdd)})
+    with pytest.raises(
+        AssemblyError, match="actuator_4 = 0.0985 m held, loop 'head_4d' stays open by 13.* mm"
+    ) as caught:
+        closed_motion(kt.load("charmie_complete"), motion | {"actuator_4": (x - [0.0, 0.3], xd, xdd)})
+    assert "sample [1]" in str(caught.value) and "nearest: hold actuator_4 = 0.112 m instead of" in str(caught.value)
+    assert "joint_7a" not in str(caught.value)  # an arm has no part in it

@@ -20,6 +20,10 @@ from .starts import starts
 
 MANY = 24
 """The most loops for which each is left out in turn to find contradictions; more would take too long."""
+SHOWN = 5e-5
+"""The largest relative change of a held coordinate by rounding to the five digits of proposals, which is left out."""
+ROUNDING = 1e-12
+"""The largest entry of J, in units of the length, that counts as zero."""
 
 
 def misfit(
@@ -53,7 +57,8 @@ def _held_is_the_cause(
 ) -> AssemblyError:
     """Return the error of loops that close if nothing is held."""
     mobility, count = loops.motions(free).mobility, int(degrees.sum())
-    held = ", ".join(loops.shown(k, q[k]) for k in np.flatnonzero(at).tolist())
+    told = at & _in_loops(loops, q, best)
+    held = ", ".join(loops.shown(k, q[k]) for k in np.flatnonzero(told).tolist())
     what = f"with {held} held, {_open(loops, best)}; with nothing held the loops close"
     if not mobility:
         remedy = "hold nothing"
@@ -63,13 +68,23 @@ def _held_is_the_cause(
         what += f". {count} degrees of freedom are held and the mechanism has {mobility}"
         return AssemblyError(what, where=loops.mechanism.name, remedy=_fewer(loops, q, at, degrees, free))
     closest, closes = _closest_hold(loops, q, at, degrees, free)
-    changed = np.flatnonzero(at & (closest != q)).tolist()
+    beyond = np.abs(closest - q) > SHOWN * np.abs(q)
+    changed = np.flatnonzero(told & (beyond if (told & beyond).any() else closest != q)).tolist()
     near = [f"{loops.shown(k, closest[k])} instead of {q[k]:.6g}" for k in changed]
     return AssemblyError(
         what,
         where=loops.mechanism.name,
         remedy=f"{'nearest' if closes else 'about the nearest'}: hold {', '.join(near)}",
     )
+
+
+def _in_loops(loops: LoopKinematics, *positions: Numbers) -> Mask:
+    """Return which coordinates move the equations of the loops at any of some positions; all if none do."""
+    if loops.mechanism.nq != loops.mechanism.nv:  # entries of q and qd do not correspond
+        return np.ones(loops.mechanism.nq, dtype=bool)
+    sizes = sum(np.abs(loops.jacobian(q)).max(axis=0, initial=0.0) for q in positions)
+    found = np.asarray(sizes) > ROUNDING
+    return found if found.any() else ~found
 
 
 def _fewer(loops: LoopKinematics, q: Numbers, at: Mask, degrees: Mask, free: Numbers) -> str:
