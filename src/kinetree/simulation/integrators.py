@@ -14,6 +14,7 @@ from . import tableaus
 from .drives import Drives, drives_of
 from .loop_closing import closing_program
 from .rates import Controller, Force, euler_step, rates
+from .rosenbrock import rodas5p
 from .stabilization import Baumgarte, Loops, locked_by
 from .steppers import Stepper
 from .tableaus import Pair, Tableau
@@ -46,6 +47,7 @@ METHODS = {
         Method("gauss", "Gauss with two stages, symmetric, fixed steps", 4, False, lambda: tableaus.GAUSS),
         Method("dopri5", "Dormand-Prince 5(4), dense output", 5, True, tableaus.dopri5),
         Method("dop853", "Dormand-Prince 8(5,3), dense output", 8, True, tableaus.dop853),
+        Method("rodas5p", "Rosenbrock 5(4) for stiff systems, exact Jacobian, dense output", 5, True, rodas5p),
         Method("implicit_euler", "Euler, implicit in springs and dampers of joints; fixed steps", 1, False, None),
         Method("implicit_midpoint", "midpoint, implicit in springs and dampers of joints; fixed steps", 2, False, None),
         Method("bdf", "backward differentiation for stiff systems (CVODES)", 5, True, None),

@@ -17,7 +17,9 @@ from .kernels.adaptive_steps import adaptive_kernel
 from .kernels.closing_states import closing_kernel
 from .kernels.fixed_steps import explicit_kernel, map_kernel
 from .kernels.implicit_steps import implicit_kernel
+from .kernels.rosenbrock_steps import rosenbrock_kernel
 from .loop_closing import Closer
+from .rosenbrock import Rosenbrock
 from .tableaus import Pair, Tableau
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ class Stepper:
         given = (self.quaternions, self.closing)
         if self.method is None:
             return map_kernel(self.program, *given, dtype=self.dtype)
+        if isinstance(self.method, Rosenbrock):
+            return rosenbrock_kernel(self.program, self.method, *given, dtype=self.dtype)
         if isinstance(self.method, Pair):
             return adaptive_kernel(self.program, self.method, *given, dtype=self.dtype)
         if self.method.implicit:

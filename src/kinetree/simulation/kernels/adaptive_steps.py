@@ -52,10 +52,10 @@ def adaptive_kernel(
     runs = RunsOfLanes(
         pair.name, program, stages, quaternions, closing, dtype=dtype, shared=SETTINGS, own=OWN, report=REPORT
     )
-    return _Adaptive(runs, pair).kernel()
+    return Adaptive(runs, pair).kernel()
 
 
-class _Adaptive:
+class Adaptive:
     """The writer of one kernel; `v` has the variables of a lane."""
 
     def __init__(self, runs: RunsOfLanes, pair: Pair) -> None:
@@ -81,21 +81,20 @@ class _Adaptive:
         self.index.value, self.tries.value = 1, 0
         with k.each_lane():  # times whose states an earlier call returned
             self.blanks(lambda: v["time"].value >= runs.times[self.next_time()])
-        runs.copy(runs.y, runs.inputs, shift=1)
-        runs.rates(v["time"].value, 0)
+        self.begin()
         with k.repeat() as turn:
             turn.again = self.attempt()
         self.finish()
         return runs.kernel()
 
-    def attempt(self) -> Value:
-        """Write one attempt at a step in all lanes; return whether a lane is unfinished."""
-        runs, k, pair, v = self.runs, self.k, self.pair, self.v
-        now, h, status = v["time"].value, v["step"].value, v["status"].value
-        left = self.end - now
-        active = (left > 0.0) & status.equals(0.0)
-        tried = active.where((h < left).where(h, left), 0.0)
-        reached = (tried >= left).where(self.end, now + tried)
+    def begin(self) -> None:
+        """Write the rates at the beginning of a call as the first stage."""
+        self.runs.copy(self.runs.y, self.runs.inputs, shift=1)
+        self.runs.rates(self.v["time"].value, 0)
+
+    def advance(self, now: Value, tried: Value, reached: Value) -> None:
+        """Write the stages of a step, its end `z`, and the rates there."""
+        runs, k, pair = self.runs, self.k, self.pair
         with k.loop(self.regular) as i:
             s = i + 1
             runs.stage(s, pair.a, tried)
@@ -106,6 +105,16 @@ class _Adaptive:
                 runs.close(self.z, reached)
                 runs.copy(self.z, runs.inputs, shift=1)
             runs.rates(at_end.where(reached, now + tried * k.choose(s, (*pair.c, 1.0))), s)
+
+    def attempt(self) -> Value:
+        """Write one attempt at a step in all lanes; return whether a lane is unfinished."""
+        runs, k, v = self.runs, self.k, self.v
+        now, h, status = v["time"].value, v["step"].value, v["status"].value
+        left = self.end - now
+        active = (left > 0.0) & status.equals(0.0)
+        tried = active.where((h < left).where(h, left), 0.0)
+        reached = (tried >= left).where(self.end, now + tried)
+        self.advance(now, tried, reached)
         error = self.error(tried)
         if runs.closing:  # a step whose loops do not close is too long
             error = runs.astray().where(1e3, error)

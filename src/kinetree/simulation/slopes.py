@@ -1,0 +1,61 @@
+"""The rates of a state with their Jacobian and their derivative with respect to time, as one Program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..algebra.scalars import is_number
+from ..compiler.derive.jacobians import ENTRIES, LONG, MODES, differentiated, weight
+from ..compiler.derive.recorded import Recorded, traced
+from ..compiler.ir.program import Array, Program
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """The Program (t, q, qd[, ...]) -> (dq, dqd, slope_t, slope) of rates f of the state y = (q, qd).
+
+    slope_t is df/dt, and slope has the rows of the Jacobian df/dy. If dq_i is `moves[i]` qd_i plus a function of time,
+    the Jacobian has the rows of dqd only. For other coordinates, such as quaternions, `moves` is None, and the Jacobian
+    has all rows.
+    """
+
+    program: Program
+    moves: tuple[float, ...] | None
+
+
+def slopes_of(program: Program) -> Slopes:
+    """Return the rates of a Program (t, q, qd[, ...]) -> (dq, dqd) with their derivatives, with few operations."""
+    modes = MODES if len(program.ops) <= LONG else MODES[:2]
+    return min((_in_mode(program, mode) for mode in modes), key=lambda found: weight(found.program))
+
+
+def _in_mode(program: Program, mode: str) -> Slopes:
+    trace, inputs = traced(program.inputs)
+    recorded = Recorded(program, inputs)
+    moved, pushed = program.results
+    rows = differentiated(recorded, inputs, ("t", "q", "qd"), {*moved, *pushed}, mode, ENTRIES)
+    nq, nv = (a.size for a in program.inputs[1:3])
+    moves = _moves([rows[k] for k in moved], nv)
+    chosen = pushed if moves is not None else (*moved, *pushed)
+    labels = [*(("q", j) for j in range(nq)), *(("qd", j) for j in range(nv))]
+    outputs = (*program.outputs, Array("slope_t", (nq + nv,)), Array("slope", (len(chosen), nq + nv)))
+    results = [
+        *recorded.outputs().values(),
+        [rows[k].get(("t", 0), 0.0) for k in (*moved, *pushed)],
+        [rows[k].get(label, 0.0) for k in chosen for label in labels],
+    ]
+    return Slopes(Program.of_trace(f"slopes_of_{program.name}", program.inputs, outputs, trace, results), moves)
+
+
+def _moves(rows: list[dict], nv: int) -> tuple[float, ...] | None:
+    """Return the constants m_i of dq_i = m_i qd_i + a function of time; None if a rate of coordinates is another."""
+    if len(rows) != nv:
+        return None
+    found = []
+    for i, row in enumerate(rows):
+        others = {label: x for label, x in row.items() if label[0] != "t" and not (is_number(x) and x == 0.0)}
+        own = others.pop(("qd", i), 0.0)
+        if others or not is_number(own):
+            return None
+        found.append(float(own))
+    return tuple(found)
