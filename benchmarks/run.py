@@ -27,6 +27,7 @@ CASES = {
     "accuracy": "the error of integrators over right-hand sides and over seconds, compared with SciPy and MuJoCo",
     "closed_loops": "forward dynamics of closed mechanisms, compared with Pinocchio's constraint dynamics",
     "design_batches": "a million designs of a closed mechanism along a motion, and the bearing loads of a press",
+    "stiff_runs": "a KUKA LWR under stiff control: a native batch, compared with SUNDIALS run by run",
     "closed_stepping": "steps of four-bars, compared with Exudyn if it is installed",
     "other_peers": "inverse and forward dynamics, compared with Drake, adam, Robotics Toolbox and JaxSim if installed",
     "webassembly": "time per call and size of WebAssembly modules in V8, if Node is installed",

@@ -89,7 +89,7 @@ def simulate(
 
     Methods with fixed steps require `dt` [s]. The others keep the error of a step below atol + rtol |y|. `max_steps`
     bounds the steps of both; by default 10^12 fixed steps, or 10^6 attempts at steps of variable length. `auto`
-    switches to "bdf" if a single run proves stiff.
+    switches to "rodas5p" if a single run proves stiff, or to "bdf" for mechanisms of many bodies.
 
     Ctrl-C ends a run and keeps the states computed so far. With a `checkpoint` file, a run that was killed continues
     when it is called again, with the same bits as without the interruption. `events` are located between the output
@@ -152,8 +152,8 @@ def simulate(
             return device_runs(problem, watch, library, show)  # type: ignore[return-value]
     with _shown(progress) as show:
         motion = engine_of(problem).run(problem, watch, show)
-        if motion.stiff:  # restart from the beginning: few evaluations are lost, and one method serves the whole run
-            problem = replace(problem, method=METHODS["bdf"], auto=False)
+        if motion.instead:  # restart from the beginning: few evaluations are lost, and one method serves the whole run
+            problem = replace(problem, method=METHODS[motion.instead], auto=False)
             watch = Watch(mechanism, events_of(events), values, problem.kept.native)
             motion = engine_of(problem).run(problem, watch, show)
     hits = watch.locate(motion.run, motion.onward) if watch else []

@@ -17,7 +17,7 @@ OPEN = "the loops did not close, or the state left the finite numbers; try a sma
 
 REASONS = {
     1: "the step became shorter than rounding",
-    2: 'the steps were used up; try a larger max_steps (--max-steps), or method="bdf" where it is stiff',
+    2: 'the steps were used up; try a larger max_steps (--max-steps), or method="rodas5p" where it is stiff',
 }
 """Reasons by the status that kernels of adaptive methods report."""
 

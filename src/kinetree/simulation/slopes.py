@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..algebra.scalars import is_number
-from ..compiler.derive.jacobians import ENTRIES, LONG, MODES, differentiated, weight
+from ..compiler.derive.jacobians import ENTRIES, MODES, differentiated, weight
 from ..compiler.derive.recorded import Recorded, traced
 from ..compiler.ir.program import Array, Program
+from ..errors import InputError
+
+LONGEST = 3000
+"""The most operations of rates whose Jacobian is compiled. The Jacobian of longer ones takes minutes to compile: a
+Stewart platform has rates of 7,000 operations, and their Jacobian has 210,000."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,12 @@ class Slopes:
 
 def slopes_of(program: Program) -> Slopes:
     """Return the rates of a Program (t, q, qd[, ...]) -> (dq, dqd) with their derivatives, with few operations."""
-    modes = MODES if len(program.ops) <= LONG else MODES[:2]
-    return min((_in_mode(program, mode) for mode in modes), key=lambda found: weight(found.program))
+    if len(program.ops) > LONGEST:
+        raise InputError(
+            f"the rates take {len(program.ops)} operations, more than the {LONGEST} whose Jacobian is compiled; use "
+            'method="bdf"'
+        )
+    return min((_in_mode(program, mode) for mode in MODES), key=lambda found: weight(found.program))
 
 
 def _in_mode(program: Program, mode: str) -> Slopes:

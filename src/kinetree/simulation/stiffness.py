@@ -23,7 +23,7 @@ measured at 0.5, and runs whose steps are bounded by accuracy below 0.1."""
 
 MANY = 200_000
 """The projected evaluations of a whole run below which it is not checked: a second for a robot, about the time that
-CVODES needs to be set up."""
+an implicit method needs to be set up."""
 
 ROUNDS = 30
 """Iterations of the power method; the largest eigenvalue is needed only to within 10 %."""

@@ -29,13 +29,14 @@ class Motion:
 
     `onward` returns the state at a time between two samples. `complete` takes the run, or its part up to an event, and
     returns its samples at the output times with the loads there as fields of a Trajectory: torques of control and
-    forces, accelerations and wrenches. If the method may be changed (`problem.auto`), a `stiff` run ends early.
+    forces, accelerations and wrenches. If the method may be changed (`problem.auto`), a stiff run ends early, and
+    `instead` is the name of the method that suits it.
     """
 
     run: Run
     onward: Onward
     complete: Callable[[Run], tuple[Run, Fields]]
-    stiff: bool = False
+    instead: str = ""
 
 
 class Engine(Protocol):

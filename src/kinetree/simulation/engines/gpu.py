@@ -40,6 +40,9 @@ LOOK = 0.15
 CPU = "simulate the system itself, which runs on the CPU"
 """The alternative, for messages."""
 
+STIFF = ("rodas5p",)
+"""Native methods without a kernel for GPUs: the matrices of their runs do not fit into registers."""
+
 LEAST_RTOL = {"float64": 0.0, "float32": 1e-6}
 """The smallest relative tolerance by precision: steps cannot be more accurate than a few units of rounding."""
 
@@ -81,8 +84,8 @@ def _refuse(p: Problem) -> None:
             f"{type(p.control).__name__} is evaluated between the steps, on the CPU only; use a controller that is "
             f"compiled, such as kt.PD or kt.TorqueFunction, or {CPU}"
         )
-    if p.method.scheme is None:
-        known = ", ".join(name for name, m in METHODS.items() if m.scheme)
+    if p.method.scheme is None or p.method.name in STIFF:
+        known = ", ".join(name for name, m in METHODS.items() if m.scheme and name not in STIFF)
         raise InputError(f"{p.method.name} runs on the CPU only; on a GPU use {known}, or {CPU}")
     if p.is_long:
         raise InputError(

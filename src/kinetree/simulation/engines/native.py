@@ -10,6 +10,7 @@ from ..loads_at_samples import Acting
 from ..motion_problem import Problem
 from ..rates import loads_and_drives
 from ..run_states import Run
+from ..slopes import LONGEST
 from ..steppers import Stepper
 from ..stiffness import Stiffness
 from .engine import Fields, Motion, Progress, onward_by
@@ -48,9 +49,13 @@ class Native:
             checkpoint=p.checkpoint, key=_key(p, made) if p.checkpoint else "", until=examined,
         )  # fmt: skip
         done = done.with_end()
-        return Motion(
-            done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)), look is not None and look.found
-        )
+        instead = _implicit(made) if look is not None and look.found else ""
+        return Motion(done, onward_by(p, done, again), lambda ended: (ended, acting_on(p)), instead)
+
+
+def _implicit(made: Stepper) -> str:
+    """Return the method for a stiff run of the same rates: native, unless their Jacobian is too long to compile."""
+    return "rodas5p" if len(made.program.ops) <= LONGEST else "bdf"
 
 
 def _key(problem: Problem, made: Stepper) -> str:

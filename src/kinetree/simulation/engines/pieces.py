@@ -114,7 +114,7 @@ def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, t
                 run.steps += accepted + rejected
                 run.step, run.reached = step, stop + 1
                 return Carried(start, stop, code, reached)
-            _take(stepper, run, (q, qd), slice(start, stop + 1), under_way, begin, parameters)
+            _take(stepper, run, (q, qd), start, times, under_way, (begin, reached), parameters)
             run.evaluations += np.where(under_way, evaluations - (0 if first else 1), 0)
             run.steps += np.where(under_way, accepted + rejected, 0)
             run.step, status = np.where(under_way, step, run.step), np.where(under_way, code, status)
@@ -147,11 +147,19 @@ def _closed(stepper: Stepper, states, parameters, times: np.ndarray):
     return stepper.closer.close(states[0], states[1], more, times[:, None])
 
 
-def _take(stepper: Stepper, run: Run, states, samples: slice, under_way, begin, parameters) -> None:
-    """Store the samples after `begin` of the unfinished runs, with their loops closed."""
-    times = run.t[samples]
-    new = under_way[..., None] & (times > begin[..., None])
-    states = _closed(stepper, states, parameters, times)
+def _take(stepper: Stepper, run: Run, states, start: int, times, under_way, span, parameters) -> None:
+    """Store the samples that the unfinished runs have reached in a call, with their loops closed.
+
+    `span` has the times at which the call began and ended, for each run.
+    """
+    begin, reached = span
+    low = int(np.searchsorted(times, begin[under_way].min(), side="right"))
+    high = int(np.searchsorted(times, reached[under_way].max(), side="right"))
+    if low >= high:
+        return
+    some, samples = slice(low, high), slice(start + low, start + high)
+    new = under_way[..., None] & (times[some] > begin[..., None])
+    states = _closed(stepper, tuple(x[..., some, :] for x in states), parameters, times[some])
     for kept, given in zip((run.q, run.qd), states, strict=True):
         kept[..., samples, :] = np.where(new[..., None], given, kept[..., samples, :])
 

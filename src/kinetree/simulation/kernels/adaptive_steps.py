@@ -59,6 +59,7 @@ class Adaptive:
     """The writer of one kernel; `v` has the variables of a lane."""
 
     def __init__(self, runs: RunsOfLanes, pair: Pair) -> None:
+        """Declare the variables."""
         k = runs.k
         self.runs, self.k, self.pair, self.dtype, self.regular = runs, k, pair, runs.dtype, len(pair.b)
         self.v = {name: k.block(name) for name in (*REPORT, "old", "tried", "most")}
@@ -67,6 +68,7 @@ class Adaptive:
         self.due, self.tries = k.block("due", kind=Kind.MASK), k.block("tries", kind=Kind.COUNT)
 
     def kernel(self) -> Kernel:
+        """Write the whole loop and return the finished kernel."""
         runs, k, v = self.runs, self.k, self.v
         self.rtol, self.atol = (k.cast(runs.shared[name][()], Kind.LANE) for name in SETTINGS)
         self.end = k.cast(runs.times[k.extent() - 1], Kind.LANE)
@@ -127,7 +129,7 @@ class Adaptive:
         with k.loop(runs.n) as j:
             self.take(good, j)
         v["time"].value = good.where(reached, now)
-        after = tried * factor
+        after = self.next_step(tried * factor, h, tried, good)
         v["step"].value = active.where(after, h)
         self.fail(bad, now, after)
         return k.any((self.end - v["time"].value > 0.0) & v["status"].value.equals(0.0))
@@ -162,6 +164,10 @@ class Adaptive:
         bounded = (raised < top).where(raised, top)
         bounded = (bounded > LEAST).where(bounded, LEAST)
         return (error < LIMITS[self.dtype][2]).where(bounded, LEAST)
+
+    def next_step(self, after: Value, _h: Value, _tried: Value, _good: Value) -> Value:
+        """Return the next step; `after` is that of the error estimate of the last one."""
+        return after
 
     def count(self, active: Value, good: Value, bad: Value) -> None:
         """Write the counts of evaluations, accepted and rejected steps."""

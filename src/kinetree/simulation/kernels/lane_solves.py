@@ -1,7 +1,7 @@
 """Linear equations of lanes: a matrix per lane is factored once, then solved for several right-hand sides.
 
-The rows are exchanged so that each pivot is the largest of its column, for every lane separately. Exchanges that no
-lane requires are skipped. They do not change the numbers of other lanes.
+The rows are exchanged where a pivot is small in its column, for every lane separately. Exchanges that no lane requires
+are skipped. They do not change the numbers of other lanes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,10 @@ from __future__ import annotations
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
+
+PREFERENCE = 10.0
+"""An entry becomes a pivot instead of the one on the diagonal if it is larger by this factor. Fewer rows are exchanged
+than for the largest entry, and errors grow by no more than a digit."""
 
 
 class LaneSolver:
@@ -37,9 +41,9 @@ class LaneSolver:
                     w[row + at] = w[row + at] - factor * w[c * n + at]
 
     def _choose(self, c: Value) -> None:
-        """Write the exchange of row c with the one that has the largest entry in column c, from c on."""
+        """Write the exchange of row c with a later one that has a much larger entry in column c."""
         k, w, n = self.k, self.matrix, self.size
-        self.largest.value = abs(w[c * n + c])
+        self.largest.value = abs(w[c * n + c]) * PREFERENCE
         self.pivots[c] = k.number(c)
         with k.loop(n - 1 - c) as i:
             row = c + 1 + i

@@ -111,8 +111,10 @@ class _Rosenbrock(Adaptive):
             self.solver.solve(runs.stages, first)
             return
         below = first + runs.nq
-        with k.loop(runs.nv) as i, k.loop(runs.nq) as j:
-            runs.stages[below + i] = runs.stages[below + i] + implicit * self.slope(i, j) * runs.stages[first + j]
+        with k.loop(runs.nq) as j:
+            moved = implicit * runs.stages[first + j]
+            with k.loop(runs.nv) as i:
+                runs.stages[below + i] = runs.stages[below + i] + self.slope(i, j) * moved
         self.solver.solve(runs.stages, below)
         with k.loop(runs.nq) as j:
             moved = implicit * k.choose(j, self.moves) * runs.stages[below + j]
@@ -124,6 +126,11 @@ class _Rosenbrock(Adaptive):
         v = self.v["evaluations"]
         v.value = v.value - bad.where(self.k.constant(1.0, Kind.LANE), 0.0)
         self.fresh.value = good
+
+    def next_step(self, after: Value, h: Value, tried: Value, good: Value) -> Value:
+        """Return the next step; one that was shortened to end at an output time does not shorten the next."""
+        kept = good & ((tried < h) & (after < h))
+        return kept.where(h, after)
 
     def take(self, good: Value, j: Value) -> None:
         """Write accepted steps into the state."""
