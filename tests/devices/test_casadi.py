@@ -110,6 +110,18 @@ def test_hessians_of_native_code():
     assert_equal(found[1], found[0], "Hessians")
 
 
+def test_third_derivatives():
+    """Agree with CasADi's derivatives of its Jacobian's Jacobian, also where blocks are zero."""
+    arm = kt.load("planar_2r")
+    thirds = []
+    for f in forms(arm, "gravity_torque"):
+        third = f.jacobian().jacobian().jacobian()
+        thirds.append(third(np.array([0.3, -0.4]), *[0] * (third.n_in() - 1)))
+    for x, y in zip(*(t if isinstance(t, tuple) else (t,) for t in thirds), strict=True):
+        assert x.shape == y.shape
+        assert_close(np.asarray(y), np.asarray(x), 1e-12, "third derivatives")
+
+
 def test_matrices_wrenches_and_parameters():
     """Keep rows and columns of matrices, of stacks of them, and of inputs, in values and in Jacobians."""
     arm = kt.load("planar_2r")

@@ -69,32 +69,26 @@ def jacobian_node(node: Node) -> Node:
     """Return the Jacobian of a node as CasADi calls it: with the outputs as further inputs, which are not read."""
     ca = optional.casadi()
     blocks = node.jacobian()
-    at = {i: k for k, i in enumerate(node.used)}
+    pairs = iter(blocks.results)
     made, outputs, results = [], [], []
-    for o, out in enumerate(node.made):
+    for out in node.made:
         rows = [int(k) for k in out.find()]
         for i, x in enumerate(node.given):
-            if i not in at:
-                made.append(ca.Sparsity(out.numel(), x.numel()))
-                continue
-            entries = blocks.results[o * len(at) + at[i]]
-            count = x.numel()
-            nonzero = [
-                (j, rows[k], entries[k * count + j])
-                for k in range(len(rows))
-                for j in range(count)
-                if blocks.ops[entries[k * count + j]] != (Op.CONST, 0.0)
-            ]
-            nonzero.sort()
-            made.append(
-                ca.Sparsity.triplet(out.numel(), count, [row for _, row, _ in nonzero], [j for j, _, _ in nonzero])
-            )
+            nonzero = sorted(_nonzero(blocks, next(pairs), rows, x.numel())) if rows and i in node.used else []
+            columns, at, entries = ([z[k] for z in nonzero] for k in range(3))
+            made.append(ca.Sparsity.triplet(out.numel(), x.numel(), at, columns))
             if nonzero:
-                outputs.append(Array(f"block_{o}_{i}", (len(nonzero),)))
-                results.append(tuple(k for _, _, k in nonzero))
+                outputs.append(Array(f"block_{len(made)}", (len(nonzero),)))
+                results.append(tuple(entries))
     program = replace(blocks, outputs=tuple(outputs), results=tuple(results))
     unread = tuple(ca.Sparsity(x.size1(), x.size2()) for x in node.made)
     return Node(program, (*node.given, *unread), tuple(made), node.used, lambda: _entries_jacobian(program))
+
+
+def _nonzero(program: Program, entries: Sequence[int], rows: Sequence[int], count: int) -> list[tuple[int, int, int]]:
+    """Return column, row and operation of the entries of a Jacobian that are not zero for all inputs."""
+    listed = [(j, row, entries[k * count + j]) for k, row in enumerate(rows) for j in range(count)]
+    return [x for x in listed if program.ops[x[2]] != (Op.CONST, 0.0)]
 
 
 def reverse_node(node: Node) -> Node:
