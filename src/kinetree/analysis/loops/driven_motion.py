@@ -19,7 +19,7 @@ from ...model.scales import characteristic_length
 from ..joint_entries import held as held_masks
 from ..joint_entries import listed, numbers
 from .actuation import dofs
-from .assembly import STRIDE
+from .assembly import STRIDE, assemble
 from .batch_assembly import ON_FAILURE, batch_at, refuse_failed, samples_of
 from .batch_closing import Batch
 from .kinematics import LoopKinematics, Mask
@@ -197,17 +197,11 @@ def _refuse_others(system: CompiledMechanism, native: NativeLoops, positions: Ma
         )
     if not native.determined:
         count = mobility(system)
-        lead = ", ".join(leading(LoopKinematics(system), system._part("closed", lambda: _closed(system))).names)
+        lead = ", ".join(leading(LoopKinematics(system), assemble(system)).names)
         raise InputError(
             f"positions of {', '.join(positions) or 'no joint'} ({len(native.held)} degrees of freedom) do not "
             f"determine the motion of {m.name!r}, which has {count}; give as many, such as {lead}"
         )
-
-
-def _closed(system: CompiledMechanism) -> Numbers:
-    from .assembly import assemble
-
-    return assemble(system)
 
 
 def _refuse(system: CompiledMechanism, samples: Samples, masks: Any, closed: Flags) -> None:
