@@ -89,17 +89,9 @@ def joint(table: Any, where: str) -> Joint:
     """Return a joint."""
     known_keys(table, JOINT, where)
     return Joint(
-        name(required(table, "name", where), below(where, "name")),
-        name(required(table, "kind", where), below(where, "kind")),
-        name(required(table, "parent", where), below(where, "parent")),
-        name(required(table, "child", where), below(where, "child")),
-        placement(table, where),
-        axis=axis(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
-        axis2=axis(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
-        pitch=number(table.get("pitch", 0.0), below(where, "pitch")),
-        sequence=text(table.get("sequence", "zyx"), below(where, "sequence")),
-        limits=limits(table.get("limits", {}), below(where, "limits")),
-        **losses(table, where),
+        **_names(table, where, "name", "kind", "parent", "child"),
+        placement=placement(table, where),
+        **_motion(table, where),
         child_placement=_side(table, "child_placement", where) if "child_placement" in table else None,
     )
 
@@ -108,18 +100,10 @@ def pair(table: Any, where: str) -> Pair:
     """Return a pair."""
     known_keys(table, PAIR, where)
     return Pair(
-        name(required(table, "name", where), below(where, "name")),
-        name(required(table, "kind", where), below(where, "kind")),
-        name(required(table, "body_a", where), below(where, "body_a")),
-        name(required(table, "body_b", where), below(where, "body_b")),
-        _side(table, "placement_a", where),
-        _side(table, "placement_b", where),
-        axis=axis(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
-        axis2=axis(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
-        pitch=number(table.get("pitch", 0.0), below(where, "pitch")),
-        sequence=text(table.get("sequence", "zyx"), below(where, "sequence")),
-        limits=limits(table.get("limits", {}), below(where, "limits")),
-        **losses(table, where),
+        **_names(table, where, "name", "kind", "body_a", "body_b"),
+        placement_a=_side(table, "placement_a", where),
+        placement_b=_side(table, "placement_b", where),
+        **_motion(table, where),
         cut=truth(table["cut"], below(where, "cut")) if "cut" in table else None,
     )
 
@@ -149,17 +133,35 @@ def loop(table: Any, where: str) -> Loop:
     """Return a loop."""
     known_keys(table, LOOP, where)
     return Loop(
-        name(required(table, "name", where), below(where, "name")),
-        name(required(table, "kind", where), below(where, "kind")),
-        name(required(table, "body_a", where), below(where, "body_a")),
-        name(required(table, "body_b", where), below(where, "body_b")),
-        _side(table, "placement_a", where),
-        _side(table, "placement_b", where),
-        axis=axis(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
-        axis2=axis(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
-        pitch=number(table.get("pitch", 0.0), below(where, "pitch")),
+        **_names(table, where, "name", "kind", "body_a", "body_b"),
+        placement_a=_side(table, "placement_a", where),
+        placement_b=_side(table, "placement_b", where),
+        **_axes(table, where),
         length=number(table.get("length", 0.0), below(where, "length")),
     )
+
+
+def _names(table: Mapping[str, Any], where: str, *keys: str) -> dict[str, Any]:
+    """Return the names at these keys, all required."""
+    return {key: name(required(table, key, where), below(where, key)) for key in keys}
+
+
+def _axes(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the axes and the pitch of a joint, pair or loop."""
+    return {
+        "axis": axis(table.get("axis", (0.0, 0.0, 1.0)), below(where, "axis")),
+        "axis2": axis(table["axis2"], below(where, "axis2")) if "axis2" in table else None,
+        "pitch": number(table.get("pitch", 0.0), below(where, "pitch")),
+    }
+
+
+def _motion(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the fields of a joint or pair that describe its motion: axes, limits and losses."""
+    return _axes(table, where) | {
+        "sequence": text(table.get("sequence", "zyx"), below(where, "sequence")),
+        "limits": limits(table.get("limits", {}), below(where, "limits")),
+        **losses(table, where),
+    }
 
 
 def _side(table: Mapping[str, Any], key: str, where: str) -> Placement:
