@@ -154,6 +154,23 @@ def test_free_parameters_are_the_last_input():
         assert_equal(f.jacobian()(0.4, 0.9, 0)[1], [[-1.3 * 9.81 * np.cos(0.4)]], "d tau / d l")
 
 
+def test_a_missing_argument_is_zero():
+    """Call by buffers with positions alone, and with no place for one of two outputs."""
+    system = kt.load("planar_2r")
+    q, zero, found = np.array([0.3, -0.4]), np.zeros(2), np.full(2, np.nan)
+    buffer, run = system.casadi("forward_dynamics", form="native").buffer()
+    buffer.set_arg(0, memoryview(q))
+    buffer.set_res(0, memoryview(found))
+    run()
+    assert_equal(found, system.forward_dynamics(q, zero, zero), "at rest without torques")
+    slope = np.full(4, np.nan)
+    buffer, run = system.casadi("forward_dynamics", form="native").jacobian().buffer()
+    buffer.set_arg(0, memoryview(q))
+    buffer.set_res(2, memoryview(slope))
+    run()
+    assert_equal(slope.reshape(2, 2), system.inverse_inertia_matrix(q), "the last of three outputs")
+
+
 def test_callbacks_live_as_long_as_expressions():
     """Evaluate an expression after all names of its callback are gone."""
     x = ca.MX.sym("x", 2)

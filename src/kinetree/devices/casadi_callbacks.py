@@ -123,6 +123,7 @@ def _class() -> Any:
             super().__init__()
             self.node, self.given, self.made = node, given, made
             self.run = compiled(node.program) if node.program.outputs else None
+            self.zeros = [np.zeros(x.numel()) for x in node.given]
             self.filled = [k for k, x in enumerate(node.made) if x.nnz()]
             self.construct(name)
 
@@ -149,7 +150,8 @@ def _class() -> Any:
 
         def eval_buffer(self, arg: Sequence[Any], res: Sequence[Any]) -> int:
             if self.run is not None:
-                read = [np.frombuffer(arg[k]) for k in self.node.used]
+                # in CasADi a missing argument is zero
+                read = [self.zeros[k] if arg[k] is None else np.frombuffer(arg[k]) for k in self.node.used]
                 results = self.run(*read)
                 for k, x in zip(self.filled, results if len(self.filled) > 1 else (results,), strict=True):
                     if res[k] is not None:

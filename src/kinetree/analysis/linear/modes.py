@@ -23,7 +23,7 @@ AT_REST = 1e-6
 class Modes:
     """The modes about a position of equilibrium, slowest first; motions are real parts of shape exp(eigenvalue t).
 
-    `eigenvalues` [modes] [1/s] are complex, one of each conjugate pair; those of motions that do not vibrate are real.
+    `eigenvalues` [modes] in 1/s are complex, one of each conjugate pair; those of motions that do not vibrate are real.
     `shapes` [modes, nv] have displacements of all degrees of freedom `names`, the largest of which is 1 rad or 1 m.
     """
 
