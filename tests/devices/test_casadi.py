@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.dynamics import ALGORITHMS
 from kinetree.errors import InputError, UnknownNameError
 from kinetree.model import parse
 from public_robots import public_robots
@@ -108,6 +109,32 @@ def test_hessians_of_native_code():
         found.append(ca.Function("h", [x], [ca.hessian(y, x)[0]])(ca.vertcat(q, qd)))
     assert np.abs(np.asarray(found[0])).max() > 0.1
     assert_equal(found[1], found[0], "Hessians")
+
+
+def test_every_function():
+    """Make an expression of each function of a mechanism with a loop, with distinct names of arrays."""
+    system = kt.load("four_bar")
+    frame = system.bodies[-1].name
+    for name, algorithm in ALGORITHMS.items():
+        f = system.casadi(name, frame=frame if algorithm.frame else None)
+        assert f.n_out() == len(algorithm.outputs)
+        assert len({*f.name_in(), *f.name_out()}) == f.n_in() + f.n_out()
+
+
+def test_driven_joints_and_several_outputs():
+    """Agree in accelerations and torques of hybrid dynamics, and in their Jacobians."""
+    arm = kt.load("planar_2r")
+    q, qd, x = state(arm)
+    driven = [arm.joints[0].name]
+    expected = arm.hybrid_dynamics(q, qd, x, 0.7 * x, driven=driven)
+    slopes = []
+    for f in forms(arm, "hybrid_dynamics", driven=driven):
+        assert f.name_out() == ["qdd_out", "tau_out"]
+        for found, wanted in zip(f(q, qd, x, 0.7 * x), expected, strict=True):
+            assert_equal(found, wanted[:, None], "hybrid dynamics")
+        slopes.append(f.jacobian()(q, qd, x, 0.7 * x, 0, 0))
+    for x, y in zip(*slopes, strict=True):
+        assert_close(np.asarray(y), np.asarray(x), 1e-11, "Jacobians")
 
 
 def test_third_derivatives():

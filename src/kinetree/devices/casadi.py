@@ -6,6 +6,7 @@ from typing import Any
 
 from ..compiled import CompiledMechanism
 from ..compiler.export.casadi_expressions import expression
+from ..compiler.export.distinct import distinct
 from ..compiler.ir.program import Program
 from ..compiler.runtime import optional
 from ..errors import InputError
@@ -27,9 +28,10 @@ def casadi_function(system: CompiledMechanism, name: str, *, form: str = "sx", *
             f"{name} of {system.mechanism.name!r} is compiled with loops over the bodies, and CasADi needs "
             "straight-line code; use lowering='unrolled'"
         )
+    program = distinct(program, function.request.name)
     key = "casadi", form, function.request
     if form == "sx":
         return system._part(key, lambda: expression(program))
     from .casadi_callbacks import native
 
-    return system._part(key, lambda: native(function))
+    return system._part(key, lambda: native(function, program))

@@ -44,14 +44,12 @@ class Node:
     has_reverse: bool = False
 
 
-def native(function: Function) -> Any:
-    """Return a compiled function as a callback of CasADi with exact derivatives."""
+def native(function: Function, straight: Program) -> Any:
+    """Return a function as a callback of CasADi with exact derivatives; `straight` has distinct names of arrays."""
     ca = optional.casadi()
     arrays = (*function.inputs, *function.outputs)
     if empty := [a.name for a in arrays if not a.size]:
         raise InputError(f"{function.name}: {empty[0]} has no entries; use form='sx'")
-    straight = function.program
-    assert isinstance(straight, Program)
     program = _by_columns(straight)
     m = function.mechanism
 
@@ -62,7 +60,7 @@ def native(function: Function) -> Any:
 
     given, made = ([ca.Sparsity.dense(*matrix(a.shape)) for a in x] for x in (function.inputs, function.outputs))
     node = Node(program, tuple(given), tuple(made), tuple(range(len(given))), jacobian, has_reverse=True)
-    return _callback(function.request.name, node, [a.name for a in function.inputs], [a.name for a in function.outputs])
+    return _callback(straight.name, node, [a.name for a in straight.inputs], [a.name for a in straight.outputs])
 
 
 def jacobian_node(node: Node) -> Node:
