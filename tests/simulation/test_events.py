@@ -54,6 +54,7 @@ METHODS = {
     "dopri5": ({"rtol": 1e-11, "atol": 1e-11}, 1e-8),
     "rk4": ({"dt": 1e-3}, 1e-8),
     "gauss": ({"dt": 1e-3}, 1e-8),
+    "rodas5p": ({"rtol": 1e-10, "atol": 1e-12}, 1e-8),
     "bdf": ({"rtol": 1e-10, "atol": 1e-12}, 1e-8),
 }
 

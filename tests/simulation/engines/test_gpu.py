@@ -229,6 +229,7 @@ class Waiting:
         ({"events": kt.Event(lambda now: now.q[0])}, "events are located on the CPU only; leave them out, or simulate"),
         ({"control": kt.PythonControl(Waiting(), rate=100.0)}, "PythonControl is evaluated between the steps, on the"),
         ({"method": "bdf", "dt": None}, "bdf runs on the CPU only; on a GPU use rk4, euler, midpoint, gauss, dopri5, "),
+        ({"method": "rodas5p", "dt": None}, "rodas5p runs on the CPU only; on a GPU use rk4, .*, dopri5, dop853, or "),
         ({"threads": 2}, "threads is 2: it is for the CPU; leave it out for a GPU"),
         ({"checkpoint": "x"}, "a run on a GPU keeps no checkpoints"),
         ({"method": "dopri5", "dt": None, "q0": np.zeros(2, "f4")}, "rtol is 1e-08, too small for float32; give 1e-06"),

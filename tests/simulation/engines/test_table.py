@@ -35,6 +35,7 @@ def push(t, q, qd):
         *((name, None, Native) for name in ("rk4", "euler", "midpoint", "gauss", "dopri5", "dop853")),
         ("implicit_euler", None, Marching),
         ("implicit_midpoint", kt.PythonControl(push), Marching),
+        ("rodas5p", None, Native),
         ("bdf", None, Sundials),
         ("scipy", None, Scipy),
         ("dop853", kt.PythonControl(push), PythonStages),
