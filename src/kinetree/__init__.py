@@ -45,6 +45,7 @@ from .studies.files import read_study
 from .studies.measures import Measure, at_end, integral, maximum, mean, minimum, peak, rms, span
 from .studies.optimizing import Optimum, optimize
 from .studies.samplings import grid, latin, normal, sobol, table, uniform
+from .studies.schemes import sensitivity
 from .studies.study import Study, study
 from .system import System
 from .version import VERSION as __version__
@@ -143,6 +144,7 @@ __all__ = [
     "rope",
     "rope_tree",
     "save",
+    "sensitivity",
     "simulate",
     "sobol",
     "span",

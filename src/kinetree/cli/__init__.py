@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from . import analyses, balancing, cycling, doctor, exporting, load_reports, new, saved_runs, simulating, studying
+from . import (
+    analyses,
+    balancing,
+    cycling,
+    doctor,
+    exporting,
+    load_reports,
+    new,
+    saved_runs,
+    simulating,
+    study_reports,
+    studying,
+)
 from .analyses import Lenient, Root, loaded
 from .ending import status_of
 
@@ -26,6 +38,7 @@ app.add_typer(simulating.app)
 app.add_typer(cycling.app)
 app.add_typer(balancing.app)
 app.add_typer(studying.app)
+app.add_typer(study_reports.app)
 app.add_typer(exporting.app)
 app.add_typer(saved_runs.app)
 app.add_typer(load_reports.app)

@@ -27,6 +27,9 @@ def study(
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:8786, whose workers share the folder.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="A page (.html) with the statistics of all runs and a replay of the worst one.")
+    ] = None,
     table: Annotated[bool, typer.Option("--table/--no-table", help="Write a row per run as .csv, too.")] = True,
 ) -> None:
     """Evaluate a mechanism over many designs or starts.
@@ -60,6 +63,8 @@ def study(
             files.append(found.save(folder / f"{given.name}.csv"))
         if plot and found.finished.any():
             files.append(found.plot(path=folder / f"{given.name}.png", heading=given.description or None))
+        if report is not None:
+            files.append(found.report(report, title=given.description or None))
     finally:  # what was computed is printed even if it cannot be written
         print_study(make_console(), found, took)
     print_files(make_console(), files)

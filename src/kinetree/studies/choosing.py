@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name
-from ..numbers import number
+from ..numbers import number, whole
 
 if TYPE_CHECKING:
     from .study import Study
@@ -45,7 +45,22 @@ def best_of(study: Study, measure: str, *, largest: bool, subject_to: Mapping[st
         some = "finished" if not study.finished.any() else "is within the bounds"
         raise InputError(f"no run of the study {some}; see study.failed, or relax subject_to")
     values = np.where(allowed, study.measures[measure], np.nan)
-    run = int(np.nanargmax(values) if largest else np.nanargmin(values))
+    return _choice(study, int(np.nanargmax(values) if largest else np.nanargmin(values)))
+
+
+def worst_of(study: Study, measure: str, n: int, *, largest: bool) -> list[Choice]:
+    """Return the runs with the largest or the smallest values of a measure, the most extreme one first."""
+    if measure not in study.measures:
+        raise unknown_name("measure", str(measure), study.measures)
+    runs = np.flatnonzero(study.finished)
+    if not runs.size:
+        raise InputError("no run of the study finished; see study.failed")
+    values = study.measures[measure][runs]
+    order = np.argsort(-values if largest else values, kind="stable")[: whole(n, "n", of="runs")]
+    return [_choice(study, int(run)) for run in runs[order]]
+
+
+def _choice(study: Study, run: int) -> Choice:
     return Choice(run, study.values_of(run), {name: float(x[run]) for name, x in study.measures.items()})
 
 

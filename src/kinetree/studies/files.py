@@ -31,7 +31,7 @@ def save(study: Study, path: str | Path) -> Path:
 
 
 def read_study(path: str | Path) -> Study:
-    """Read the results of a study: an .npz file that `study.save` wrote, or the Zarr folder of its store."""
+    """Read the results of a study: an .npz file that `study.save` wrote, or the store of a study (.zarr)."""
     from .study import Study
 
     path = Path(path)
@@ -54,19 +54,24 @@ def read_study(path: str | Path) -> Study:
 
 
 def _read_store(path: Path) -> Study:
+    """Return the results in a store; columns over time stay there."""
     from .study import Study
 
     about = attributes(path)
-    store, dims = Store(path, about["runs"], about["shard"]), dict(about["dims"])
-    names = about["coordinates"].split()
-    found = store.read([*names, *about["measures"], "status", "failed_at"])
-    over = {}
-    for name in names:  # along its own dimension, or along the last one, that of the samples
-        dim = name if name in dims else list(dims)[-1]
-        whole = np.moveaxis(found[name].reshape(tuple(dims.values())), list(dims).index(dim), 0)
-        over[name] = dim, whole.reshape(dims[dim], -1)[:, 0]
-    measures = {name: found[name] for name in about["measures"]}
-    return Study(dims, over, measures, found["status"], found["failed_at"], about["units"], about, store=path)
+    store = Store(path, about["runs"], about["shard"])
+    dims, quantities = about["dims"], about["coordinates"].split()
+    found = store.read([*quantities, *about["measures"], "failed_at", "status"])
+    status, failed_at = found.pop("status"), found.pop("failed_at")
+    over = {name: _along(dims, name, found.pop(name)) for name in quantities}
+    return Study(dims, over, found, status, failed_at, about["units"], about, store=store)
+
+
+def _along(dims: dict[str, int], name: str, values: np.ndarray) -> tuple[str, np.ndarray]:
+    """Return the dimension of a quantity and its values along it, from those of all runs; NaN where none is stored."""
+    dim = name if name in dims else list(dims)[-1]
+    by_dim = np.moveaxis(values.reshape(tuple(dims.values())), list(dims).index(dim), 0).reshape(dims[dim], -1)
+    first = np.argmax(np.isfinite(by_dim), axis=1)  # any finished shard
+    return dim, by_dim[np.arange(len(by_dim)), first]
 
 
 def _write_npz(study: Study, path: Path) -> None:

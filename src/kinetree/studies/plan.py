@@ -25,6 +25,7 @@ from .measures import Measure, Measuring, described, measure_unit, measures_of
 from .motions import along_motion
 from .outcomes import Evaluation
 from .quantities import Quantities, quantities
+from .schemes import scheme_of
 from .simulated import simulated
 from .space import Space, space_of
 
@@ -142,10 +143,12 @@ class Plan:
     @property
     def about(self) -> dict[str, Any]:
         """The description of the study for files."""
+        scheme = scheme_of(self.space.over)
+        planned = {} if scheme is None else {"sensitivity": scheme.as_dict()}
         return {
             "mechanism": self.system.mechanism.name, "mechanism_hash": self.system.mechanism.hash,
             "study_hash": self.hash, "seed": self.space.seed, "kinetree": VERSION,
-            "measures": {name: described(x) for name, x in self.measures.items()},
+            "measures": {name: described(x) for name, x in self.measures.items()}, **planned,
         }  # fmt: skip
 
 

@@ -122,20 +122,24 @@ class Store:
         return {name: self._whole(name) for name in names}
 
     def _whole(self, name: str) -> np.ndarray:
+        try:
+            return self.group[name][...]
+        except Exception:  # any error of a codec
+            for k in range(self.shards):
+                self.part(name, k)
+            raise
+
+    def part(self, name: str, k: int) -> np.ndarray:
+        """Return a shard of an array; a damaged one is an error that names its file."""
+        begin, end = self.span(k)
         array = self.group[name]
         try:
-            return array[...]
+            return array[begin:end]
         except Exception as error:  # any error of a codec
-            for k in range(self.shards):
-                begin, end = self.span(k)
-                try:
-                    array[begin:end]
-                except Exception:
-                    raise InputError(
-                        f"{self._chunk(name, k, array.ndim)}: shard {k} of the study is damaged ({error}); remove "
-                        f"{self._chunk(STATUS, k, 1)} and call the study again, which computes this shard anew"
-                    ) from None
-            raise
+            raise InputError(
+                f"{self._chunk(name, k, array.ndim)}: shard {k} of the study is damaged ({error}); remove "
+                f"{self._chunk(STATUS, k, 1)} and call the study again, which computes this shard anew"
+            ) from None
 
 
 def shard_arrays(plan: Plan, block: Block, start: int, stop: int) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,20 @@ from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
 from ..pictures import picture
 from ..results.trajectory import Trajectory
-from .choosing import Bounds, best_of, front_of
+from .choosing import Bounds, Choice, best_of, front_of, worst_of
 from .evaluating import Block, evaluate
 from .failed_runs import FailedRuns
 from .plan import Plan, plan_of
 from .progress import shown
 from .running import stored_results
-from .statistics import Bands, Probability, Sensitivity, bands, failure_probability, sensitivity
+from .schemes import distributions, sensitivity
+from .space import space_of
+from .statistics.bands import MEMORY, QUANTILES, Bands, bands_of
+from .statistics.failure_probability import FailureProbability, failure_probability_of
+from .statistics.histograms import BINS, Histogram, histogram_of
+from .statistics.indices import Indices, indices_of
 from .statuses import Status
+from .store import Store, opened
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,8 +37,7 @@ class Study:
 
     `dims` are the sizes of the dimensions. `over` has the varied quantities by name, each with its dimension and its
     values along it. `measures` [runs] are NaN for runs that failed. `status` [runs] has their codes, `failed_at` [runs]
-    the times [s] of failures. Runs are numbered with the last dimension fastest. `store` is the folder of the results,
-    if there is one.
+    the times [s] of failures. Runs are numbered with the last dimension fastest. `store` has the columns over time.
     """
 
     dims: dict[str, int]
@@ -43,7 +48,7 @@ class Study:
     units: dict[str, str]
     about: dict[str, Any] = field(default_factory=dict)
     plan: Plan | None = None
-    store: Path | None = None
+    store: Store | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,6 +69,11 @@ class Study:
     def complete(self) -> bool:
         """Whether all runs were evaluated: false after Ctrl-C."""
         return not (self.status == Status.NOT_EVALUATED).any()
+
+    @property
+    def evaluated(self) -> int:
+        """The number of runs that were evaluated, also those that failed."""
+        return int((self.status != Status.NOT_EVALUATED).sum())
 
     @property
     def failed(self) -> FailedRuns:
@@ -107,6 +117,68 @@ class Study:
         """Return the run with the smallest (or largest) measure, with its values and all measures, within bounds."""
         return best_of(self, measure, largest=largest, subject_to=subject_to)
 
+    def worst(self, measure: str, n: int = 5, *, largest: bool = True) -> list[Choice]:
+        """Return the runs with the largest (or smallest) values of a measure; `study.run` evaluates one again."""
+        return worst_of(self, measure, n, largest=largest)
+
+    def bands(self, column: str, quantiles: Sequence[float] = QUANTILES, *, memory: float = MEMORY) -> Bands:
+        """Return exact quantiles over the finished runs at every time, of a column that the store keeps.
+
+        The column is a whole one, "q", or an entry, "q.elbow". It is read shard by shard, a few times if it is larger
+        than the `memory` [bytes]; beside it, one shard is in memory.
+        """
+        return bands_of(self, column, quantiles, memory)
+
+    def histogram(self, measure: str, bins: int = BINS) -> Histogram:
+        """Return how often a measure is in each of some intervals, with mean, median and standard deviation."""
+        return histogram_of(self, measure, bins)
+
+    def failure_probability(
+        self,
+        limits: Mapping[str, Bounds] | None = None,
+        *,
+        confidence: float = 0.95,
+        method: str = "clopper-pearson",
+        count_failed: bool = True,
+    ) -> FailureProbability:
+        """Return the probability that a run fails, with a confidence interval.
+
+        A run fails if it did not finish, or if a measure is outside of its `limits`: {"peak": (None, 50.0)}. With
+        `count_failed=False`, runs that did not finish are left out. The `method` is "clopper-pearson", which covers the
+        truth with at least this `confidence`, or "wilson", which does so on average. Both assume random samples.
+        """
+        return failure_probability_of(
+            self, limits, confidence=confidence, method=method, count_failed=count_failed
+        )  # fmt: skip
+
+    def sensitivity(
+        self, measure: str, *, samples: int | None = None, seed: int = 0, confidence: float = 0.95
+    ) -> Indices:
+        """Return the Sobol or Morris indices of a measure in a study over `kt.sensitivity({...})`.
+
+        With `samples`, a power of two, Sobol indices of any study whose quantities are random, by new runs of that many
+        base samples; their results are not stored.
+        """
+        if samples is None:
+            return indices_of(self, measure, confidence=confidence)
+        if measure not in self.measures:
+            raise unknown_name("measure", str(measure), self.measures)
+        if self.plan is None:
+            raise InputError("this study was read from a file without its mechanism; call kt.study again for new runs")
+        over = sensitivity(distributions(self.plan.space.over), samples=samples, seed=seed)
+        planned = evaluated(replace(self.plan, space=space_of(over, None, seed), keep=()), progress=False)
+        return indices_of(planned, measure, confidence=confidence)
+
+    def report(self, path: str | Path = "report.html", **options: Any) -> Path:
+        """Write the statistics as one web page that any browser opens offline; return the file.
+
+        The page has a summary in words, bands, histograms, sensitivity indices, failures by reason, and worst cases
+        with a replay of the worst one. Options: `limits` as in failure_probability, `columns` over time (all),
+        `measures` (all), the number `n` of worst cases (5), `smallest` with the measures whose smallest values are the
+        worst, and a `title`.
+        """
+        return picture("study_report")(self, path, **options)
+
     def pareto(self, *measures: str) -> NDArray[np.int_]:
         """Return the runs that no other run beats in all of some measures, sorted by the first.
 
@@ -114,29 +186,6 @@ class Study:
         """
         return front_of(self, measures)
 
-    def bands(self, column: str, quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> Bands:
-        """Return quantiles over time of a column that the study stores (`keep`), such as "q.elbow"."""
-        if self.store is None:
-            raise InputError("bands need the store of the study: kt.study(..., store='study.zarr', keep=['q'])")
-        return bands(self.store, column, quantiles)
-
-    def failure_probability(
-        self, subject_to: Mapping[str, Bounds] | None = None, *, confidence: float = 0.95
-    ) -> Probability:
-        """Return the probability that a run fails or violates bounds of measures, with an exact binomial interval.
-
-        Samples must be random: those of grids have no probability, and evenly spread ones have a smaller error.
-        """
-        return failure_probability(self, subject_to, confidence)
-
-    def sensitivity(self, measure: str, *, samples: int = 1024, seed: int = 0) -> Sensitivity:
-        """Return Sobol indices: the shares of the variance of a measure by quantity, alone and with interactions.
-
-        Evaluates samples (d + 2) new designs of d quantities with the distributions of the study.
-        """
-        return sensitivity(self, measure, samples, seed)
-
-    @property
     def dataset(self) -> Any:
         """The study as an xarray Dataset: measures over the dimensions, quantities as coordinates, units in attrs."""
         from .labelled import dataset_of
@@ -226,8 +275,8 @@ def study(
         seed=seed, keep=keep,
     )  # fmt: skip
     if store is not None:
-        whole = stored_results(plan, store, shard=shard, workers=workers, on=on, progress=progress)
-        return study_of(plan, whole, Path(store))
+        found = stored_results(plan, store, shard=shard, workers=workers, on=on, progress=progress)
+        return study_of(plan, found, store)
     for name, value in {"keep": keep or None, "shard": shard, "workers": workers, "on": on}.items():
         if value is not None:
             raise InputError(f"{name} needs a store, a folder for the results: store='study.zarr'")
@@ -266,8 +315,8 @@ def stored(whole: Block, first: int, block: Block) -> None:
     whole.status[rows] = block.status
 
 
-def study_of(plan: Plan, whole: Block, store: Path | None = None) -> Study:
-    """Return the Study of a plan and the results of all its runs."""
+def study_of(plan: Plan, whole: Block, store: str | Path | None = None) -> Study:
+    """Return the Study of a plan and the results of all its runs, with the path of its store."""
     space = plan.space
     sampled = space.sampled(0, space.samples) if len(space.dims) > sum(n in space.dims for n in space.names) else {}
     over = {
@@ -275,5 +324,6 @@ def study_of(plan: Plan, whole: Block, store: Path | None = None) -> Study:
         for name, own in space.over
     }
     return Study(
-        dict(space.dims), over, whole.measures, whole.status, whole.failed_at, dict(plan.units), plan.about, plan, store
-    )
+        dict(space.dims), over, whole.measures, whole.status, whole.failed_at, dict(plan.units), plan.about, plan,
+        None if store is None else opened(plan, Path(store), None),
+    )  # fmt: skip

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
 from ..reporting.report import LoadReport
-from ..results.files.atomic import replacing
 from .load_report_charts import bearing_charts, drive_charts, element_charts
 from .load_report_tables import (
     bearing_table,
@@ -19,38 +17,25 @@ from .load_report_tables import (
     instant_list,
     plain_table,
 )
-from .replay import SCRIPTS, filled, replay_data, texts
+from .report_parts import motion_data, motion_section, report_html, section, write_page
 
 MOST_CARDS = 24
 """The most drives, bearings or elements that have charts; the tables have all."""
-FRAMES = 360
-"""The number of frames of the replay in the page, and the most and fewest frames per second."""
-SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
-"""The speeds of the player, from which the page chooses one."""
-SHOWN_FOR = 4.0
-"""The least time that the replay takes at its first speed, if a slower one exists [s]."""
 
 
 def save(report: LoadReport, path: str | Path = "report.html", *, title: str | None = None) -> Path:
     """Write a load report as one page that any browser opens offline, and return the file."""
-    path = Path(path)
-    page = report_page(report, title or f"Load report: {report.name}")
-    with replacing(path) as written:
-        written.write_text(page, encoding="utf-8")
-    return path
+    return write_page(path, report_page(report, title or f"Load report: {report.name}"))
 
 
 def report_page(report: LoadReport, title: str) -> str:
     """Return the page as text."""
-    data = replay_data(report.run, _fps(report), True, report.share)
-    data |= {"embedded": True, "at": _first_instant(report), "speed": f"{_speed(report):g}"}
-    view = files("kinetree.view")
-    script = texts(view / "replay_page", SCRIPTS) + "\n" + texts(view / "report_page", ["report.js"])
-    style = texts(view / "replay_page", ["stage.css"]) + texts(view / "report_page", ["report.css"])
-    return filled(
-        view / "report_page" / "page.html", script, style, data,
-        TITLE=escape(title), SUBTITLE=escape(_subtitle(report)), SUMMARY=_summary(report),
-        INSTANTS=instant_list(report), BODY="".join(_sections(report)),
+    lead = "Arrows show forces, double arrows torques. Choose an instant here, in a chart or in a table."
+    return report_html(
+        motion_data(report.run, _first_instant(report), share=report.share),
+        title=title, subtitle=_subtitle(report), summary=_summary(report),
+        motion=motion_section("The motion and its forces", lead, instant_list(report)),
+        body="".join(_sections(report)),
     )  # fmt: skip
 
 
@@ -59,18 +44,6 @@ def load_report_html(report: LoadReport) -> str:
     words = "".join(f"<li>{escape(line)}</li>" for line in report.words)
     shown = [plain_table(report.tables[name]) for name in ("drives", "bearings") if name in report.tables]
     return f"<p><b>Load report: {escape(report.name)}</b></p><ul>{words}</ul>{''.join(shown)}"
-
-
-def _fps(report: LoadReport) -> float:
-    """Return frames per second that show short runs in detail and keep long ones small."""
-    span = float(report.t[-1] - report.t[0])
-    return min(1000.0, max(5.0, FRAMES / span)) if span > 0 else 60.0
-
-
-def _speed(report: LoadReport) -> float:
-    span = float(report.t[-1] - report.t[0])
-    slow = [speed for speed in SPEEDS if span / speed >= SHOWN_FOR]
-    return min(1.0, max(slow, default=SPEEDS[0]))
 
 
 def _first_instant(report: LoadReport) -> float:
@@ -102,7 +75,7 @@ def _sections(report: LoadReport) -> list[str]:
     """Return the sections below the replay."""
     out = []
     if report.drives:
-        out.append(_section("Drives", "What each motor or actuator must do.", drive_table(report)))
+        out.append(section("Drives", "What each motor or actuator must do.", drive_table(report)))
         out += [_drive_card(report, k) for k in range(min(len(report.driven), MOST_CARDS))]
         out += _left_out("drives", len(report.driven))
     if report.bearings:
@@ -112,15 +85,15 @@ def _sections(report: LoadReport) -> list[str]:
             "Forces that the parent exerts on the child at each joint (body a on body b at a loop), at the joint's "
             "origin, by the joint's axis."
         )
-        out.append(_section("Bearings", lead, bearing_table(report) + f'<div class="charts">{charts}</div>'))
+        out.append(section("Bearings", lead, bearing_table(report) + f'<div class="charts">{charts}</div>'))
         out += _left_out("bearings", len(report.bearings))
     if report.elements:
         charts = "".join(element_charts(e) for e in report.elements[:MOST_CARDS])
         content = element_table(report) + f'<div class="charts">{charts}</div>'
-        out.append(_section("Springs, dampers and linear actuators", "Forces between two points.", content))
+        out.append(section("Springs, dampers and linear actuators", "Forces between two points.", content))
         out += _left_out("elements", len(report.elements))
-    out.append(_section("Energy", "Where the work of the drives goes over the whole run.", energy_table(report)))
-    out.append(_section("What the words mean", "", glossary(report)))
+    out.append(section("Energy", "Where the work of the drives goes over the whole run.", energy_table(report)))
+    out.append(section("What the words mean", "", glossary(report)))
     return out
 
 
@@ -135,8 +108,3 @@ def _left_out(what: str, number: int) -> list[str]:
     if number <= MOST_CARDS:
         return []
     return [f"<p>Charts of {number - MOST_CARDS} more {what} are left out; choose joints to see them.</p>"]
-
-
-def _section(title: str, lead: str, content: str) -> str:
-    intro = f'<p class="lead">{escape(lead)}</p>' if lead else ""
-    return f"<section><h2>{escape(title)}</h2>{intro}{content}</section>"

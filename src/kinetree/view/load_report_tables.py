@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 
 from ..reporting.bearings import PARTS
@@ -13,6 +12,7 @@ from ..reporting.drives import LOADED
 from ..reporting.measures import Extreme
 from ..reporting.report import LoadReport
 from ..reporting.tables import Table, cleaned, figure, shown
+from .report_parts import table
 
 RANKED = 5
 """The most candidates in the table of a drive."""
@@ -20,9 +20,9 @@ ALWAYS = 3
 """The first energies of the balance, which are shown even if they are zero."""
 
 
-def plain_table(table: Table) -> str:
+def plain_table(given: Table) -> str:
     """Return a table with all columns."""
-    return _table(table.labels, [[escape(shown(x)) for x in row] for row in table.rows])
+    return table(given.labels, [[escape(shown(x)) for x in row] for row in given.rows])
 
 
 def drive_table(report: LoadReport) -> str:
@@ -48,7 +48,7 @@ def drive_table(report: LoadReport) -> str:
         )  # fmt: skip
     idle = [escape(d.name) for d in report.drives if not d.driven]
     note = f'<p class="small">Without a drive: {", ".join(idle)}.</p>' if idle else ""
-    return (_table(heads, rows) if rows else "") + note
+    return (table(heads, rows) if rows else "") + note
 
 
 def bearing_table(report: LoadReport) -> str:
@@ -81,7 +81,7 @@ def bearing_table(report: LoadReport) -> str:
         "whole force",
     ]
     below = "".join(f'<p class="small">{escape(note)}</p>' for note in notes)
-    return _table(heads, rows, texts=2) + below
+    return table(heads, rows, texts=2) + below
 
 
 def element_table(report: LoadReport) -> str:
@@ -98,7 +98,7 @@ def element_table(report: LoadReport) -> str:
         "element", "kind", "peak force", "RMS force", "shortest", "longest", "peak speed", "peak power", "delivered",
         "absorbed",
     ]  # fmt: skip
-    return _table(heads, rows, texts=2)
+    return table(heads, rows, texts=2)
 
 
 def energy_table(report: LoadReport) -> str:
@@ -106,7 +106,7 @@ def energy_table(report: LoadReport) -> str:
     energies = [(str(name), float(value or 0.0)) for name, value in report.tables["energy"].rows]
     kept = [pair for k, pair in enumerate(energies) if k < ALWAYS or pair[1] != 0.0]
     rows = [[escape(name), _value(value, "J")] for name, value in kept]
-    return _table(["energy", "value"], rows)
+    return table(["energy", "value"], rows)
 
 
 def candidate_table(report: LoadReport, drive: str) -> str:
@@ -141,7 +141,7 @@ def candidate_table(report: LoadReport, drive: str) -> str:
     ]
     return (
         '<figure class="ranking"><figcaption>Motors and gearboxes, the first choice on top</figcaption>'
-        f'{_table(heads, rows)}<p class="small">{escape(note)}</p></figure>'
+        f'{table(heads, rows)}<p class="small">{escape(note)}</p></figure>'
     )  # fmt: skip
 
 
@@ -230,12 +230,3 @@ def _instant(t: float) -> str:
 def _name(text: str) -> str:
     """Return a name that may be broken after its underscores and points."""
     return f"<b>{escape(text).replace('_', '_<wbr>').replace('.', '.<wbr>')}</b>"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
-    """Return a table of cells that are HTML already; the first columns are texts, the others numbers."""
-    kinds = [' class="text"'] * texts + [""] * (len(heads) - texts)
-    head = "".join(f"<th{kind}>{escape(x)}</th>" for kind, x in zip(kinds, heads, strict=True))
-    lines = ["".join(f"<td{kind}>{x}</td>" for kind, x in zip(kinds, row, strict=True)) for row in rows]
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

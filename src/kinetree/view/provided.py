@@ -22,7 +22,10 @@ def provide_pictures() -> None:
         study_plot=_study_plot,
         balance_plot=_balance_plot,
         study_html=_study_html,
+        study_report=_study_report,
         bands_plot=_bands_plot,
+        histogram_plot=_histogram_plot,
+        indices_plot=_indices_plot,
     )
 
 
@@ -62,16 +65,34 @@ def _balance_plot(*arguments: Any, **options: Any) -> Any:
     return balance_plot(*arguments, **options)
 
 
-def _bands_plot(*arguments: Any, **options: Any) -> Any:
-    from .study_plots import bands_plot
-
-    return bands_plot(*arguments, **options)
-
-
 def _study_html(study: Any) -> str:
     from .study_plots import study_html
 
     return study_html(study)
+
+
+def _study_report(*arguments: Any, **options: Any) -> Path:
+    from .study_report_page import study_report
+
+    return study_report(*arguments, **options)
+
+
+def _bands_plot(*arguments: Any, **options: Any) -> Any:
+    from .statistics_plots import bands_plot
+
+    return bands_plot(*arguments, **options)
+
+
+def _histogram_plot(*arguments: Any, **options: Any) -> Any:
+    from .statistics_plots import histogram_plot
+
+    return histogram_plot(*arguments, **options)
+
+
+def _indices_plot(*arguments: Any, **options: Any) -> Any:
+    from .statistics_plots import indices_plot
+
+    return indices_plot(*arguments, **options)
 
 
 def _system_html(system: Any) -> str:

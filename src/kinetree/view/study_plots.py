@@ -13,7 +13,6 @@ from ..errors import InputError, unknown_name
 from .plots import COLORS, DASHES, INK, _figure, _style, save_picture
 
 if TYPE_CHECKING:
-    from ..studies.statistics import Bands
     from ..studies.study import Study
 
 COLOR_MAP = "viridis"
@@ -23,8 +22,6 @@ MOST_LINES = 2000
 MOST_POINTS = 50_000
 """The most points of a scatter of runs; a Pareto front is that of all runs."""
 FRONT = "#c8553d"
-SHADES = ("#d5dbe3", "#a9b6c6", "#7c90a9")
-"""Colors of quantile bands, from outside to inside."""
 
 
 def study_plot(
@@ -201,32 +198,6 @@ def _some(study: Study, most: int, best_by: str | None = None) -> np.ndarray:
 
 KINDS = {"curves": _curves, "map": _map, "parallel": _parallel, "pareto": _pareto}
 """The pictures by name."""
-
-
-def bands_plot(bands: Bands, path: str | Path | None = None, *, heading: str | None = None):
-    """Draw quantiles over time: areas between pairs from outside to inside, and the one in the middle as a line."""
-    with _style():
-        figure = _figure((5.2, 3.2))
-        axes = figure.subplots()
-        order = np.argsort(bands.quantiles)
-        low, high = 0, len(order) - 1
-        while low < high:
-            lower, upper = order[low], order[high]
-            label = f"{100 * bands.quantiles[lower]:g} to {100 * bands.quantiles[upper]:g} %"
-            axes.fill_between(
-                bands.t, bands.values[lower], bands.values[upper], color=SHADES[min(low, 2)], lw=0, label=label
-            )
-            low, high = low + 1, high - 1
-        if low == high:
-            middle = order[low]
-            axes.plot(bands.t, bands.values[middle], color=FRONT, label=f"{100 * bands.quantiles[middle]:g} %")
-        axes.set_xlabel("time  [s]")
-        axes.set_ylabel(f"{bands.column}  [{bands.unit}]" if bands.unit else bands.column)
-        axes.margins(x=0.0)
-        axes.legend(loc="best")
-        text = heading if heading is not None else f"{bands.runs:,} runs"
-        figure.suptitle(text, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
-        return figure if path is None else save_picture(figure, path)
 
 
 def study_html(study: Study) -> str:

@@ -37,6 +37,15 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Band:
+    """A shaded area between two curves, x, low and high [n]."""
+
+    x: Numbers
+    low: Numbers
+    high: Numbers
+
+
+@dataclass(frozen=True)
 class Mark:
     """A dot at a point with a label beside it."""
 
@@ -52,6 +61,7 @@ def chart(
     xlabel: str = "time [s]",
     ylabel: str,
     marks: Sequence[Mark] = (),
+    bands: Sequence[Band] = (),
     xspan: tuple[float, float] | None = None,
     yspan: tuple[float, float] | None = None,
     filled: bool = False,
@@ -63,7 +73,8 @@ def chart(
     `filled` shades the area between the first curve and zero: above zero as motoring, below as braking.
     """
     x0, x1 = xspan or _span([c.x for c in curves], pad=0.0)
-    y0, y1 = yspan or _span([c.y for c in curves] + [np.array([0.0])], pad=0.2 if marks else 0.08)
+    shown = [c.y for c in curves] + [y for band in bands for y in (band.low, band.high)]
+    y0, y1 = yspan or _span([*shown, np.array([0.0])], pad=0.2 if marks else 0.08)
     box = _Box(x0, x1, y0, y1, height)
     parts = [_frame(box, xlabel, ylabel)]
     clip = f"clip{next(_ids)}"
@@ -74,6 +85,7 @@ def chart(
     parts.append(f'<g clip-path="url(#{clip})">')
     if filled and curves:
         parts += [_area(box, curves[0], sign) for sign in (1.0, -1.0)]
+    parts += [_band(box, band) for band in bands]
     parts += [f'<path class="curve {c.look}" d="{_path(box, *_thinned(c.x, c.y))}"/>' for c in curves]
     parts.append("</g>")
     parts += [_mark(box, mark) for mark in marks if math.isfinite(mark.x) and math.isfinite(mark.y)]
@@ -168,6 +180,12 @@ def _thinned(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
 def _path(box: _Box, x: Numbers, y: Numbers) -> str:
     points = np.stack([np.asarray(box.x(x)), np.asarray(box.y(y))], axis=-1)
     return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
+
+
+def _band(box: _Box, band: Band) -> str:
+    x, low = _thinned(band.x, band.low)
+    back, high = _thinned(band.x, band.high)
+    return f'<path class="band" d="{_path(box, x, low)}L{_path(box, back[::-1], high[::-1])[1:]}Z"/>'
 
 
 def _area(box: _Box, curve: Curve, sign: float) -> str:

@@ -1,0 +1,1 @@
+"""Statistics of studies: bands over time, histograms, failure probabilities, and sensitivity indices."""
