@@ -186,6 +186,7 @@ class Study:
         """
         return front_of(self, measures)
 
+    @property
     def dataset(self) -> Any:
         """The study as an xarray Dataset: measures over the dimensions, quantities as coordinates, units in attrs."""
         from .labelled import dataset_of
