@@ -32,7 +32,7 @@ def print_study(console: Console, study: Study, seconds: float) -> None:
         print_table(console, table)
     if len(study.failed):
         console.print(f"{len(study.failed):,} runs failed:")
-        console.print(clean_lines(str(study.failed)))
+        console.print(clean_lines(str(study.failed)), soft_wrap=True)
 
 
 def clean_lines(text: str) -> str:
