@@ -33,7 +33,10 @@ def test_lengths_and_masses_are_means_of_those_above_zero():
 
 
 @pytest.mark.parametrize(("length", "mass"), SIZES)
-@pytest.mark.parametrize("name", ["four_bar", pytest.param("stewart", marks=pytest.mark.slow), "gear_train"])
+@pytest.mark.parametrize(
+    "name",
+    ["four_bar", pytest.param("stewart", marks=pytest.mark.slow), pytest.param("gear_train", marks=pytest.mark.slow)],
+)
 def test_images_in_other_lengths_and_masses_get_the_same_answers(name, length, mass):
     """Assemble, diagnose, verify and simulate a scaled copy with the results of the original, with scaled times."""
     own = kt.load(name).mechanism

@@ -123,6 +123,7 @@ def test_an_integrator_that_stops_says_so():
         second_route.follow(lambda t, q, qd: 10.0 * qd**2, start, np.linspace(0.0, 1.0, 101))
 
 
+@pytest.mark.slow
 def test_times_are_told_beside_the_printed(tmp_path, short):
     """Write a row per model and analysis of the table, with the paper's number."""
     outcome = made("goncalves2023-table-5", tmp_path)

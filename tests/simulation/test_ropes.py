@@ -198,6 +198,7 @@ def test_the_example_draws(tmp_path):
     assert all(f.stat().st_size > 5000 and f.with_suffix(".html").exists() for f in files)
 
 
+@pytest.mark.slow
 def test_a_tree_of_ropes_keeps_its_energy():
     """Let a tree of 84 links swing and find constant energy, to fourth order in the step."""
     tree = kt.rope_tree(0.7, 12, levels=2, mass_per_metre=0.37, radius=0.004, joint="revolute")
@@ -246,6 +247,7 @@ def test_a_long_net_stays_tied():
     assert_close((energy - energy[0]) / kinetic.max(), np.zeros(11), 1e-7, "energy")  # 8e-9
 
 
+@pytest.mark.slow
 def test_a_long_bridge_stays_pinned():
     """Let a bridge of 130 links fall from an arc, and find its end fixed and its energy constant."""
     bridge = kt.rope(2.3, 130, ends=("pinned", "pinned"), span=1.7, **ROPE)

@@ -104,6 +104,7 @@ def test_chunks_are_those_of_zarr(tmp_path):
         assert encoded(values, 7) == found
 
 
+@pytest.mark.slow
 def test_processes_write_equal_bytes(undisturbed, tmp_path):
     """Run a study in two processes, with a function of a test module as a measure."""
     killed_study.study(tmp_path / "two.zarr", workers=2)

@@ -74,6 +74,7 @@ def test_runs_of_a_batch_lie_over_each_other():
     assert batch().plot("q").get_suptitle() == "stanford"
 
 
+@pytest.mark.slow
 def test_many_joints_stand_side_by_side(tmp_path):
     """Draw 32 joints in a figure of a screen's proportions, and six joints of one quantity in two columns."""
     run = swinging_chain(32)

@@ -50,7 +50,7 @@ def test_every_library_mechanism_is_green(name):
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize("name", everyday.without(library.names(), ["charmie", "charmie_complete", "chain_20"]))
 def test_peers_agree_on_library_mechanisms(name):
     """See Pinocchio agree, and MuJoCo wherever it accepts the masses."""
     pytest.importorskip("pinocchio")

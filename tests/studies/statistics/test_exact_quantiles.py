@@ -64,6 +64,7 @@ def test_more_samples_are_taken_if_intervals_exceed_the_memory(monkeypatch):
     assert len(passes) > 3
 
 
+@pytest.mark.slow
 def test_memory_stays_below_the_bound():
     """Use no more than the given memory for ten times as many rows."""
     peaks = []
