@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.studies.closing import depends_on_parameters
+from kinetree.studies.loop_parameters import depends_on_parameters
 from kinetree.studies.plan import plan_of
+from kinetree.studies.statuses import Status
 from press import press
 from tolerance import assert_close
 
@@ -24,6 +25,30 @@ def test_parameters_of_loops_are_found_in_their_equations():
     system = press()
     assert depends_on_parameters(system, (1,))
     assert not depends_on_parameters(system, (0, 2))
+
+
+def test_few_samples_are_some_of_many():
+    """Follow the loops between samples that are far apart, with cranks up to nearly the length of the rod."""
+    values = {"r": [0.031, 0.14, 0.243]}
+    few, many = (outcome(press(), values, steps=n).run for n in (4, 120))
+    for name in ("q", "qd", "qdd", "control"):
+        assert_close(few[name], many[name][:, ::30], 1e-9 * np.abs(many[name]).max(), f"{name} of a few samples")
+
+
+def test_designs_that_stop_closing_have_an_instant():
+    """Lose a crank longer than the rod where the rod is across the guide, and keep the other designs."""
+    found = outcome(press(), {"r": [0.05, 0.29, 0.083]}, motion={"main": kt.Hold(0.3, speed=2.0)})
+    assert found.rows.tolist() == [0, 2]
+    assert found.status.tolist() == [Status.FINISHED, Status.OPEN, Status.FINISHED]
+    reach = (np.arcsin(0.25 / 0.29) - 0.3) / 2.0
+    assert reach <= found.failed_at[1] < reach + 0.7 / 60 + 1e-9
+    assert np.isnan(found.failed_at[[0, 2]]).all()
+
+
+def test_driven_joints_at_rest_move_nothing():
+    """Find velocities and accelerations that are exactly zero while the drive rests."""
+    run = outcome(press(), {"r": [0.05, 0.083]}, motion={"main": kt.Hold(0.7)}).run
+    assert not run["qd"].any() and not run["qdd"].any()
 
 
 @pytest.mark.parametrize("values", [{"m": [0.0, 9.1], "k": [100.0, 900.0]}, {"r": [0.05, 0.083], "k": [100.0, 900.0]}])

@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
 import numpy as np
 
 from ..algebra.arrays import Numbers
+from ..analysis.loops.assembly import STRIDE
 from ..analysis.loops.kinematics import LoopKinematics
+from ..analysis.loops.motion_runs import Course, motion_of_designs
 from ..errors import AssemblyError, InputError, brief
 from ..model.axes import axis_labels
 from ..model.scales import loop_units
 from ..results.trajectory import Trajectory
 from ..simulation.compiled_parts import kept_of
-from ..simulation.control.driven import Driven, DrivenControl, resolved_control
+from ..simulation.control.driven import Driven, resolved_control
 from ..simulation.drives import Drives
 from ..simulation.forces.point_forces import forces_of
-from ..simulation.loads_at_samples import Acting
-from ..simulation.rates import loads_and_drives
 from ..system import System
 from .actuator_torques import torque_programs
-from .closing import HeldClosing, depends_on_parameters
+from .loop_parameters import depends_on_parameters
 from .outcomes import Outcome, first_lost
 from .quantities import Quantities
 from .statuses import Status
 
-STRIDE = 0.05
-"""The largest step of a driven joint between two closings [rad, or lengths of the mechanism]: small enough for Newton's
-method to stay in the assembly mode."""
+Kinematics = tuple[Numbers, Numbers, Numbers]
+"""Coordinates, velocities and accelerations."""
 
 MOTION = "motion"
 """The method of runs that follow a motion."""
@@ -51,11 +51,6 @@ class AlongMotion:
     forces: tuple[Any, ...]
     actuated: tuple[int, ...]
     varied: Quantities
-
-    @cached_property
-    def closing(self) -> HeldClosing:
-        """The closing of the loops with the driven joints held."""
-        return HeldClosing(self.system, self.drives.q, self.drives.v)
 
     @cached_property
     def start(self) -> Numbers:
@@ -79,15 +74,14 @@ class AlongMotion:
         return q
 
     @cached_property
-    def _wanted(self) -> tuple[Numbers, Numbers]:
-        """The driven coordinates and velocities at all times, [nt, nd] each."""
-        return self._driven(self.times)
+    def _wanted(self) -> Kinematics:
+        """The driven coordinates, velocities and accelerations of all samples, [nt, nd] each."""
+        return self._driving(self.times)
 
-    def _driven(self, times: Numbers) -> tuple[Numbers, Numbers]:
-        q, qd, _ = self.drives.at(times)
+    def _driving(self, times: Numbers) -> Kinematics:
         return tuple(  # type: ignore[return-value]
             np.stack([np.broadcast_to(np.asarray(x, dtype=float), times.shape) for x in entries], axis=-1)
-            for entries in (q, qd)
+            for entries in self.drives.at(times)
         )
 
     @cached_property
@@ -96,10 +90,10 @@ class AlongMotion:
         return not depends_on_parameters(self.system, tuple(self.varied.parameters.values()))
 
     @cached_property
-    def _common(self) -> tuple[Numbers, Numbers]:
-        """The states of all designs, if they are the same, [nt, .] each."""
-        q, qd = self._marched(None if self.nominal is None else self.nominal[None], 1)
-        return q[0], qd[0]
+    def _common(self) -> Kinematics:
+        """The motion of all designs, if it is the same, [nt, .] each."""
+        q, qd, qdd = self._moved(None if self.nominal is None else self.nominal[None])
+        return q[0], qd[0], qdd[0]
 
     def outcome(self, values: dict[str, Numbers]) -> Outcome:
         """Return the outcome of designs with some values of the varied parameters, [n] each."""
@@ -113,36 +107,24 @@ class AlongMotion:
         status[lost], failed_at[lost] = Status.OPEN, self.times[first[lost]]
         rows = np.flatnonzero(~lost)
         own = parameters[rows] if parameters is not None and parameters.ndim > 1 else parameters
-        closed = self._loaded(run.q[rows], run.qd[rows], own) if rows.size else None
+        closed = (
+            self._loaded((run.q[rows], run.qd[rows], np.asarray(run.accelerations)[rows]), own) if rows.size else None
+        )
         return Outcome(closed, rows, status, failed_at, {})
 
     def run(self, values: Numbers | None, count: int) -> Trajectory:
         """Return `count` designs along the motion; states after a loop stops closing are NaN."""
-        if self.same_for_all:
-            q, qd = (np.broadcast_to(x, (count, *x.shape)) for x in self._common)
-        else:
-            q, qd = self._marched(values, count)
-        return self._loaded(q, qd, values)
+        if not self.same_for_all:
+            return self._loaded(self._moved(values), values)
+        q, qd, qdd = (np.broadcast_to(x, (count, *x.shape)) for x in self._common)
+        return self._loaded((q, qd, qdd), values)
 
-    def _loaded(self, q: Numbers, qd: Numbers, values: Numbers | None) -> Trajectory:
-        """Return states as a run, whose torques are computed when they are read."""
-        source = MotionLoads(self, self._common_accelerations if self.same_for_all else None)
-        fields = dict.fromkeys(("torque", "control", "accelerations", "wrenches"), source)
-        return Trajectory(self.system, self.times, q, qd, parameters=values, method=MOTION, **fields)
-
-    @cached_property
-    def _common_accelerations(self) -> Numbers:
-        """The accelerations of all designs, if their states are the same, [nt, nv]."""
-        q, qd = self._common
-        run = Trajectory(self.system, self.times, q, qd, parameters=self.nominal, method=MOTION)
-        return self.kinematics("accelerations", run)
-
-    @cached_property
-    def kinematics(self) -> Acting:
-        """The accelerations of the samples of a run, which follow from those of the driven joints."""
-        kept, control = kept_of(self.system), DrivenControl(self.drives)
-        key = ("loads", kept.key((), control))
-        return kept.part(key, lambda: Acting(*loads_and_drives(self.system.mechanism, (), control)))
+    def _loaded(self, motion: Kinematics, values: Numbers | None) -> Trajectory:
+        """Return a motion as a run, whose torques are computed when they are read."""
+        q, qd, qdd = motion
+        fields = dict.fromkeys(("torque", "control", "wrenches"), MotionLoads(self))
+        more = {"parameters": values, "method": MOTION}
+        return Trajectory(self.system, self.times, q, qd, accelerations=qdd, **more, **fields)
 
     @cached_property
     def torques(self) -> tuple[Any, Any]:
@@ -152,60 +134,44 @@ class AlongMotion:
         made = kept.part(key, lambda: torque_programs(self.system.mechanism, self.forces, self.actuated))
         return kept.native(made[0]), kept.native(made[1])
 
-    def _marched(self, values: Numbers | None, count: int) -> tuple[Numbers, Numbers]:
-        """Return the states [count, nt, .] of designs, closed at one time after another."""
-        closing, (wanted, speeds) = self.closing, self._wanted
-        q, qd = (np.empty((len(self.times), count, n)) for n in (self.system.nq, self.system.nv))
-        at = closing.arrived(self.start, self.nominal, values, np.broadcast_to(wanted[0], (count, len(self.drives.q))))
-        rate, t = np.zeros((count, self.system.nv)), float(self.times[0])
-        at, v = self._closed(at, values, wanted[0], speeds[0])
-        q[0], qd[0] = at, v
-        for k, (now, stops) in enumerate(self._stops, start=1):
-            for s, (place, speed) in zip(now, zip(*stops, strict=True), strict=True):
-                h = s - t
-                guess = closing.predicted(at, h * v + 0.5 * h * h * rate, values)
-                before = v
-                at, v = self._closed(guess, values, place, speed)
-                rate, t = (v - before) / h, s
-            q[k], qd[k] = at, v
-        return q.swapaxes(0, 1), qd.swapaxes(0, 1)
-
-    def _closed(self, q: Numbers, values: Numbers | None, place: Numbers, speed: Numbers) -> tuple[Numbers, Numbers]:
-        """Return closed states with the driven coordinates and velocities of a time.
-
-        The other velocities are found from zero, so that rounding errors vanish with them where the motion rests.
-        """
-        q, qd = q.copy(), np.zeros((len(q), self.system.nv))
-        q[:, list(self.drives.q)], qd[:, list(self.drives.v)] = place, speed
-        return self.closing.close(q, qd, values)
+    def _moved(self, values: Numbers | None) -> Kinematics:
+        """Return q, qd and qdd [n, nt, .] of designs with parameters [n, np]."""
+        if not self.system.closures:
+            return self._tree()
+        times, shown = self._instants
+        entries, course = (self.drives.q, self.drives.v), Course(self.nominal, times, shown)
+        found = motion_of_designs(self.system, entries, self._driving(times), self.start, course, values)
+        return found.q, found.qd, found.qdd
 
     @cached_property
-    def _stops(self) -> list[tuple[list[float], tuple[Numbers, Numbers]]]:
-        """The times of closings after each sample up to the next one, with the driven coordinates and velocities."""
-        units = loop_units(self.system.mechanism)[1][list(self.drives.v)] if self.system.closures else 1.0
-        (wanted, speeds), out = self._wanted, []
-        for k in range(len(self.times) - 1):
-            begin, end = float(self.times[k]), float(self.times[k + 1])
+    def _instants(self) -> tuple[Numbers, list[int]]:
+        """The times of closings, between which the driven joints move by strides at most, and the places of samples."""
+        units = loop_units(self.system.mechanism)[1][list(self.drives.v)]
+        (wanted, speeds, _), times, shown = self._wanted, [float(self.times[0])], [0]
+        for k, (begin, end) in enumerate(pairwise(self.times.tolist())):
             way = np.maximum(np.abs(wanted[k + 1] - wanted[k]), (end - begin) * np.abs(speeds[k : k + 2]).max(axis=0))
-            count = max(1, ceil(float((way / units).max(initial=0.0)) / STRIDE)) if self.system.closures else 1
-            now = [begin + (end - begin) * n / count for n in range(1, count)] + [end]
-            out.append((now, self._driven(np.array(now))))
+            count = max(1, ceil(float((way / units).max(initial=0.0)) / STRIDE))
+            times += [begin + (end - begin) * n / count for n in range(1, count)] + [end]
+            shown.append(len(times) - 1)
+        return np.array(times), shown
+
+    def _tree(self) -> Kinematics:
+        """Return the motion of a mechanism without loops, all of whose joints are driven, [1, nt, .] each."""
+        count, nv = len(self.times), self.system.nv
+        out = np.repeat(self.start[None], count, axis=0)[None], np.zeros((1, count, nv)), np.zeros((1, count, nv))
+        for x, places, given in zip(out, (self.drives.q, self.drives.v, self.drives.v), self._wanted, strict=True):
+            x[..., list(places)] = given
         return out
 
 
 @dataclass(frozen=True, eq=False)
 class MotionLoads:
-    """Accelerations, torques and wrenches of runs along a motion, each computed when it is first read."""
+    """Torques and wrenches of runs along a motion, each computed when it is first read."""
 
     along: AlongMotion
-    common: Numbers | None
 
     def __call__(self, field: str, run: Any) -> Numbers:
         """Return the array of a field at the samples of a run."""
-        if field == "accelerations":
-            if self.common is None or len(run.t) != len(self.common):
-                return self.along.kinematics(field, run)
-            return np.broadcast_to(self.common, run.qd.shape)
         more = () if run.parameters is None else (run.parameters[..., None, :],)
         states = (run.t[:, None], run.q, run.qd, run.accelerations, *more)
         with np.errstate(all="ignore"):  # samples after a loop stopped closing are NaN

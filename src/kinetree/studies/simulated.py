@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
+from ..analysis.loops.batch_assembly import assemble_from
 from ..errors import InputError, brief, unknown_name
 from ..model.axes import axis_labels
 from ..simulation.array_arguments import output_times, start_state
+from ..simulation.compiled_parts import kept_of
 from ..simulation.control.driven import resolved_control
 from ..simulation.drives import Drives, drives_of
+from ..simulation.loop_closing import Closer, closing_program
 from ..simulation.option_arguments import control_of
 from ..simulator import simulate
 from ..system import System
-from .closing import HeldClosing, depends_on_parameters
+from .loop_parameters import depends_on_parameters
 from .outcomes import Outcome
 from .quantities import Quantities
 from .statuses import Status, status_of
@@ -113,11 +116,17 @@ class Simulated:
             qd[:, k] = values[name]
         if not self.system.closures:
             return q, qd
-        at, moving = self._held
         if self.varied.q or depends_on_parameters(self.system, tuple(self.varied.parameters.values())):
-            q = HeldClosing(self.system, at, moving).arrived(q0, self.nominal, parameters, q[:, list(at)])
+            q = assemble_from(self.system, (q0, self.nominal), self._held, q, parameters)
         fast = tuple(self.varied.qd.values()) + (() if self._drives is None else self._drives.v)
-        return HeldClosing(self.system, (), tuple(dict.fromkeys(fast))).close(q, qd, parameters)
+        return self._closer(frozenset(fast)).close(q, qd, parameters)
+
+    def _closer(self, held: frozenset[int]) -> Closer:
+        """Return the closing of velocities that keeps some of them."""
+        mechanism = self.system.mechanism
+        return kept_of(self.system).part(
+            ("closer", held), lambda: Closer.of_program(closing_program(mechanism, locked=held))
+        )
 
 
 def simulated(

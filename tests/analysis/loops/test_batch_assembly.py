@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.analysis.loops.batch_assembly import assemble_from
 from sprung_mechanisms import sprung
 from tolerance import assert_close
 
@@ -43,6 +44,28 @@ def test_a_motion_stays_on_its_branch(system):
         assert_close(np.sin(runs[:, -1]), np.sin(modes), 1e-10, "positions after two revolutions")
         assert_close(system.closure_residual(runs), np.zeros((2, steps, 5)), 1e-12, "gaps")
         assert np.abs(np.diff(runs[..., 1], axis=-1)).max() < 1.0
+
+
+def test_designs_are_assembled_from_a_known_one(system):
+    """Keep the mode of a known position in designs far from it, with the same bits alone, and mark unreachable ones."""
+    names = [p.name for p in system.mechanism.free_parameters]
+    nominal = np.array([p.value for p in system.mechanism.free_parameters])
+    sets, angles = np.repeat(nominal[None], 4, axis=0), np.array([0.4, 2.1, -1.3, 0.4])
+    sets[:, names.index("arm")] = 0.012, 0.055, 0.03, 9.0
+    mode = system.assemble(hold={"crank": 0.4})
+    wanted = np.repeat(mode[None], 4, axis=0)
+    wanted[:, 0] = angles
+    found = assemble_from(system, (mode, nominal), ((0,), (0,)), wanted, sets)
+    assert np.isnan(found[3]).all() and (found[:3, 0] == angles[:3]).all()
+    for n in range(3):
+        path = np.linspace(0.0, 1.0, 101)[:, None]
+        slow = system.assemble(
+            mode, {"crank": 0.4 + path[:, 0] * (angles[n] - 0.4)}, follow=True,
+            parameters=nominal + path * (sets[n] - nominal),
+        )  # fmt: skip
+        assert_close(found[n], slow[-1], 1e-11, "position of a design")
+        alone = assemble_from(system, (mode, nominal), ((0,), (0,)), wanted[n : n + 1], sets[n : n + 1])
+        assert (alone[0] == found[n]).all()
 
 
 def test_quaternions_are_followed():

@@ -44,6 +44,14 @@ def test_a_motion_is_that_of_the_single_steps(system):
             assert_close(found.tau, tau, 1e-11 * np.abs(tau).max(), "torques")
 
 
+def test_small_steps_may_follow_large_ones(system):
+    """Find the positions of an assembly where steps become much smaller, and larger again."""
+    x = {"crank": np.cumsum([0.2, 0.9, 0.8, 0.9, 0.03, 0.02, 0.04, 0.9, 0.03, 0.03])}
+    found = system.driven_motion(x, on_failure="nan")
+    assert found.closed.all()
+    assert_close(found.q, system.assemble(hold=x, follow=True), 1e-10, "positions")
+
+
 def test_the_torque_is_that_of_a_driven_simulation(system):
     """Compare with the torque of a simulated drive under the same springs, dampers and friction."""
     times = np.linspace(0.0, 0.5, 26)

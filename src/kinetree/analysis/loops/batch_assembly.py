@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -24,6 +24,10 @@ from .samples import Piece, Samples
 FEW = 8
 """The most failed samples of a batch that are assembled once more one by one, to find a solution or the reason."""
 ON_FAILURE = ("raise", "nan")
+TOLERANCE = 1e-12
+"""The largest gap of a position, in radians and in parts of the mechanism's length."""
+Entries = tuple[Sequence[int], Sequence[int]]
+"""Entries of joints in q and in qd."""
 
 
 def assemble(
@@ -31,7 +35,7 @@ def assemble(
     q_guess: ArrayLike | None = None,
     hold: Hold = (),
     *,
-    tolerance: float = 1e-12,
+    tolerance: float = TOLERANCE,
     parameters: Named | None = None,
     follow: bool = False,
     on_failure: str = "raise",
@@ -64,6 +68,31 @@ def assemble(
     if on_failure == "raise":
         refuse_failed(system, samples, masks, found, tolerance)
     return found.reshape(*samples.lead, system.nq)
+
+
+def assemble_from(
+    system: CompiledMechanism,
+    known: tuple[Numbers, Numbers | None],
+    entries: Entries,
+    wanted: Numbers,
+    parameters: Numbers | None,
+) -> Numbers:
+    """Return positions of designs [n, nq] from a closed position [nq] and its parameters [np], in its assembly mode.
+
+    Held coordinates, given by their entries in q and in qd, are as in `wanted` [n, nq]. Parameters are those of all
+    designs [np] or of each [n, np]. Positions that cannot be reached are NaN.
+    """
+    values = None if parameters is None else np.broadcast_to(parameters, (len(wanted), parameters.shape[-1]))
+    base, masks = np.broadcast_to(known[0], wanted.shape), masks_of(system, entries)
+    return Batch(system, base, wanted, *masks, values).from_known(known[1], TOLERANCE)
+
+
+def masks_of(system: CompiledMechanism, entries: Entries) -> tuple[Mask, Mask]:
+    """Return masks of the coordinates [nq] and degrees of freedom [nv] with some entries."""
+    masks = np.zeros(system.nq, dtype=bool), np.zeros(system.nv, dtype=bool)
+    for mask, places in zip(masks, entries, strict=True):
+        mask[list(places)] = True
+    return masks
 
 
 def _single(system: CompiledMechanism, q_guess, hold: Hold, tolerance: float, parameters, on_failure: str) -> Numbers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,11 @@ FINE, NEARLY = 1e-14, 1e-10
 """Gaps that are not corrected, and gaps that are not corrected if a step does not halve them [lengths, rad]."""
 FAR = 400
 """The most strides from a guess to the held values, as for a single position."""
+PATHS = (8, 64)
+"""The numbers of steps from a known design to another; more steps are taken if fewer do not arrive."""
+JUMP = 0.5
+"""The largest correction of a position that continues another one [rad, or lengths of the mechanism]: more would be a
+jump to another assembly mode, since strides are a tenth of it."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,39 @@ class Batch:
             return self._one_by_one(tolerance)
         way, count = self._way(there)
         return self._accepted(self._walked(back, there, way, np.maximum(count, 1)), tolerance)
+
+    def from_known(self, known: Numbers | None, tolerance: float) -> Numbers:
+        """Return positions reached from the guess, which is closed with the parameters `known` [np].
+
+        Held joints and parameters move to their values together. This keeps the assembly mode; positions that cannot
+        be reached so are NaN.
+        """
+        found = np.full(self.wanted.shape, np.nan)
+        for steps in PATHS:
+            left = np.flatnonzero(~np.isfinite(found).all(axis=-1))
+            if len(left):
+                found[left] = self._part(left)._after(known, steps, tolerance)
+        return found
+
+    def _after(self, known: Numbers | None, steps: int, tolerance: float) -> Numbers:
+        """Return positions after steps along the path from the parameters `known`."""
+        there, way = self.base, np.where(self.degrees, self._difference(self.base, self.wanted), 0.0)
+        for k in range(1, steps + 1):
+            now = self
+            if k < steps:
+                ahead = np.where(self.at, self._moved(self.base, way * (k / steps)), self.base)
+                values = self.parameters
+                if values is not None and known is not None:
+                    values = known + (k / steps) * (values - known)
+                now = replace(self, wanted=ahead, parameters=values)
+            before, there = there, now._accepted(there, tolerance)
+            there[now.jumped(np.where(self.at, now.wanted, before), there)] = np.nan
+        return there
+
+    def jumped(self, guess: Numbers, found: Numbers) -> Mask:
+        """Return whether positions are so far from their guesses that they may be of another assembly mode."""
+        with np.errstate(invalid="ignore"):
+            return ~(np.abs(self._difference(guess, found)).max(axis=-1, initial=0.0) <= JUMP)
 
     def _one_by_one(self, tolerance: float) -> Numbers:
         """Return positions of a mechanism without programs, each by itself."""

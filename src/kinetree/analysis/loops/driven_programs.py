@@ -121,11 +121,12 @@ def loads_program(
     return made.program("loads", outputs | more), places
 
 
-def motion_program(mechanism: Mechanism, held: Held, driven: Held, *, forces: bool) -> Program:
+def motion_program(mechanism: Mechanism, held: Held, driven: Held | None, *, forces: bool) -> Program:
     """Return the Program (q, qd, qdd) -> (q, qd, qdd, tau, gap, rank) of a motion of held degrees of freedom.
 
     q is corrected by one step of Newton's method. Velocities and accelerations of all joints follow from those of the
-    held ones, and the torques of the driven ones from these. The gap is that of the corrected q.
+    held ones, and the torques of the driven ones from these; None means that there is no output tau. The gap is that
+    of the corrected q.
     """
     made = _Tracing(mechanism, ("q", "qd", "qdd"))
     given = dict(made.given)
@@ -133,11 +134,13 @@ def motion_program(mechanism: Mechanism, held: Held, driven: Held, *, forces: bo
     given["qd"], rank = _speeds(mechanism, given, held)
     given["qdd"], _ = _accelerations(mechanism, given, held)
     residual = closure.closure_residual(Tree(mechanism, given))
-    tau, _, _, other, _ = _torques(mechanism, given, driven, forces)
-    least = where(other < rank, other, rank)
+    torques: dict[str, Scalars] = {}
+    if driven is not None:
+        torques["tau"], _, _, other, _ = _torques(mechanism, given, driven, forces)
+        rank = where(other < rank, other, rank)
     return made.program("motion", {
-        "q": given["q"], "qd": given["qd"], "qdd": given["qdd"], "tau": tau,
-        "gap": [_gap(mechanism, residual)], "rank": [least],
+        "q": given["q"], "qd": given["qd"], "qdd": given["qdd"], **torques,
+        "gap": [_gap(mechanism, residual)], "rank": [rank],
     })  # fmt: skip
 
 

@@ -73,9 +73,9 @@ class NativeLoops:
         return self._call(("torques", forces, wrenches), make, arrays)
 
     def motion(
-        self, *arrays: Any, driven: frozenset[int], forces: bool, out: tuple | None = None
+        self, *arrays: Any, driven: frozenset[int] | None, forces: bool, out: tuple | None = None
     ) -> tuple[Numbers, ...]:
-        """Return q, qd, qdd, tau, gaps and rank of a motion of the held degrees of freedom."""
+        """Return q, qd, qdd, tau (unless driven is None), gaps and rank of a motion of the held degrees of freedom."""
 
         def make(m: Any) -> Program:
             return programs.motion_program(m, self.held, driven, forces=forces)

@@ -1,0 +1,198 @@
+"""Motions of closed mechanisms: each instant is extrapolated from those before it, and corrected in native code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algebra.arrays import Numbers
+from ...compiled import CompiledMechanism
+from ...model.axes import axis_names
+from ...model.scales import characteristic_length
+from .assembly import STRIDE
+from .batch_assembly import TOLERANCE, Entries, batch_at, masks_of
+from .batch_closing import Batch
+from .kinematics import Mask
+from .native_loops import NativeLoops, with_parameters
+from .samples import Piece, Samples
+
+Flags = NDArray[np.bool_]
+
+CLOSED_ENOUGH = 1e-13
+"""The gap above which a position is corrected again, in radians and in parts of the mechanism's length."""
+KEPT = ("q", "qd", "qdd", "tau")
+"""The arrays of a motion."""
+KINEMATIC = KEPT[:3]
+"""Those without torques."""
+AGAIN = 8
+"""The most evaluations of an instant: each corrects the extrapolated position once, and one or two suffice, except near
+singular positions."""
+LONGER = 1.5
+"""A step that is longer than the one before by more than this is extrapolated by a straight line."""
+WEIGHTS = ((1.0,), (2.0, -1.0), (3.0, -3.0, 1.0), (4.0, -6.0, 4.0, -1.0))
+"""Weights of the last positions, newest first, that extrapolate a motion by a polynomial through them."""
+
+
+@dataclass(frozen=True)
+class DrivenMotion:
+    """Positions [..., nt, nq], velocities, accelerations and actuator torques [..., nt, nv] of a mechanism.
+
+    Torques are those of the actuated joints, and zero elsewhere. Where `closed` [..., nt] is false, the loops do not
+    close, or the driving joints do not determine the motion, and all numbers are NaN. Arrays that were not to
+    be kept are None.
+    """
+
+    q: Any
+    qd: Any
+    qdd: Any
+    tau: Any
+    closed: Flags
+
+
+@dataclass(frozen=True)
+class Course:
+    """How designs continue a known one: its parameters [np], the times [s] of all instants, and those to return."""
+
+    parameters: Numbers | None
+    times: Numbers
+    shown: Sequence[int]
+
+    def weights(self, step: int, count: int) -> Sequence[float]:
+        """Return weights of the last positions, newest first, that extrapolate a motion to an instant."""
+        now, past = self.times[step], self.times[step - count : step][::-1].tolist()
+        if count > 2 and now - past[0] > LONGER * (past[0] - past[1]):
+            past = past[:2]
+        return [prod((now - y) / (x - y) for y in past if y != x) for x in past]
+
+
+def motion_of_designs(
+    system: CompiledMechanism,
+    entries: Entries,
+    driving: tuple[Numbers, Numbers, Numbers],
+    start: Numbers,
+    course: Course,
+    parameters: Numbers | None,
+) -> DrivenMotion:
+    """Return the motion of designs with parameters [n, np] from that of driving joints, without torques.
+
+    The driving joints are given by their entries in q and in qd, their positions, speeds and accelerations are
+    [nt, .] each, with steps below STRIDE. `start` [nq] is a position that is closed with the parameters of the course.
+    All designs have its assembly mode: where they cannot be reached from it, and from a jump to another mode on,
+    numbers are NaN.
+    """
+    masks = masks_of(system, entries)
+    arrays = {"q_guess": start[None, None], "parameters": None if parameters is None else parameters[:, None]}
+    by_entry = {
+        name: {k: x[None, :, n] for n, k in enumerate(entries[min(which, 1)])}
+        for which, (name, x) in enumerate(zip(("hold", "speeds", "accelerations"), driving, strict=True))
+    }
+    samples = Samples.of(arrays, by_entry, motion=True)
+    native = NativeLoops.of(system, masks[1])
+    return Runner(system, samples, masks, native, None, forces=False, course=course).run(KINEMATIC)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """The computation of a motion, piece by piece of its runs and instant by instant.
+
+    Without `driven` there are no torques. With a `course`, the guess is a position of a known design.
+    """
+
+    system: CompiledMechanism
+    samples: Samples
+    masks: tuple[Mask, Mask]
+    native: NativeLoops
+    driven: frozenset[int] | None
+    forces: bool
+    course: Course | None = None
+
+    def run(self, keep: tuple[str, ...]) -> DrivenMotion:
+        """Return the motion; arrays are written instant by instant, and returned transposed."""
+        samples, nv = self.samples, self.system.nv
+        shown = range(samples.steps) if self.course is None else self.course.shown
+        rows = {step: n for n, step in enumerate(shown)}
+        count, sizes = prod(samples.runs), {"q": self.system.nq, "qd": nv, "qdd": nv, "tau": nv}
+        whole: dict[str, Any] = {name: np.empty((len(rows), count, sizes[name])) for name in keep}
+        closed = np.zeros((len(rows), count), dtype=bool)
+        names = KINEMATIC if self.driven is None else KEPT
+        for piece in samples.pieces():
+            past: list[Numbers] = []
+            for k in range(samples.steps):
+                batch, to = batch_at(self.system, piece, self.masks, k), rows.get(k)
+                guess = self._guess(batch, past, k)
+                out = tuple(None if to is None or x not in keep else whole[x][to, piece.rows] for x in names)
+                q, good = self._instant(piece, batch, guess, k, out)
+                if to is not None:
+                    closed[to, piece.rows] = good
+                past = [q, *past[: len(WEIGHTS) - 1]]
+        moved: list[Any] = [None] * len(KEPT)
+        lead = (*samples.runs, len(rows))
+        for k, name in enumerate(KEPT):
+            if name in keep:
+                moved[k] = np.moveaxis(whole[name], 0, 1).reshape(*lead, sizes[name])
+        return DrivenMotion(*moved, closed=np.moveaxis(closed, 0, 1).reshape(lead))
+
+    @cached_property
+    def _near(self) -> list[int]:
+        """The number of positions before each instant that extrapolate to it; none where the driving joints are far."""
+        if self.course is not None:
+            return [min(k, len(WEIGHTS)) for k in range(self.samples.steps)]
+        out = [0]
+        for far in self.samples.strides("hold", coordinate_units(self.system))[1:] > STRIDE:
+            out.append(0 if far else min(out[-1] + 1, len(WEIGHTS)))
+        return out
+
+    def _guess(self, batch: Batch, past: list[Numbers], step: int) -> Numbers:
+        """Return positions from which one correction suffices, with the held coordinates as wanted."""
+        course, count = self.course, self._near[step]
+        if not past:
+            return batch.first(TOLERANCE) if course is None else batch.from_known(course.parameters, TOLERANCE)
+        if not count:
+            return batch.next(past[min(1, len(past) - 1)], past[0], TOLERANCE)
+        count = count if batch.flat else 1
+        weights = WEIGHTS[count - 1] if course is None else course.weights(step, count)
+        ahead = weights[0] * past[0]
+        for x, before in zip(weights[1:], past[1:], strict=False):
+            ahead += x * before
+        ahead[:, batch.at] = batch.wanted[:, batch.at]
+        return ahead
+
+    def _instant(self, piece: Piece, batch: Batch, q: Numbers, step: int, out: tuple) -> tuple[Numbers, Flags]:
+        """Write q, qd, qdd and tau of one instant, NaN where the loops do not close; return q, and where they do."""
+        zeros, values = np.broadcast_to(0.0, (len(q), batch.system.nv)), batch.parameters
+        qd, qdd = (piece.placed(name, zeros, step) for name in ("speeds", "accelerations"))
+        found = self._motion(q, qd, qdd, values, (*out, None, None))
+        gap, rank = found[-2:]
+        for _ in range(AGAIN - 1):
+            again = np.flatnonzero(gap[:, 0] > CLOSED_ENOUGH)
+            if not len(again):
+                break
+            own = None if values is None else values[again]
+            for whole, x in zip(found, self._motion(found[0][again], qd[again], qdd[again], own), strict=True):
+                whole[again] = x
+        good = (gap[:, 0] <= TOLERANCE) & (rank[:, 0] == self.native.passive)
+        found[0][:, batch.at] = batch.wanted[:, batch.at]
+        if self.course is not None:
+            good &= ~batch.jumped(q, found[0])
+        if not good.all():
+            for x in found[:-2]:
+                x[~good] = np.nan
+        return found[0], good
+
+    def _motion(
+        self, q: Numbers, qd: Numbers, qdd: Numbers, values: Numbers | None, out: tuple | None = None
+    ) -> tuple[Numbers, ...]:
+        arrays = with_parameters((q, qd, qdd), values)
+        return self.native.motion(*arrays, driven=self.driven, forces=self.forces, out=out)
+
+
+def coordinate_units(system: CompiledMechanism) -> Numbers:
+    """Return the unit of each coordinate: a radian, or the mechanism's length [m]."""
+    length = characteristic_length(system.mechanism)
+    return np.array([length if unit == "m" else 1.0 for _, _, unit in axis_names(system.mechanism, 0)])
