@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from kinetree.compiler.ir.operations import Op
+from kinetree.compiler.ir.operations import BOOLEANS, Op
 from kinetree.compiler.ir.program import Program
 from kinetree.compiler.targets.ptx.spills import Stay, placed, stays
 from native_program import traced
@@ -46,6 +48,19 @@ def test_registers_hold_the_budget(budget):
             for i in range(start, end):
                 count[i] += 1
     assert max(count) <= budget
+
+
+def test_conditions_stay_in_registers():
+    """Move no condition to a place for numbers, however few registers there are."""
+
+    def page(*x):
+        conditions = [a < b for a, b in pairwise(x)]
+        sums = [a + b for a, b in pairwise(x)]
+        return [c.where(s, -s) for c, s in zip(conditions, reversed(sums), strict=True)]
+
+    program = traced(page, 20)
+    found = stays(program, 4, {})
+    assert found and not any(program.ops[s.value][0] in BOOLEANS for s in found)
 
 
 def test_values_at_home_are_not_moved_out():

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...ir.operations import Op
+from ...ir.operations import BOOLEANS, Op
 from ...ir.program import Program
 
 BUDGET = {8: 96, 4: 200}
@@ -47,8 +47,9 @@ def stays(program: Program, budget: int, home: Mapping[int, int]) -> list[Stay]:
     """Return the stays of values that keep those in registers to the budget.
 
     The value that is needed last of all leaves. Values at `home` in the row are dropped instead of moved out.
+    Conditions have registers of their own, and stay there.
     """
-    varying = [op[0] is not Op.CONST for op in program.ops]
+    varying = [op[0] is not Op.CONST and op[0] not in BOOLEANS for op in program.ops]
     operands = [{k for k in op[1:] if varying[k]} if op[0] > Op.CONST else set() for op in program.ops]
     uses: list[list[int]] = [[] for _ in program.ops]
     for i in reversed(range(len(operands))):
