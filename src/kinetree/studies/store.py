@@ -150,14 +150,13 @@ def shard_arrays(plan: Plan, block: Block, start: int, stop: int) -> dict[str, n
 
 def encoded(values: np.ndarray, count: int) -> bytes:
     """Return the bytes of a chunk of `count` rows as Zarr writes them: little-endian, by Zstandard, with a CRC-32C."""
-    from google_crc32c import value as checksum
-    from numcodecs.zstd import Zstd
-
+    checksum = optional("google_crc32c", "Stores of studies", "studies").value
+    zstd = optional("numcodecs.zstd", "Stores of studies", "studies")
     if len(values) < count:
         rest = np.full((count - len(values), *values.shape[1:]), _fill(values.dtype), dtype=values.dtype)
         values = np.concatenate([values, rest])
     plain = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes()
-    packed = bytes(Zstd(level=LEVEL, checksum=False).encode(plain))
+    packed = bytes(zstd.Zstd(level=LEVEL, checksum=False).encode(plain))
     return packed + checksum(packed).to_bytes(4, "little")
 
 
@@ -279,9 +278,8 @@ def _about(plan: Plan, store: Store) -> dict[str, Any]:
 
 def _created(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, ...]) -> Any:
     """Return a new array; its checksums find damaged files."""
-    from zarr.codecs import Crc32cCodec, ZstdCodec
-
+    codecs = optional("zarr.codecs", "Stores of studies", "studies")
     return group.create_array(
         name, shape=shape, chunks=chunks, dtype=dtype, fill_value=_fill(dtype), dimension_names=dims,
-        compressors=[ZstdCodec(level=LEVEL), Crc32cCodec()],
+        compressors=[codecs.ZstdCodec(level=LEVEL), codecs.Crc32cCodec()],
     )  # fmt: skip

@@ -64,13 +64,13 @@ class NativeLoops:
         """Return consistent accelerations, the rate at which they open the loops, and the rank."""
         return self._call("accelerations", lambda m: programs.accelerations_program(m, self.held), arrays)
 
-    def torques(self, *arrays: Any, forces: bool, wrenches: bool) -> tuple[Numbers, ...]:
+    def torques(self, *arrays: Any, forces: bool, wrenches: bool, out: tuple[Numbers, ...] = ()) -> tuple[Numbers, ...]:
         """Return tau, multipliers, missing torques, the largest torque, the openings of the loops, and the rank."""
 
         def make(m: Any) -> Program:
             return programs.torques_program(m, self.held, forces=forces, wrenches=wrenches)
 
-        return self._call(("torques", forces, wrenches), make, arrays)
+        return self._call(("torques", forces, wrenches), make, arrays, (*out, None, None, None) if out else None)
 
     def motion(
         self, *arrays: Any, driven: frozenset[int] | None, forces: bool, out: tuple | None = None

@@ -40,7 +40,9 @@ def native_torques(
 ) -> NativeTorques | None:
     """Return the torques of driven degrees of freedom; None if a state requires the general route, or its error."""
     system = acting.system
-    native = NativeLoops.of(system, np.isin(np.arange(system.nv), driven))
+    held = np.zeros(system.nv, dtype=bool)
+    held[driven] = True
+    native = NativeLoops.of(system, held)
     if not native.determined or (closing(system.mechanism).redundant and system.mechanism.free_parameters):
         return None
     samples = _samples(acting, q=q, qd=qd, qdd=qdd)
@@ -51,15 +53,15 @@ def native_torques(
     for piece in samples.pieces():
         arrays = [piece.array(name) for name in ("q", "qd", "qdd")]
         more = _wrenches(piece.array("wrenches"), len(system.bodies))
-        *found, need, opens, rank = native.torques(
-            *with_parameters((*arrays, *more), piece.array("parameters")), forces=acting.forces, wrenches=bool(more)
-        )
-        missing = np.abs(found[2]).max(axis=-1, initial=0.0)
+        out = (tau[piece.rows], multipliers[piece.rows], residual[piece.rows])
+        *_, need, opens, rank = native.torques(
+            *with_parameters((*arrays, *more), piece.array("parameters")),
+            forces=acting.forces, wrenches=bool(more), out=out,
+        )  # fmt: skip
+        missing = np.abs(out[2]).max(axis=-1, initial=0.0)
         good = (rank[:, 0] == native.passive) & (opens <= CLEAR * tol).all(axis=-1) & (missing <= MISSING * need[:, 0])
         if not good.all():
             return None
-        for whole, x in zip((tau, multipliers, residual), found, strict=True):
-            whole[piece.rows] = x
     return NativeTorques(*(x.reshape(*samples.lead, x.shape[-1]) for x in (tau, multipliers, residual)))
 
 
