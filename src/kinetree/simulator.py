@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,6 +53,9 @@ from .simulation.rates import Controller, Force
 from .simulation.run_states import Run
 from .simulation.stabilization import Loops, projected, settled
 from .system import System
+
+if TYPE_CHECKING:
+    from .compiler.runtime.cuda.libraries import Library
 
 Control = Controller | Sampled | PythonControl
 """What determines torques of a run."""
@@ -105,7 +109,49 @@ def simulate(
     With a system on a GPU, `arm.on("cuda")`, each run is a thread of the GPU (docs/gpu.md). `keep="device"` leaves the
     samples there, as arrays of the library of q0, and returns DeviceRuns instead of a Trajectory.
     """
-    device, dtype, library = device_of(system, q0), "float64", kept_by(keep, system, q0)
+    library = kept_by(keep, system, q0)
+    problem = problem_of(
+        system, q0, qd0, duration=duration, times=times, control=control, forces=forces, passive=passive,
+        parameters=parameters, method=method, dt=dt, rtol=rtol, atol=atol, max_steps=max_steps, threads=threads,
+        checkpoint=checkpoint, loops=loops, library=library,
+    )  # fmt: skip
+    watch = Watch(problem.mechanism, events_of(events), problem.parameters, problem.kept.native)
+    if library is not None:
+        with shown(progress) as show:
+            return device_runs(problem, watch, library, show)  # type: ignore[return-value]
+    with shown(progress) as show:
+        motion = engine_of(problem).run(problem, watch, show)
+        if motion.instead:  # restart from the beginning: few evaluations are lost, and one method serves the whole run
+            problem = replace(problem, method=METHODS[motion.instead], auto=False)
+            watch = Watch(problem.mechanism, events_of(events), problem.parameters, problem.kept.native)
+            motion = engine_of(problem).run(problem, watch, show)
+    hits = watch.locate(motion.run, motion.onward) if watch else []
+    return trajectory_of(problem, *motion.complete(watch.cut(motion.run, hits)), hits)
+
+
+def problem_of(
+    system: System | Mechanism,
+    q0: ArrayLike | None,
+    qd0: ArrayLike | None,
+    *,
+    duration: float | None = None,
+    times: ArrayLike | None = None,
+    control: Control | Sequence[Control] | None = None,
+    forces: Force | Sequence[Force] | None = None,
+    passive: bool = True,
+    parameters: Named | None = None,
+    method: str = "auto",
+    dt: float | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    max_steps: int | None = None,
+    threads: int = 1,
+    checkpoint: str | Path | None = None,
+    loops: Loops | None = None,
+    library: Library | None = None,
+) -> Problem:
+    """Return the checked problem of a run with the options of `simulate`; `library` is that of samples on a GPU."""
+    device, dtype = device_of(system, q0), "float64"
     system, times = system_of(system), output_times(duration, times)
     parameters = free_values(system, parameters)
     mechanism = system.mechanism
@@ -146,21 +192,10 @@ def simulate(
         given = q0 is not None, qd0 is not None
         start = driven_start(system, start, given, values, drives, begin, problem.closer)
         problem = replace(problem, start=start)
-    watch = Watch(mechanism, events_of(events), values, problem.kept.native)
-    if library is not None:
-        with _shown(progress) as show:
-            return device_runs(problem, watch, library, show)  # type: ignore[return-value]
-    with _shown(progress) as show:
-        motion = engine_of(problem).run(problem, watch, show)
-        if motion.instead:  # restart from the beginning: few evaluations are lost, and one method serves the whole run
-            problem = replace(problem, method=METHODS[motion.instead], auto=False)
-            watch = Watch(mechanism, events_of(events), values, problem.kept.native)
-            motion = engine_of(problem).run(problem, watch, show)
-    hits = watch.locate(motion.run, motion.onward) if watch else []
-    return _trajectory(problem, *motion.complete(watch.cut(motion.run, hits)), hits)
+    return problem
 
 
-def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:
+def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:
     """Return the run as a Trajectory; a single run ends with its last finite state."""
     done = explained(problem.mechanism, done, problem.parameters)
     drives, system = drives_of(problem.control), problem.system
@@ -186,7 +221,7 @@ def _trajectory(problem: Problem, done: Run, acted: Fields, hits: Sequence[Event
 
 
 @contextmanager
-def _shown(progress: bool | None) -> Iterator[Callable[[float], None] | None]:
+def shown(progress: bool | None) -> Iterator[Callable[[float], None] | None]:
     """Show a progress bar with the remaining time, by default if standard error is a terminal."""
     if not (sys.stderr.isatty() if progress is None else progress):
         yield None
