@@ -168,6 +168,28 @@ class CompiledMechanism:
         ...
 
     @compiled
+    def inverse_recursion(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options: Unpack[Options]
+    ) -> tuple[Numbers, ...]:
+        """Return (t, dt, w, wtilde, tau), the steps of inverse dynamics: four arrays [..., nb, 6] and one [..., nv].
+
+        All are about the origin of each body's own frame, in its axes: the twist, its rate with gravity as an upward
+        acceleration, the wrench of the body's own motion, and that of the body with all bodies outward of it.
+        """
+        ...
+
+    @compiled
+    def forward_recursion(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, **options: Unpack[Options]
+    ) -> tuple[Numbers, ...]:
+        """Return (Mhat, psi, mhat, tauhat, mu, qdd), the steps of forward dynamics by I = U D U^T, without loops.
+
+        Mhat [..., nb, 6, 6] are the articulated bodies, psi [..., nv, 6], mhat and tauhat [..., nv] belong to the
+        columns that are eliminated, and mu [..., nb, 6] are the twist rates by qdd alone.
+        """
+        ...
+
+    @compiled
     def inertia_matrix(self, q: ArrayLike, **options: Unpack[Options]) -> Numbers:
         """Return the generalized inertia matrix I (GIM), shape [..., nv, nv]."""
         ...

@@ -174,6 +174,12 @@ class ArticulatedMass:
         n = add(times(self.I, t.w), times(self.H, t.v))
         return Wrench(n, add(times(transpose(self.H), t.w), times(self.L, t.v)))
 
+    def entries(self) -> tuple:
+        """Return the 36 scalars, row by row."""
+        upper = [(*a, *b) for a, b in zip(self.I, self.H, strict=True)]
+        lower = [(*a, *b) for a, b in zip(transpose(self.H), self.L, strict=True)]
+        return tuple(x for row in (*upper, *lower) for x in row)
+
     def without(self, p: Twist, psihat: Wrench, psi: Wrench, *, free: bool) -> ArticulatedMass:
         """Return M - psihat psi^T, the inertia seen through a joint that moves along p.     [Saha2013] (31)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import closed, closure, convective, energy, hybrid, inertia, inverse, jacobians, kinematics, states
+from . import closed, closure, convective, energy, hybrid, inertia, inverse, jacobians, kinematics, recursion, states
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,19 @@ ALGORITHMS: dict[str, Algorithm] = {
         inverts=True,
         lumps=True,
         driven=True,
+    ),
+    "inverse_recursion": Algorithm(
+        recursion.inverse_recursion,
+        ("q", "qd", "qdd"),
+        ("t", "dt", "w", "wtilde", "tau"),
+        (("nb", 6), ("nb", 6), ("nb", 6), ("nb", 6), ("nv",)),
+    ),
+    "forward_recursion": Algorithm(
+        recursion.forward_recursion,
+        ("q", "qd", "tau"),
+        ("Mhat", "psi", "mhat", "tauhat", "mu", "qdd"),
+        (("nb", 6, 6), ("nv", 6), ("nv",), ("nv",), ("nb", 6), ("nv",)),
+        inverts=True,
     ),
     "inertia_matrix": Algorithm(inertia.inertia_matrix, ("q",), "I", ("nv", "nv"), lumps=True),
     "inverse_inertia_matrix": Algorithm(

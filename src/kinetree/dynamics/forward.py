@@ -76,7 +76,8 @@ class Pivot:
     def __init__(self, i, pk: Twist, armature) -> None:
         """Eliminate column pk from the record's articulated body."""
         psihat = i.Mhat @ pk
-        self.inverse = 1.0 / (power(psihat, pk) + armature)
+        self.mhat = power(psihat, pk) + armature
+        self.inverse = 1.0 / self.mhat
         self.psi = psihat * self.inverse
         free = isinstance(armature, int | float) and armature == 0
         self.along = unit_index(pk) if free else None

@@ -14,7 +14,7 @@ from typing import Any
 
 from ... import joints as joint_kinds
 from ... import loops as loop_kinds
-from ...algebra.mass import MassMatrix
+from ...algebra.mass import ArticulatedMass, MassMatrix
 from ...algebra.propagation import Propagation
 from ...algebra.rotations import ONE, Planar, Rotation, constant, snapped
 from ...algebra.scalars import cos, is_number, sin
@@ -109,8 +109,10 @@ class Record:
         return Wrench(sub(n, cross(self.height, f)), f)
 
     def in_body(self, x):
-        """Transform a twist, twist rate or wrench from the working frame to the body's own frame, origin and axes."""
+        """Transform a twist, twist rate, wrench or articulated mass from the working frame to the body's own frame."""
         back, h = self.to_work.T, self.height
+        if isinstance(x, ArticulatedMass):
+            return x.shifted(h).turned(back)
         if isinstance(x, Wrench):
             return Wrench(back @ add(x.n, cross(h, x.f)), back @ x.f)
         if isinstance(x, TwistRate):
