@@ -14,6 +14,7 @@ from .loading import chain, from_dh, from_pairs, load, n_four_bars, net, rope, r
 from .model import (
     GROUND,
     Body,
+    Contact,
     Coupling,
     ForceElement,
     Frame,
@@ -25,6 +26,7 @@ from .model import (
     Parameter,
     Placement,
     Shape,
+    Surface,
     assemble,
 )
 from .reporting.report import LoadReport, load_report
@@ -35,6 +37,7 @@ from .simulation.control.driven import Driven
 from .simulation.control.from_casadi import FromCasadi
 from .simulation.control.sampled import PythonControl, Sampled
 from .simulation.events import Event, event_hits
+from .simulation.forces.ground_forces import GroundForce
 from .simulation.forces.joint_forces import JointDamper, JointFriction, JointSpring, JointStops
 from .simulation.forces.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
 from .simulation.monitors import energy_balance, limit_violations, momentum_balance
@@ -65,6 +68,7 @@ __all__ = [
     "Baumgarte",
     "Body",
     "ComputedTorque",
+    "Contact",
     "Cosine",
     "Coupling",
     "Cycloid",
@@ -76,6 +80,7 @@ __all__ = [
     "Frame",
     "FromCasadi",
     "Function",
+    "GroundForce",
     "Hold",
     "InputError",
     "Joint",
@@ -105,6 +110,7 @@ __all__ = [
     "Shape",
     "SpringDamper",
     "Study",
+    "Surface",
     "System",
     "Table",
     "TorqueFunction",

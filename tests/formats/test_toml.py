@@ -582,3 +582,69 @@ def check_outcome(text):
     else:
         assert isinstance(mechanism, Mechanism)
         assert mechanism.hash
+
+
+CONTACTS = """
+[[body]]
+name = "block"
+mass = 1.3
+inertia = [0.2, 0.3, 0.4, 0.0, 0.0, 0.0]
+
+[[joint]]
+name = "root"
+kind = "free"
+parent = "ground"
+child = "block"
+
+[[contact]]
+name = "corners"
+body = "block"
+shape = "box"
+size = [0.3, 0.2, 0.1]
+friction = 0.7
+restitution = 0.2
+law = "poisson"
+
+[[contact]]
+name = "foot"
+body = "block"
+shape = "sphere"
+size = 0.05
+translation = [0.1, 0.2, -0.3]
+surface = { kind = "steps", translation = [0.0, 0.0, 0.1], edges = [0.5, 1.0], heights = [0.0, 0.15, 0.3] }
+friction = 0.9
+
+[[contact]]
+name = "toe"
+body = "block"
+surface = { kind = "heights", heights = [[0.0, 0.1], [0.2, 0.3]], spacing = [0.5, 0.7] }
+"""
+
+
+def test_contacts_are_read_and_written() -> None:
+    """Read contacts with planes, steps and height fields, and write a file with the same hash."""
+    mechanism, _ = read_toml_text(CONTACTS)
+    corners, foot, toe = mechanism.contacts
+    assert (corners.shape, corners.size, corners.law) == ("box", (0.3, 0.2, 0.1), "poisson")
+    assert (foot.surface.kind, foot.surface.edges, foot.placement.translation) == (
+        "steps",
+        (0.5, 1.0),
+        (0.1, 0.2, -0.3),
+    )
+    assert toe.surface.heights == ((0.0, 0.1), (0.2, 0.3))
+    again, _ = read_toml_text(write_toml(mechanism))
+    assert again.contacts == mechanism.contacts and again.hash == mechanism.hash
+
+
+@pytest.mark.parametrize("old, new, message", [
+    ("friction = 0.7", "friction = -0.7", "<text>:13: contact 'corners': the friction is -0.7; give a number of zero"),
+    ('body = "block"\nshape = "box"', 'body = "blok"\nshape = "box"', "<text>:13: contact 'corners': no body 'blok'"),
+    ('kind = "steps"', 'kind = "stairs"', "contact 'foot', surface: no kind of surface 'stairs'"),
+    ("restitution = 0.2", "bounce = 0.2", "contact 'corners': no key 'bounce'"),
+    ("size = 0.05", 'size = "big"', "contact 'foot': no parameter 'big'"),
+])  # fmt: skip
+def test_faulty_contacts_name_their_line(old, new, message) -> None:
+    """Name the contact, its line and the fault."""
+    with pytest.raises(ModelError) as error:
+        read_toml_text(CONTACTS.replace(old, new))
+    assert message in str(error.value)

@@ -109,12 +109,17 @@ class Pulls:
     Equations that hold by themselves (tree.closing) take no part.
     """
 
-    def __init__(self, tree, equations: list[Row]) -> None:
-        """Carry the wrenches of all multipliers inward through the pivots, as `eliminate` did with w."""
+    def __init__(self, tree, equations: list[Row], more: list[Row] | None = None) -> None:
+        """Carry the wrenches of all multipliers inward through the pivots, as `eliminate` did with w.
+
+        Rows that are no equations of loops, such as those of contacts, follow as `more`.
+        """
         self.tree, self.rows = tree, equations
+        equations = [*equations, *(more or ())]
+        kept = (*tree.closing.kept, *range(len(self.rows), len(equations)))
         for i in (*tree.records, tree.ground):
             i.W = {}
-        for k in tree.closing.kept:
+        for k in kept:
             for _, tip, w in equations[k].wrenches:
                 tip.W[k] = tip.W.get(k, Wrench()) - w
 
@@ -122,7 +127,7 @@ class Pulls:
         def carry(i, p):
             i.pulls = []
             for label, (pk, pivot, _) in zip(reversed(i.labels), i.pivots, strict=True):
-                torques = {k: equations[k].torques.get(label, 0.0) for k in tree.closing.kept}
+                torques = {k: equations[k].torques.get(label, 0.0) for k in kept}
                 torques = {k: x for k, x in torques.items() if k in i.W or label in equations[k].torques}
                 y = {k: x - power(i.W.get(k, Wrench()), pk) for k, x in torques.items()}
                 i.W = {k: pivot.push(i.W.get(k, Wrench()), x, y[k]) for k, x in torques.items()}
@@ -133,7 +138,7 @@ class Pulls:
     def factors(self) -> Definite:
         """Return the factors of J I^-1 J^T of the equations that take part."""
         closing = self.tree.closing
-        S = [[self._product(k, m) for m in closing.kept[: n + 1]] for n, k in enumerate(closing.kept)]
+        S = [[self.product(k, m) for m in closing.kept[: n + 1]] for n, k in enumerate(closing.kept)]
         sizes = [closing.sizes[k] for k in closing.kept]
         return Definite(S, closing.tolerances, sizes, defer=closing.redundant)
 
@@ -143,7 +148,7 @@ class Pulls:
 
     def diagonal(self) -> list:
         """Return the diagonal of J I^-1 J^T."""
-        return [self._product(k, k) for k in range(len(self.rows))]
+        return [self.product(k, k) for k in range(len(self.rows))]
 
     def balance(self, rates: list) -> list:
         """Return the multipliers with J qdd = -rates, and add what they pull to the torques of the pivots.
@@ -155,7 +160,7 @@ class Pulls:
         for _ in range(2):
             wanted = self._wanted(rates)
             change = dict(zip(closing.kept, factors.solve([wanted[k] for k in closing.kept]), strict=True))
-            self._apply(change)
+            self.act(change)
             total = [x + change.get(k, 0.0) for k, x in enumerate(total)]
         return total
 
@@ -169,17 +174,20 @@ class Pulls:
         for i in self.tree.records:
             for (_, pivot, tauhat), y in zip(i.pivots, i.pulls, strict=True):
                 for k, x in y.items():
-                    out[k] = out[k] - x * (tauhat * pivot.inverse)
+                    if k < len(out):
+                        out[k] = out[k] - x * (tauhat * pivot.inverse)
         return out
 
-    def _apply(self, multipliers: dict) -> None:
+    def act(self, multipliers: dict) -> None:
+        """Add the pulls of multipliers, by number of the row, to the torques of the pivots."""
         for i in self.tree.records:
             i.pivots = [
-                (pk, pivot, sum((x * multipliers[k] for k, x in y.items()), start=tauhat))
+                (pk, pivot, sum((x * multipliers[k] for k, x in y.items() if k in multipliers), start=tauhat))
                 for (pk, pivot, tauhat), y in zip(i.pivots, i.pulls, strict=True)
             ]
 
-    def _product(self, k: int, m: int):
+    def product(self, k: int, m: int):
+        """Return the entry (k, m) of J I^-1 J^T."""
         total = 0.0
         for i in self.tree.records:
             for (_, pivot, _), y in zip(i.pivots, i.pulls, strict=True):
@@ -199,7 +207,12 @@ def moving(tree) -> Pulls:
 
 def at_rest(tree, locked=frozenset()) -> Pulls:
     """Return the pulls on the tree where nothing else acts on it."""
+    rested(tree, locked)
+    return Pulls(tree, rows(tree))
+
+
+def rested(tree, locked=frozenset()) -> None:
+    """Eliminate the tree where nothing acts on it."""
     for i in tree.records:
         i.w, i.tau = Wrench(), (0.0,) * len(i.labels)
     forward.eliminate(tree, locked)
-    return Pulls(tree, rows(tree))

@@ -8,7 +8,7 @@ from typing import Any
 from .. import loops
 from ..algebra.poses import Pose
 from ..algebra.spatial import Twist, TwistRate, Wrench, power
-from ..algebra.vectors import add, cross, dot, matmul, sub, times, transpose
+from ..algebra.vectors import Matrix, Vector, add, cross, dot, matmul, sub, times, transpose
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ End = tuple[Pose, Twist, TwistRate]
 
 def rows(tree) -> list[Row]:
     """Return the equations of all loops, then those of the couplings."""
-    out = [row for loop in tree.loops for row in of_loop(loop, _end(loop.chain_a, loop.a), _end(loop.chain_b, loop.b))]
+    out = [row for loop in tree.loops for row in of_loop(loop, end(loop.chain_a, loop.a), end(loop.chain_b, loop.b))]
     return out + [of_coupling(coupling) for coupling in tree.couplings]
 
 
@@ -70,11 +70,31 @@ def of_row(row: Row) -> dict[int, Any]:
 
 
 def of_loop(loop, end_a: End, end_b: End) -> list[Row]:
-    """Return the equations of a loop, on scalars of any kind.
+    """Return the equations of a loop, on scalars of any kind."""
+    return [row_of(loop, motion, e) for motion in [relative(end_a, end_b)] for e in equations_of(loop, motion)]
+
+
+def equations_of(loop, motion: Relative) -> list[loops.Equation]:
+    """Return the equations of a loop for the relative motion of its ends."""
+    return loops.equations(loop.loop, motion.r, motion.R, motion.w, motion.v)
+
+
+@dataclass(frozen=True)
+class Relative:
+    """Position, rotation, twist and twist rate with qdd = 0 of frame b in frame a, in the axes of a."""
+
+    r: Vector
+    R: Matrix
+    w: Vector
+    v: Vector
+    dw: Vector
+    dv: Vector
+
+
+def relative(end_a: End, end_b: End) -> Relative:
+    """Return the motion of frame b relative to frame a.
 
     The two ends move as if the last body that both have in common stood still: only that enters their relative motion.
-    With [w; v] the twist of frame b relative to frame a, in a's axes, at b's origin, the rate of an equation is
-    n . w + f . v, and its bias that of the rates that are left with qdd = 0.
     """
     (Ta, ta, da), (Tb, tb, db) = end_a, end_b
     back = transpose(Ta.R)
@@ -84,15 +104,21 @@ def of_loop(loop, end_a: End, end_b: End) -> list[Row]:
     dw = sub(times(R, db.dw), add(da.dw, cross(ta.w, w)))
     whirl = cross(ta.w, v)  # Coriolis, twice
     dv = sub(times(R, db.dv), add(add(da.dv, times(da.U, r)), add(whirl, whirl)))
-    toward, out = transpose(R), []
-    for e in loops.equations(loop.loop, r, R, w, v):
-        rate = dot(e.n, w) + dot(e.f, v)
-        bias = dot(e.n, dw) + dot(e.f, dv) + dot(e.dn, w) + dot(e.df, v)
-        on_b = loop.b.A.T @ Wrench(times(toward, e.n), times(toward, e.f))
-        on_a = -(loop.a.A.T @ Wrench(add(e.n, cross(r, e.f)), e.f))
-        ends = [(loop.chain_a, loop.a.record, on_a), (loop.chain_b, loop.b.record, on_b)]
-        out.append(Row(e.residual, rate, bias, tuple(ends)))
-    return out
+    return Relative(r, R, w, v, dw, dv)
+
+
+def row_of(ends, motion: Relative, e: loops.Equation) -> Row:
+    """Return an equation between two frames, `ends.a` and `ends.b`, as a row.
+
+    With [w; v] the twist of frame b relative to frame a, in a's axes, at b's origin, the rate of an equation is
+    n . w + f . v, and its bias that of the rates that are left with qdd = 0.
+    """
+    toward = transpose(motion.R)
+    rate = dot(e.n, motion.w) + dot(e.f, motion.v)
+    bias = dot(e.n, motion.dw) + dot(e.f, motion.dv) + dot(e.dn, motion.w) + dot(e.df, motion.v)
+    on_b = ends.b.A.T @ Wrench(times(toward, e.n), times(toward, e.f))
+    on_a = -(ends.a.A.T @ Wrench(add(e.n, cross(motion.r, e.f)), e.f))
+    return Row(e.residual, rate, bias, ((ends.chain_a, ends.a.record, on_a), (ends.chain_b, ends.b.record, on_b)))
 
 
 def of_coupling(coupling) -> Row:
@@ -107,7 +133,7 @@ def of_coupling(coupling) -> Row:
     return Row(residual, rate, bias, torques=torques)
 
 
-def _end(chain: list, frame) -> End:
+def end(chain: list, frame) -> End:
     """Return the motion of a frame in the body that the chain starts from."""
     T, t, dt = Pose(), Twist(), TwistRate()
     for i in chain:

@@ -1,9 +1,10 @@
 """Reader of native TOML files.
 
 A file has `[mechanism]` (name, gravity, source, description, and lenient = true to accept impossible inertias),
-`[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[pair]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]`
-and `[[scenery]]`. Bodies and joints may also be a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has coordinates
-by joint name at or near which the loops are closed. Any other number may be a formula of parameters, in quotes.
+`[parameters]`, and lists of `[[body]]`, `[[joint]]`, `[[pair]]`, `[[frame]]`, `[[loop]]`, `[[coupling]]`, `[[force]]`,
+`[[contact]]` and `[[scenery]]`. Bodies and joints may also be a table of Denavit-Hartenberg rows, `[dh]`. `[guess]` has
+coordinates by joint name at or near which the loops are closed. Any other number may be a formula of parameters, in
+quotes.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ SECTIONS = {
     "loop": toml_parts.loop,
     "coupling": toml_parts.coupling,
     "force": toml_parts.force,
+    "contact": toml_parts.contact,
     "scenery": toml_parts.shape,
 }
 TABLES = ("mechanism", "parameters", *SECTIONS, "dh", "guess")
@@ -153,6 +155,7 @@ def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, 
         couplings=found["coupling"],
         forces=found["force"],
         scenery=found["scenery"],
+        contacts=found["contact"],
         gravity=vector(head.get("gravity", (0.0, 0.0, -9.81)), below(where, "gravity")),
         parameters=[
             toml_parts.parameter(key, table, Where(f"parameter {key[:80]!r}", ("parameters", key)))

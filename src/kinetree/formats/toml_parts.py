@@ -5,8 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ModelError, below
-from ..model import Body, Coupling, ForceElement, Frame, Joint, Limits, Loop, Pair, Parameter, Placement, Shape
+from ..errors import ModelError, below, path_of
+from ..model import (
+    GROUND,
+    Body,
+    Contact,
+    Coupling,
+    ForceElement,
+    Frame,
+    Joint,
+    Limits,
+    Loop,
+    Pair,
+    Parameter,
+    Placement,
+    Shape,
+    Surface,
+)
 from ..model.force_checks import check_kind
 from .fields import (
     PLACEMENT,
@@ -38,6 +53,8 @@ FRAME = ("name", "body", *PLACEMENT)
 LOOP = ("name", "kind", "body_a", "body_b", "placement_a", "placement_b", "axis", "axis2", "pitch", "length")
 COUPLING = ("name", "joint", "terms", "offset")
 FORCE = ("name", "kind", "body_a", "body_b", "point_a", "point_b", "coefficients")
+CONTACT = ("name", "body", "shape", "size", *PLACEMENT, "surface", "friction", "restitution", "law")
+SURFACE = ("kind", "body", *PLACEMENT, "edges", "heights", "spacing")
 PARAMETER = ("value", "free", "unit", "note")
 
 
@@ -190,6 +207,41 @@ def force(table: Any, where: str) -> ForceElement:
         vector(table.get("point_a", (0.0, 0.0, 0.0)), below(where, "point_a")),
         vector(table.get("point_b", (0.0, 0.0, 0.0)), below(where, "point_b")),
         _pairs(table.get("coefficients", {}), below(where, "coefficients")),
+    )
+
+
+def contact(table: Any, where: str) -> Contact:
+    """Return a contact; faults that its own checks find get the location in the file."""
+    known_keys(table, CONTACT, where)
+    names = _names(table, where, "name", "body")
+    try:
+        return Contact(
+            **names,
+            shape=text(table.get("shape", "point"), below(where, "shape")),
+            size=one_or_more(table.get("size", ()), below(where, "size")),
+            placement=placement(table, where),
+            surface=surface(table.get("surface", {}), below(where, "surface")),
+            friction=number(table.get("friction", 0.0), below(where, "friction")),
+            restitution=number(table.get("restitution", 0.0), below(where, "restitution")),
+            law=text(table.get("law", "newton"), below(where, "law")),
+        )
+    except ModelError as error:
+        path = error.path if error.path[:2] == path_of(where)[:2] else path_of(where)
+        raise type(error)(error.what, where=error.where, remedy=error.remedy, path=path) from None
+
+
+def surface(table: Any, where: str) -> Surface:
+    """Return the surface of a contact."""
+    known_keys(table, SURFACE, where)
+    heights = sequence(table.get("heights", ()), below(where, "heights"))
+    rows = [numbers(x, below(where, "heights")) if isinstance(x, list) else x for x in heights]
+    return Surface(
+        text(table.get("kind", "plane"), below(where, "kind")),
+        name(table.get("body", GROUND), below(where, "body")),
+        placement(table, where),
+        edges=numbers(table.get("edges", ()), below(where, "edges")),
+        heights=tuple(rows),
+        spacing=numbers(table.get("spacing", ()), below(where, "spacing")),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..algebra.vectors import IDENTITY, ZERO
 from ..errors import ModelError
-from ..model import Body, Expression, Joint, Limits, Mechanism, Parameter, Placement, Shape, parse
+from ..model import GROUND, Body, Contact, Expression, Joint, Limits, Mechanism, Parameter, Placement, Shape, parse
 from ..model.checks import impossible_inertias
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -48,6 +48,7 @@ def write_toml(mechanism: Mechanism) -> str:
         if force.coefficients:
             pairs.append(("coefficients", _map(force.coefficients)))
         blocks.append(_block("[[force]]", pairs))
+    blocks += [_block("[[contact]]", _contact(contact)) for contact in mechanism.contacts]
     if mechanism.guess:
         blocks.append(_block("[guess]", [(_key(name), _one_or_more(numbers)) for name, numbers in mechanism.guess]))
     return "\n".join(blocks)
@@ -89,6 +90,22 @@ def _joint(joint: Joint) -> Pairs:
         if getattr(joint, key):
             pairs.append((key, _one_or_more(getattr(joint, key))))
     return pairs
+
+
+def _contact(contact: Contact) -> Pairs:
+    surface = contact.surface
+    inner = [
+        *_unlike(surface, kind="plane", body=GROUND),
+        *_placement(surface.placement),
+        *_unlike(surface, edges=(), heights=(), spacing=()),
+    ]
+    return [
+        *_texts(contact, "name", "body"),
+        *_unlike(contact, shape="point", size=()),
+        *_placement(contact.placement),
+        *([("surface", _table(inner))] if inner else []),
+        *_unlike(contact, friction=0.0, restitution=0.0, law="newton"),
+    ]
 
 
 def _placement(placement: Placement) -> Pairs:

@@ -1,6 +1,7 @@
 """Mechanisms and their parts: frozen data with names, in SI units."""
 
 from .construction import assemble
+from .contacts import Contact, Surface
 from .formulas import parse
 from .mechanism import Mechanism
 from .parameters import Expression, Number, Parameter
@@ -9,6 +10,7 @@ from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Limits, L
 __all__ = [
     "GROUND",
     "Body",
+    "Contact",
     "Coupling",
     "Expression",
     "ForceElement",
@@ -22,6 +24,7 @@ __all__ = [
     "Parameter",
     "Placement",
     "Shape",
+    "Surface",
     "assemble",
     "parse",
 ]

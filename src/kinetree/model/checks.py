@@ -240,7 +240,7 @@ def _sorts(m: Mechanism):
 
 
 def _parts(m: Mechanism):
-    return (*m.parameters, *m.bodies, *m.joints, *m.frames, *m.loops, *m.couplings, *m.forces, *m.scenery)
+    return (*m.parameters, *m.bodies, *m.joints, *m.frames, *m.loops, *m.couplings, *m.forces, *m.scenery, *m.contacts)
 
 
 def _where(x: Any) -> Where:
@@ -249,7 +249,8 @@ def _where(x: Any) -> Where:
 
 
 def _placements(part: Any):
-    return [getattr(part, n) for n in ("placement", "placement_a", "placement_b") if hasattr(part, n)]
+    own = [getattr(part, n) for n in ("placement", "placement_a", "placement_b") if hasattr(part, n)]
+    return own + [surface.placement for surface in [getattr(part, "surface", None)] if surface is not None]
 
 
 def _expression_names(x: Any) -> set[str]:

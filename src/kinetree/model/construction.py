@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import at
 from .checks import check, unique_names
+from .contacts import Contact, check_all, contact_list
 from .joint_frames import at_joints
 from .mechanism import Mechanism
 from .parameters import Number, Parameter
@@ -32,6 +33,7 @@ def assemble(
     source: str = "",
     description: str = "",
     guess: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
+    contacts: Iterable[Contact] = (),
     lenient: bool = False,
 ) -> Mechanism:
     """Return the mechanism made of these parts, parents first, or raise a ModelError that names the faulty part.
@@ -60,9 +62,11 @@ def assemble(
         source=source,
         description=description,
         guess=guessed(guess),
+        contacts=contact_list(contacts),
     )
     unique_names(loose)
     ordered_bodies, ordered_joints = depth_order(loose.bodies, loose.joints)
     mechanism = at_joints(replace(loose, bodies=tuple(ordered_bodies), joints=tuple(ordered_joints)))
     check(mechanism, lenient=lenient)
+    check_all(mechanism)
     return mechanism

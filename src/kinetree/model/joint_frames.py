@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..algebra.vectors import add, times
 from ..errors import below, part_at
@@ -60,7 +61,14 @@ def at_joints(mechanism: Mechanism) -> Mechanism:
             replace(x, point_a=_point(where, x.body_a, x.point_a), point_b=_point(where, x.body_b, x.point_b))
             for x in mechanism.forces
         ),
+        contacts=tuple(_contact(where, x) for x in mechanism.contacts),
     )
+
+
+def _contact(where: Mapping[str, Placement], contact: Any) -> Any:
+    surface = contact.surface
+    moved = replace(surface, placement=_moved(where, surface.body, surface.placement))
+    return replace(contact, placement=_moved(where, contact.body, contact.placement), surface=moved)
 
 
 def _moved(where: Mapping[str, Placement], body: str, place: Placement) -> Placement:

@@ -19,8 +19,8 @@ from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Sha
 
 T = TypeVar("T")
 
-LATER = ("child_placement",)
-"""Fields that hashes leave out where they are None, so that files of earlier versions keep their hashes."""
+LATER = ("child_placement", "contacts")
+"""Fields that hashes leave out where they are None or empty, so that files of earlier versions keep their hashes."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Mechanism:
 
     Build it with `assemble`, which orders and checks the parts. q and qd list the joints' coordinates and velocities in
     this order. `scenery` has the shapes that are drawn with the ground. `guess` has coordinates by joint name, at or
-    near which a closed mechanism is assembled; all other joints start at zero displacement.
+    near which a closed mechanism is assembled; all other joints start at zero displacement. `contacts` are those of
+    `contacts.py`.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Mechanism:
     source: str = ""
     description: str = ""
     guess: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    contacts: tuple[Any, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the content alone: what was computed from it and kept is computed again where it is needed."""
@@ -66,12 +68,12 @@ class Mechanism:
 
     @cached_property
     def motion_hash(self) -> str:
-        """A digest of the content on which compiled functions depend: everything but the shapes to draw.
+        """A digest of the content on which compiled functions depend: everything but shapes to draw and contacts.
 
         The guess is included for closed mechanisms only, where it determines the position at which loops are analyzed.
         """
         bodies, guess = tuple(replace(b, shapes=()) for b in self.bodies), self.guess if self.closures else ()
-        return _digest(replace(self, bodies=bodies, scenery=(), source="", description="", guess=guess))
+        return _digest(replace(self, bodies=bodies, scenery=(), source="", description="", guess=guess, contacts=()))
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
@@ -237,7 +239,7 @@ def canonical(x: Any) -> str:
     if isinstance(x, tuple | list):
         return "(" + ",".join(map(canonical, x)) + ")"
     if is_dataclass(x) and not isinstance(x, type):
-        given = (getattr(x, f.name) for f in fields(x) if f.name not in LATER or getattr(x, f.name) is not None)
+        given = (getattr(x, f.name) for f in fields(x) if f.name not in LATER or getattr(x, f.name))
         inner = ",".join(map(canonical, given))
         return f"{type(x).__name__}({inner})"
     raise TypeError(f"cannot hash a {type(x).__name__}")

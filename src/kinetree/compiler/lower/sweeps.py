@@ -18,6 +18,7 @@ from ...algebra.spatial import TwistRate, Wrench
 from ...algebra.vectors import ZERO, neg
 from ...model.mechanism import Mechanism, resolved
 from ...model.topology import path
+from .contact_records import ContactRecord, contact_ends
 from .force_records import ForceRecord, force_records
 from .tree_records import (
     CouplingRecord,
@@ -111,10 +112,24 @@ class Tree:
         out = []
         for plain, a, b in bare:
             a, b = a.copied(self._record(plain.body_a)), b.copied(self._record(plain.body_b))
-            to_a, to_b = self.chain(a).records, self.chain(b).records
-            shared = sum(x is y for x, y in zip(to_a, to_b, strict=False))
-            out.append(LoopRecord(plain, a, b, to_a[shared:], to_b[shared:]))
+            out.append(LoopRecord(plain, a, b, *self._apart(a, b)))
         return out
+
+    @cached_property
+    def contacts(self) -> list[ContactRecord]:
+        """The records of the contacts, in the order of the mechanism."""
+        out = []
+        for contact in self.mechanism.contacts:
+            plain = resolved(contact, self._values)
+            a, b = contact_ends(plain, self._record(plain.surface.body), self._record(plain.body))
+            out.append(ContactRecord(plain, a, b, *self._apart(a, b)))
+        return out
+
+    def _apart(self, a: FrameRecord, b: FrameRecord) -> tuple[list, list]:
+        """Return the bodies outward from the nearest common ancestor of two frames to each of them."""
+        to_a, to_b = self.chain(a).records, self.chain(b).records
+        shared = sum(x is y for x, y in zip(to_a, to_b, strict=False))
+        return to_a[shared:], to_b[shared:]
 
     @cached_property
     def couplings(self) -> list[CouplingRecord]:
