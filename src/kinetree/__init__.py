@@ -31,6 +31,7 @@ from .model import (
 )
 from .reporting.report import LoadReport, load_report
 from .results import Trajectory, read_trajectory
+from .run_derivatives import RunDerivatives, simulation_derivatives
 from .simulation.changes import with_gear, with_payload
 from .simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
 from .simulation.control.driven import Driven
@@ -105,6 +106,7 @@ __all__ = [
     "Polynomial",
     "Projection",
     "PythonControl",
+    "RunDerivatives",
     "Sampled",
     "Saturated",
     "Shape",
@@ -152,6 +154,7 @@ __all__ = [
     "save",
     "sensitivity",
     "simulate",
+    "simulation_derivatives",
     "sobol",
     "span",
     "study",

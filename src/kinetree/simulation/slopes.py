@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..algebra.scalars import is_number
@@ -38,19 +39,32 @@ def slopes_of(program: Program) -> Slopes:
     return min((_in_mode(program, mode) for mode in MODES), key=lambda found: weight(found.program))
 
 
-def _in_mode(program: Program, mode: str) -> Slopes:
+def jacobian_of(program: Program, parameters: Sequence[int] = ()) -> Slopes:
+    """Return a Program (t, q, qd[, ...]) -> (x, y[, ...]) with the Jacobian of x and y, with few operations.
+
+    The columns of the Jacobian are those of q and qd, then of some entries of the input "parameters". The other outputs
+    come after y. slope_t is left out.
+    """
+    found = (_in_mode(program, mode, timed=False, parameters=parameters) for mode in MODES)
+    return min(found, key=lambda each: weight(each.program))
+
+
+def _in_mode(program: Program, mode: str, *, timed: bool = True, parameters: Sequence[int] = ()) -> Slopes:
     trace, inputs = traced(program.inputs)
     recorded = Recorded(program, inputs)
-    moved, pushed = program.results
-    rows = differentiated(recorded, inputs, ("t", "q", "qd"), {*moved, *pushed}, mode, ENTRIES)
+    moved, pushed = program.results[:2]
+    wrt = (*(("t",) if timed else ()), "q", "qd", *(("parameters",) if parameters else ()))
+    rows = differentiated(recorded, inputs, wrt, {*moved, *pushed}, mode, ENTRIES)
     nq, nv = (a.size for a in program.inputs[1:3])
     moves = _moves([rows[k] for k in moved], nv)
     chosen = pushed if moves is not None else (*moved, *pushed)
-    labels = [*(("q", j) for j in range(nq)), *(("qd", j) for j in range(nv))]
-    outputs = (*program.outputs, Array("slope_t", (nq + nv,)), Array("slope", (len(chosen), nq + nv)))
+    labels = [(name, j) for name, entries in (("q", range(nq)), ("qd", range(nv)), ("parameters", parameters))
+              for j in entries]  # fmt: skip
+    by_time = [Array("slope_t", (nq + nv,))] if timed else []
+    outputs = (*program.outputs, *by_time, Array("slope", (len(chosen), len(labels))))
     results = [
         *recorded.outputs().values(),
-        [rows[k].get(("t", 0), 0.0) for k in (*moved, *pushed)],
+        *([[rows[k].get(("t", 0), 0.0) for k in (*moved, *pushed)]] if timed else []),
         [rows[k].get(label, 0.0) for k in chosen for label in labels],
     ]
     return Slopes(Program.of_trace(f"slopes_of_{program.name}", program.inputs, outputs, trace, results), moves)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...compiler.runtime.threads import in_parts
 from ..run_states import Run, Settings
-from ..steppers import Stepper
+from ..tableaus import Pair, Tableau
 
 PIECE = 64
 """The number of intervals between output times after which an adaptive method ends a step exactly at an output time.
@@ -26,6 +26,35 @@ LOOK = 0.04
 
 TOO_MANY = 2
 """The status of an adaptive run that used up its attempts at steps."""
+
+
+class RunStepper(Protocol):
+    """The native integrator of a run: `Stepper`, or that of states with their derivatives."""
+
+    @property
+    def method(self) -> Tableau | Pair | None:
+        """The tableau; None for a Program that is a step itself."""
+        ...
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the method controls the length of its steps."""
+        ...
+
+    @property
+    def closing(self) -> Any:
+        """The Program that closes loops after each step; None if none does."""
+        ...
+
+    @property
+    def closer(self) -> Any:
+        """The closing of loops for states between steps, with the method `close`; None without loops."""
+        ...
+
+    @property
+    def gufunc(self) -> Any:
+        """The compiled function of the arguments of the kernel."""
+        ...
 
 
 @dataclass
@@ -64,7 +93,7 @@ class Carried:
     time: Any = None
 
 
-def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
+def fixed_piece(stepper: RunStepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
     """Continue a run of fixed steps by one native call."""
     start = run.reached - 1
     times = run.t[start : start + pace.intervals((run.t[start + 1] - run.t[start]) / settings.dt) + 1]
@@ -89,7 +118,7 @@ def fixed_piece(stepper: Stepper, run: Run, settings: Settings, parameters, thre
     return Carried(start, run.reached - 1)
 
 
-def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
+def adaptive_piece(stepper: RunStepper, run: Run, settings: Settings, parameters, threads: int, pace: Pace) -> Carried:
     """Continue a run of an adaptive method over PIECE intervals, by as many native calls as necessary.
 
     `run.reached` includes the piece once it is finished. After Ctrl-C between two calls, a single run keeps the samples
@@ -133,13 +162,13 @@ def adaptive_piece(stepper: Stepper, run: Run, settings: Settings, parameters, t
     return Carried(start, stop, status, begin)
 
 
-def _store(stepper: Stepper, run: Run, states, samples: slice, parameters) -> None:
+def _store(stepper: RunStepper, run: Run, states, samples: slice, parameters) -> None:
     """Store the samples of runs that have all reached the end of a piece, with their loops closed."""
     states = _closed(stepper, states, parameters, run.t[samples.start - 1 : samples.stop])
     run.q[..., samples, :], run.qd[..., samples, :] = (x[..., 1:, :] for x in states)
 
 
-def _closed(stepper: Stepper, states, parameters, times: np.ndarray):
+def _closed(stepper: RunStepper, states, parameters, times: np.ndarray):
     """Return samples with their loops closed: those between steps are interpolated, which opens loops slightly."""
     if not stepper.closer:
         return states
@@ -147,7 +176,7 @@ def _closed(stepper: Stepper, states, parameters, times: np.ndarray):
     return stepper.closer.close(states[0], states[1], more, times[:, None])
 
 
-def _take(stepper: Stepper, run: Run, states, start: int, times, under_way, span, parameters) -> None:
+def _take(stepper: RunStepper, run: Run, states, start: int, times, under_way, span, parameters) -> None:
     """Store the samples that the unfinished runs have reached in a call, with their loops closed.
 
     `span` has the times at which the call began and ended, for each run.
@@ -164,7 +193,7 @@ def _take(stepper: Stepper, run: Run, states, start: int, times, under_way, span
         kept[..., samples, :] = np.where(new[..., None], given, kept[..., samples, :])
 
 
-def _call(stepper: Stepper, state, parameters, shared: tuple, own: tuple, threads: int, pace: Pace, made) -> tuple:
+def _call(stepper: RunStepper, state, parameters, shared: tuple, own: tuple, threads: int, pace: Pace, made) -> tuple:
     """Call the native function; with several threads, in parts of the first leading axis.
 
     `made` returns the number of steps from a report.

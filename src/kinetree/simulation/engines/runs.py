@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..run_states import LOST, OPEN, REASONS, Run, Settings, blank_run
-from ..steppers import Stepper
 from .checkpoints import load_checkpoint, save_checkpoint
-from .pieces import Carried, Pace, adaptive_piece, fixed_piece
+from .pieces import Carried, Pace, RunStepper, adaptive_piece, fixed_piece
 
 
 def run(
-    stepper: Stepper,
+    stepper: RunStepper,
     q0: np.ndarray,
     qd0: np.ndarray,
     times: np.ndarray,

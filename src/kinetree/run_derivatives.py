@@ -1,0 +1,109 @@
+"""`simulation_derivatives`: a run with the derivatives of its states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .algebra.arrays import Numbers
+from .errors import InputError, unknown_name
+from .model.mechanism import Mechanism
+from .results.trajectory import Trajectory
+from .simulation.derivatives.columns import GROUPS, Columns, columns_of
+from .simulation.derivatives.forward import forward, of_intervals
+from .simulation.engines.native import acting_on
+from .simulation.motion_problem import Problem
+from .simulator import problem_of, shown, trajectory_of
+from .system import System
+
+OPTIONS = (
+    "duration", "times", "control", "forces", "passive", "parameters", "method", "dt", "rtol", "atol", "max_steps",
+    "threads", "loops",
+)  # fmt: skip
+"""The options of `simulate` that a differentiated run takes."""
+
+REFUSED = {
+    "events": "the time of an event depends on the run, and a run with events has no derivatives; leave events out",
+    "checkpoint": "a differentiated run keeps no checkpoints; leave checkpoint out",
+    "keep": "a differentiated run is computed on the CPU; leave keep out",
+}
+"""The reasons why the other options are refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunDerivatives:
+    """A run, and the derivatives of its states: `dq` and `dqd` [..., nt, nv, columns], with a label per column.
+
+    Rows of `dq` are directions of the tangent space at q. With `intervals`, row k of the time axis has the derivatives
+    of sample k + 1 with respect to sample k, [..., nt - 1, nv, columns].
+    """
+
+    run: Trajectory
+    dq: Numbers
+    dqd: Numbers
+    columns: Columns
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.columns.labels
+
+    def __getitem__(self, name: str) -> Numbers:
+        """Return the derivatives of [q; qd] with respect to q0, qd0, parameters, tau, or a parameter by its name.
+
+        The shape is [..., nt, 2 nv, columns of the group], or [..., nt, 2 nv] for a single parameter.
+        """
+        both = np.concatenate([self.dq, self.dqd], axis=-2)
+        if name in GROUPS and name in self.columns.groups:
+            return both[..., self.columns.slice_of(name)]
+        at = self.columns.slice_of("parameters")
+        single = self.labels[at]
+        if name not in single:
+            raise unknown_name("quantity of these derivatives", name, (*self.columns.groups, *single))
+        return both[..., at.start + single.index(name)]
+
+
+def simulation_derivatives(
+    system: System | Mechanism,
+    q0: ArrayLike | None = None,
+    qd0: ArrayLike | None = None,
+    *,
+    wrt: str | Iterable[str] | None = None,
+    intervals: bool = False,
+    progress: bool | None = None,
+    **options: Any,
+) -> RunDerivatives:
+    """Return a run with the derivatives of its states, integrated together with them in native code.
+
+    `wrt` are names: "q0" and "qd0" (the start), "parameters" (all free ones) or some of them by name, and "tau"
+    (constant torques added to those that act); by default the start and all free parameters. The other options are
+    those of `simulate`, without events. The start may be a batch.
+
+    With fixed steps the derivatives are exactly those of the steps. Adaptive methods keep the errors of states and
+    derivatives below the tolerances. With loops, a start displaced along a column is closed again, as `simulate` does,
+    and derivatives are those of closed runs. With `intervals`, every output interval has derivatives of its own, with
+    respect to the state at its beginning and to torques that act during it.
+    """
+    problem, columns = differentiable(system, q0, qd0, wrt, options)
+    with shown(progress) as show:
+        done, dq, dqd = (of_intervals if intervals else forward)(problem, columns, show)
+    run = trajectory_of(problem, done, acting_on(problem), ())
+    count = len(run.t) - (1 if intervals else 0)
+    return RunDerivatives(run, dq[..., :count, :, :], dqd[..., :count, :, :], columns)
+
+
+def differentiable(
+    system: Any, q0: ArrayLike | None, qd0: ArrayLike | None, wrt: Any, options: dict[str, Any]
+) -> tuple[Problem, Columns]:
+    """Return the problem of a run that can be differentiated, and its columns."""
+    for name in options:
+        if name in REFUSED:
+            raise InputError(f"{name}: {REFUSED[name]}")
+        if name not in OPTIONS:
+            raise unknown_name("option of a differentiated run", name, OPTIONS)
+    problem = replace(problem_of(system, q0, qd0, **options), auto=False)
+    return problem, columns_of(problem.mechanism, wrt)

@@ -1,0 +1,83 @@
+"""Programs of derivatives: the rates of a run with a torque as an input, and the closing of its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ...compiler.derive.products import jvp
+from ...compiler.ir.program import Array, Program
+from ...model.mechanism import Mechanism
+from ..drives import drives_of
+from ..kernels.tangent_states import Differentiated
+from ..loop_closing import closing_program
+from ..motion_problem import Problem
+from ..rates import Instant, euler_step, rates
+from ..slopes import LONGEST, jacobian_of
+from ..stabilization import Baumgarte, locked_by
+
+TORQUE = "added_torque"
+"""The name of the input of added torques, before they are appended to the parameters."""
+
+
+class _Added:
+    """A controller with torques added to its own, which are a separate input."""
+
+    def __init__(self, control: Any, count: int) -> None:
+        self.control, self.drives = control, drives_of(control)
+        self.inputs = (Array(TORQUE, (count,)),)
+
+    def torque(self, now: Instant) -> list[Any]:
+        own = [0.0] * now.mechanism.nv if self.control is None else self.control.torque(now)
+        return [a + b for a, b in zip(own, now.given[TORQUE], strict=True)]
+
+
+def rates_of(problem: Problem, *, torques: bool) -> Program:
+    """Return the Program of the rates of a problem, or of its step if the method is one.
+
+    With `torques`, its parameters are [free parameters, added torques].
+    """
+    p, mechanism = problem, problem.mechanism
+    assert p.method.scheme is not None, "derivatives are those of native methods"
+    make = partial(euler_step if p.method.scheme() is None else rates, mechanism, p.forces, loops=p.loops)
+    if not torques:
+        return make(p.control)
+    program, free = make(_Added(p.control, mechanism.nv)), len(mechanism.free_parameters)
+    together = Array("parameters", (free + mechanism.nv,))
+    after = [a for a in program.inputs[3:] if a.name not in (TORQUE, together.name)]
+    return program.with_inputs((*program.inputs[:3], together, *after), {TORQUE: (together.name, free)})
+
+
+def closing_of(problem: Problem, program: Program, *, start: bool = False) -> Program | None:
+    """Return the closing of loops after steps with the inputs of the rates; None if loops are not closed.
+
+    With `start`, that of the start, whose loops are always closed.
+    """
+    p, drives = problem, drives_of(problem.control)
+    if drives is None and (not p.mechanism.closures or (isinstance(p.loops, Baumgarte) and not start)):
+        return None
+    locked = frozenset() if start else locked_by(p.loops)
+    return closing_program(p.mechanism, locked, drives=drives).with_inputs(program.inputs, {})
+
+
+def differentiated(program: Program, parameters: Sequence[int]) -> Differentiated:
+    """Return a Program with its derivatives: by its Jacobian, or along one tangent if that is too long to compile."""
+    values = sum(a.size for a in program.outputs)
+    if len(program.ops) <= LONGEST:
+        found = jacobian_of(program, parameters)
+        return Differentiated(found.program, None, found.moves, values)
+    return Differentiated(program, along(program), None, values)
+
+
+def along(program: Program) -> Program:
+    """Return the derivatives of the first two outputs along tangents of q, qd and, if there are any, parameters."""
+    state = replace(program, outputs=program.outputs[:2], results=program.results[:2])
+    names = [a.name for a in program.inputs]
+    return jvp(state, [name for name in ("q", "qd", "parameters") if name in names])
+
+
+def free_count(mechanism: Mechanism) -> int:
+    """Return the number of free parameters."""
+    return len(mechanism.free_parameters)

@@ -1,0 +1,125 @@
+"""The native integrator of states with their derivatives, and the closing of their loops between steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...algebra.arrays import Numbers
+from ...compiler.ir.program import Program
+from ...compiler.lanes.form import Kernel
+from ...compiler.runtime.native import native, native_kernel
+from ..kernels import adaptive_steps, fixed_steps
+from ..kernels.implicit_steps import implicit_step
+from ..kernels.tangent_states import TangentRuns, Varied
+from ..loop_closing import Closer
+from ..tableaus import Pair, Tableau
+from .programs import along
+
+
+@dataclass(frozen=True)
+class TangentStepper:
+    """The integrator of states [q, its derivatives] and [qd, its derivatives], as `Stepper` is that of states.
+
+    `program` are the rates, or the step of a method that is one. `closing` closes loops after a step.
+    """
+
+    program: Program
+    closing: Program | None
+    varied: Varied
+    method: Tableau | Pair | None
+    quaternions: tuple[int, ...]
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the method controls the length of its steps."""
+        return isinstance(self.method, Pair)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The loop over time steps in the lane language."""
+        method = self.method
+        if isinstance(method, Pair):
+            stages = len(method.b) + 1 + len(method.a_extra)
+            runs = self._runs(method.name, stages, adaptive_steps, own=adaptive_steps.OWN)
+            return adaptive_steps.Adaptive(runs, method).kernel()
+        if method is None:
+            runs = self._runs(self.program.name, 1, fixed_steps)
+            return fixed_steps.steps_between(runs, fixed_steps.map_step(runs, self.varied.frame))
+        runs = self._runs(method.name, len(method.b) * (2 if method.implicit else 1), fixed_steps)
+        step = (implicit_step if method.implicit else fixed_steps.explicit_step)(runs, method)
+        return fixed_steps.steps_between(runs, step)
+
+    def _runs(self, name: str, stages: int, kind: Any, own: tuple[str, ...] = ()) -> TangentRuns:
+        return TangentRuns(
+            name, self.varied, stages, self.quaternions,
+            dtype="float64", shared=kind.SETTINGS, own=own, report=kind.REPORT,
+        )  # fmt: skip
+
+    @cached_property
+    def gufunc(self) -> Callable[..., Any]:
+        """The compiled function of the arguments of the kernel."""
+        return native_kernel(self.kernel)
+
+    @cached_property
+    def closer(self) -> TangentCloser | None:
+        """The closing of loops for states between steps; None without loops."""
+        return None if self.closing is None else TangentCloser(self.closing, self.varied)
+
+
+class TangentCloser:
+    """The closing of loops for batches of states with their derivatives."""
+
+    def __init__(self, closing: Program, varied: Varied) -> None:
+        """Compile the closing and its derivative along a tangent."""
+        inputs = [a for a in closing.inputs if a.name != "h"]  # the length of a step has no effect
+        alone = closing.with_inputs(inputs, {})
+        self.varied, self.inputs = varied, inputs
+        self._closer, self._along = Closer.of_program(alone), native(along(alone))
+
+    def close(self, q: Numbers, qd: Numbers, parameters: Numbers | None, t: Numbers) -> tuple[Numbers, Numbers]:
+        """Return states with their loops closed; NaN if the loops do not close."""
+        nq, nv = (a.size for a in self.inputs[1:3])
+        closed = self._closer.close(q[..., :nq], qd[..., :nv], parameters, t)
+        columns = [split(x, n)[1] for x, n in ((q, nq), (qd, nv))]
+        moved = self.columns(t, *closed, parameters, *columns)
+        return joined(closed[0], moved[0]), joined(closed[1], moved[1])
+
+    def columns(
+        self, t: Numbers, q: Numbers, qd: Numbers, parameters: Numbers | None, dq: Numbers, dqd: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """Return columns [..., columns, .] of closed states: tangents of the motions that the loops allow."""
+        more: tuple[Any, ...] = ()
+        units: tuple[Any, ...] = ()
+        if parameters is not None:
+            more, units = (parameters[..., None, :],), (unit_columns(self.varied, parameters.shape[-1]),)
+        given = np.asarray(t)[..., None, :], q[..., None, :], qd[..., None, :], *more
+        with np.errstate(all="ignore"):
+            dq, _ = self._along(*given, dq, dqd, *units)
+            _, dqd = self._along(*given, dq, dqd, *units)
+        return dq, dqd
+
+
+def unit_columns(varied: Varied, count: int) -> Numbers:
+    """Return the tangents of all parameters in each column, [columns, count]."""
+    units = np.zeros((varied.columns, count))
+    first = varied.columns - len(varied.parameters)
+    for k, entry in enumerate(varied.parameters):
+        units[first + k, entry] = 1.0
+    return units
+
+
+def split(x: Numbers, size: int) -> tuple[Numbers, Numbers]:
+    """Return a state [..., size] and the columns of its derivatives [..., columns, size]."""
+    return x[..., :size], x[..., size:].reshape(*x.shape[:-1], -1, size)
+
+
+def joined(x: Numbers, columns: Numbers) -> Numbers:
+    """Return a state with the columns of its derivatives as one array, the reverse of `split`."""
+    flat = columns.reshape(*columns.shape[:-2], -1)
+    lead = np.broadcast_shapes(x.shape[:-1], flat.shape[:-1])
+    return np.concatenate([np.broadcast_to(y, (*lead, y.shape[-1])) for y in (x, flat)], axis=-1)
