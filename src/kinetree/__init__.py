@@ -8,7 +8,7 @@
 
 from . import cycles as _cycles  # noqa: F401 - provides System.cycle
 from .analysis.linear.equilibrium import equilibrium
-from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError
+from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError, UnreachableError
 from .exporting.export import export
 from .loading import chain, from_dh, from_pairs, load, n_four_bars, net, rope, rope_tree, save
 from .model import (
@@ -119,6 +119,7 @@ __all__ = [
     "Trajectory",
     "Trapezoid",
     "UnknownNameError",
+    "UnreachableError",
     "__version__",
     "assemble",
     "at_end",

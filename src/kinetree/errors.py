@@ -118,6 +118,22 @@ class InputError(KinetreeError, ValueError):
         self.path = path
 
 
+class UnreachableError(KinetreeError):
+    """Targets of inverse kinematics that no position reaches: the message gives the first one and its errors.
+
+    `result` has the nearest positions, with the targets that are reached.
+    """
+
+    def __init__(self, message: str = "", result: object = None) -> None:
+        """Keep the message and the result."""
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self):
+        """Pickle both parts."""
+        return (type(self), (str(self), self.result))
+
+
 class WriteError(InputError):
     """A file or output that cannot be written: the message gives the path, the reason and a remedy."""
 

@@ -196,6 +196,24 @@ class System(CompiledMechanism):
 
         return assembly_modes(self, q_guess, hold, tries=tries, rng=rng, parameters=parameters)
 
+    def inverse_kinematics(
+        self, T: ArrayLike, frame: str, *, q0: ArrayLike | None = None, all: bool = False, **options
+    ):
+        """Return positions at which a frame has the poses T [..., 4, 4], or its origin is at the points T [..., 3].
+
+        Damped least squares within the joints' limits, from q0 [..., nq], then from random starts. The result has `q`,
+        `position` and `rotation` (errors), `converged`, `iterations` and `restarts`. Options: `weights` [..., 6] of the
+        errors [rotation; position] in the target's axes, zero for free ones; `hold`, joints that stay as in q0;
+        `limits=False` to ignore limits; `prefer="middle"` to move redundant arms toward the middle of their ranges;
+        `restarts`, 100; `iterations` of each, 100; `tolerance`, 1e-12 rad and characteristic lengths; `rng`;
+        `parameters`; `on_failure`: "raise" an UnreachableError, return the "nearest" positions, or "nan". With `all`,
+        every solution of one target: in closed form for spherical wrists and planar arms, else by searches.
+        """
+        from .analysis.kinematics.all_solutions import all_solutions
+        from .analysis.kinematics.inverse_kinematics import inverse_kinematics
+
+        return (all_solutions if all else inverse_kinematics)(self, T, frame, q0=q0, **options)
+
     def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
         """Return the independent degrees of freedom at a closed position, and G with qd = G qd_independent."""
         from .analysis.loops.independence import independent

@@ -33,6 +33,28 @@ def normalized(q) -> tuple:
     return (k * x, k * y, k * z, k * w)
 
 
+def from_matrix(R) -> tuple:
+    """Return the quaternion of a rotation matrix, up to a positive or negative factor that is not small.
+
+    The columns of 4 q q^T are sums of entries of R. The one with the largest diagonal entry is taken.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = R
+    x, y, z = h - f, c - g, d - b
+    xy, yz, zx = b + d, f + h, c + g
+    columns = (
+        (x, y, z, 1.0 + a + e + i),
+        (1.0 + a - e - i, xy, zx, x),
+        (xy, 1.0 - a + e - i, yz, y),
+        (zx, yz, 1.0 - a - e + i, z),
+    )
+    best, most = columns[0], columns[0][3]
+    for k, column in enumerate(columns[1:]):
+        larger = column[k] > most
+        best = tuple(where(larger, new, old) for new, old in zip(column, best, strict=True))
+        most = where(larger, column[k], most)
+    return best
+
+
 def exponential(turn: Vector) -> tuple:
     """Return the quaternion of a rotation vector [rad]."""
     aa = dot(turn, turn)

@@ -1,0 +1,129 @@
+"""Ranges of joints for searches: limits, middles, starts, and angles moved by whole revolutions into the range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algebra.arrays import Numbers
+from ...compiled import CompiledMechanism
+from ...errors import InputError
+from ...joints import kind
+from ...joints.random_states import drawn_coordinates
+from ...numbers import real_array
+from ..joint_entries import held
+from ..loops.kinematics import Mask
+
+APART = 0.3
+"""The largest distance of the first start from the middle of the ranges [rad, m]: the middle itself is often singular,
+such as a stretched arm."""
+TWO_PI = 2 * math.pi
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Limits of the coordinates [nq] and velocities' entries [nv] of a mechanism, and those that may move."""
+
+    system: CompiledMechanism
+    lower: Numbers
+    upper: Numbers
+    free: Numbers
+    q_places: Places
+    v_places: Places
+    angles: Mask
+
+    @classmethod
+    def of(cls, system: CompiledMechanism, *, limits: bool, hold: str | Iterable[str]) -> Ranges:
+        """Return the ranges of all joints; with `limits` false, they are infinite."""
+        m, nv = system.mechanism, system.nv
+        lower, upper = np.full(nv, -np.inf), np.full(nv, np.inf)
+        flat, angles = [], np.zeros(nv, dtype=bool)
+        for joint, own_q, own_v in zip(m.resolved_joints, m.q_slices, m.v_slices, strict=True):
+            of = kind(joint.kind)
+            if of.QUATERNION is not None:
+                continue
+            flat += zip(range(own_q.start, own_q.stop), range(own_v.start, own_v.stop), strict=True)
+            angles[own_v] = [of.PERIODIC and unit == "rad" for unit in of.UNITS]
+            for target, values in ((lower, joint.limits.lower), (upper, joint.limits.upper)):
+                if limits and values:
+                    target[own_v] = values
+        at = np.array(flat, dtype=int).reshape(-1, 2)
+        free = (~held(m, hold)[1]).astype(float)
+        return cls(system, lower, upper, free, at[:, 0], at[:, 1], angles)
+
+    def middle(self) -> Numbers:
+        """Return the middle of the ranges [nq]; zero displacement for joints without two limits."""
+        q = self.system.neutral()
+        low, high = self.lower[self.v_places], self.upper[self.v_places]
+        both = np.isfinite(low) & np.isfinite(high)
+        with np.errstate(invalid="ignore"):
+            q[self.q_places] = np.where(both, 0.5 * (low + high), np.clip(q[self.q_places], low, high))
+        return q
+
+    def clipped(self, q: Numbers) -> Numbers:
+        """Return positions within the limits."""
+        out = np.array(q, dtype=float)
+        out[..., self.q_places] = np.clip(q[..., self.q_places], self.lower[self.v_places], self.upper[self.v_places])
+        return out
+
+    def start(self) -> Numbers:
+        """Return the start without a guess [nq]: near the middle of the ranges, where no joint is stretched."""
+        step = APART * np.cos(2.0 * np.arange(self.system.nv))
+        return self.clipped(self.system.integrate(self.middle(), step * self.free))
+
+    def starts(self, count: int, rng: np.random.Generator) -> Numbers:
+        """Return random positions within the limits [count, nq]."""
+        joints = ((j, kind(j.kind)) for j in self.system.mechanism.resolved_joints)
+        return self.clipped(drawn_coordinates(joints, rng, (count,)))
+
+    def held_places(self) -> list[int]:
+        """Return the entries of q that belong to degrees of freedom that are held."""
+        flat = dict(zip(self.v_places.tolist(), self.q_places.tolist(), strict=True))
+        m, out = self.system.mechanism, [flat[k] for k in np.flatnonzero(self.free == 0).tolist() if k in flat]
+        for own_q, own_v in zip(m.q_slices, m.v_slices, strict=True):
+            if own_q.stop - own_q.start != own_v.stop - own_v.start and not self.free[own_v].all():
+                out += range(own_q.start, own_q.stop)
+        return out
+
+    def near(self, q: Numbers, wanted: Numbers) -> Numbers:
+        """Return the same positions with angles moved by whole revolutions, nearest to those wanted, within limits."""
+        out = np.array(q, dtype=float)
+        for at, k in zip(self.q_places, self.v_places, strict=True):
+            if self.angles[k] and self.free[k]:
+                best = out[..., at] + TWO_PI * np.round((wanted[..., at] - out[..., at]) / TWO_PI)
+                inside = (best >= self.lower[k]) & (best <= self.upper[k])
+                for shift in (-TWO_PI, TWO_PI):
+                    other = best + shift
+                    good = ~inside & (other >= self.lower[k]) & (other <= self.upper[k])
+                    best, inside = np.where(good, other, best), inside | good
+                out[..., at] = np.where(inside, best, out[..., at])
+        return out
+
+    def inside(self, q: Numbers, tolerance: float = 0.0) -> Mask:
+        """Return whether every coordinate is within its limits, [...]."""
+        x = q[..., self.q_places]
+        low, high = self.lower[self.v_places], self.upper[self.v_places]
+        return np.asarray(np.all((x >= low - tolerance) & (x <= high + tolerance), axis=-1))
+
+    def at_limit(self, q: Numbers) -> Mask:
+        """Return whether each degree of freedom is at a limit of its joint, [..., nv]."""
+        out = np.zeros((*q.shape[:-1], self.system.nv), dtype=bool)
+        x = q[..., self.q_places]
+        out[..., self.v_places] = (x <= self.lower[self.v_places]) | (x >= self.upper[self.v_places])
+        return out
+
+
+def given_start(system: CompiledMechanism, q0: Any) -> Numbers:
+    """Return a checked start [..., nq]."""
+    q = real_array(q0, "q0")
+    if q.shape[-1:] != (system.nq,):
+        raise InputError(f"q0 has shape {q.shape}; expected [..., {system.nq}]")
+    if not np.isfinite(q).all():
+        raise InputError("q0 has entries that are not finite; give finite numbers")
+    return q

@@ -1,0 +1,179 @@
+"""The loop of inverse kinematics in the lane language: damped steps (Levenberg-Marquardt) from one start per lane."""
+
+from __future__ import annotations
+
+from ...compiler.lanes.builder import Builder
+from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.form import Kernel, Kind
+from .damped_steps import DampedSteps
+from .pose_programs import PoseEquations
+
+DAMPING, LARGEST = 1e-2, 1e9
+"""The damping at the start, in parts of the squared error, and that above which no step reduces the error."""
+FLOOR = 1e-13
+"""The least damping: Cholesky factors of a singular matrix then exist in spite of rounding."""
+EASE, STRENGTHEN, KEEP = 1 / 8, 8.0, 0.25
+"""Factors of the damping after a step that reduces the error to less than KEEP of it, and after one that does not."""
+SLOW, PATIENCE = 0.9, 8.0
+"""A search that keeps more than SLOW of its error in each of PATIENCE successive steps is given up."""
+FINE = 1e-15
+"""The error that is not corrected [rad, characteristic lengths]."""
+LONGEST = 1.0
+"""The largest entry of a step [rad, characteristic lengths]."""
+REPORT = ("worst", "size", "iterations")
+"""The entries of the report: the largest error [rad, characteristic lengths], half the sum of squares, and steps."""
+
+
+def pose_kernel(equations: PoseEquations) -> Kernel:
+    """Return (q0, target, weights, lower, upper, free[, parameters], tolerance, most) -> (q, report)."""
+    return _Search(equations).kernel()
+
+
+class _Search:
+    """The writer of the kernel; `v` has the variables of a lane."""
+
+    def __init__(self, equations: PoseEquations) -> None:
+        """Declare the arguments and the memory."""
+        m, n = equations.mechanism, equations.count
+        k = self.k = Builder("inverse_kinematics", {"errors": equations.evaluation(), "move": equations.move()})
+        self.equations, self.nq, self.nv, self.n, free = equations, m.nq, m.nv, n, len(m.free_parameters)
+        self.q0, self.target, self.weights = k.array("q0", m.nq), k.array("target", 16), k.array("weights", 6)
+        self.ranges = [k.array(name, m.nv) for name in ("lower", "upper", "free")]
+        self.parameters = k.array("parameters", free) if free else None
+        self.tolerance, self.most = k.array("tolerance", shared=True), k.array("most", shared=True)
+        self.q, self.report = k.array("q", m.nq, output=True), k.array("report", len(REPORT), output=True)
+        self.y, self.pose_in = k.block("y", m.nq), k.block("pose_in", m.nq + 22 + free)
+        self.found, self.F, self.left = k.block("found", n + n * m.nv + 2), k.block("F", n), k.block("left", n)
+        self.steps = DampedSteps(k, n, m.nv)
+        self.dq, self.stop = k.block("dq", m.nv), k.block("stop", m.nv)
+        self.move_in, self.trial = k.block("move_in", m.nq + 3 * m.nv), k.block("trial", m.nq)
+        self.limits = {name: k.block(name + "_limit", m.nv) for name in ("lower", "upper", "free")}
+        self.v = {name: k.block(name) for name in (*REPORT, "damping", "slow", "longest")}
+        self.active, self.rounds = k.block("active", kind=Kind.MASK), k.block("rounds", kind=Kind.COUNT)
+
+    def kernel(self) -> Kernel:
+        """Write the whole loop and return the finished kernel."""
+        k, v = self.k, self.v
+        self._load()
+        self._evaluate(self.y)
+        for name, at in (("size", 0), ("worst", 1)):
+            v[name].value = self._measure(at)
+        self._keep(None)
+        v["damping"].value, v["slow"].value, v["iterations"].value, self.rounds.value = DAMPING, 0.0, 0.0, 0
+        self.active.value = v["worst"].value > FINE
+        with k.whilst(self._unfinished):
+            self._step()
+            self._judge()
+        with k.each_lane():
+            with k.loop(self.nq) as j:
+                self.q[j] = self.y[j]
+            for i, name in enumerate(REPORT):
+                self.report[i] = v[name].value
+        return k.kernel()
+
+    def _load(self) -> None:
+        k = self.k
+        with k.each_lane():
+            given = [(self.q0, self.y, self.nq, 0), (self.target, self.pose_in, 16, self.nq)]
+            given.append((self.weights, self.pose_in, 6, self.nq + 16))
+            given += [
+                (array, block, self.nv, 0) for array, block in zip(self.ranges, self.limits.values(), strict=True)
+            ]
+            given += [
+                (array, self.move_in, self.nv, self.nq + (1 + i) * self.nv) for i, array in enumerate(self.ranges[:2])
+            ]
+            if self.parameters:
+                given.append((self.parameters, self.pose_in, int(self.parameters.argument.shape[0]), self.nq + 22))
+            for array, block, size, first in given:
+                with k.loop(size) as j:
+                    block[j + first] = array[j]
+
+    def _unfinished(self) -> Value:
+        k = self.k
+        return k.any(self.active.value) & (k.number(self.rounds.value) < self.most[()])
+
+    def _evaluate(self, q: Block) -> None:
+        """Write the errors at positions q and their Jacobian into `found`."""
+        with self.k.loop(self.nq) as j:
+            self.pose_in[j] = q[j]
+        self.k.call("errors", self.pose_in, self.found)
+
+    def _measure(self, at: int) -> Value:
+        return self.found[self.n + self.n * self.nv + at]
+
+    def _keep(self, better: Value | None) -> None:
+        """Write the errors and the Jacobian found into the input of the next step, in the lanes of a mask."""
+        for block, count, first in ((self.F, self.n, 0), (self.steps.A, self.n * self.nv, self.n)):
+            with self.k.loop(count) as j:
+                new = self.found[j + first]
+                block[j] = new if better is None else better.where(new, block[j])
+
+    def _step(self) -> None:
+        """Write a step within the limits, and the errors at its end.
+
+        At a limit, joints that would leave the range do not move. Joints that would pass a limit stop there, and a
+        second solution for the others makes up for the difference.
+        """
+        k, v, steps, free = self.k, self.v, self.steps, self.limits["free"]
+        damping = v["damping"].value * v["size"].value + FLOOR
+        with k.loop(self.nv) as j:
+            steps.open[j], self.stop[j] = free[j], 0.0
+        for at, j, unit in self.equations.limited:
+            slope = steps._total(self.n, lambda i, j=j: steps.A[i * self.nv + j] * self.F[i])
+            low, high = self._room(at, j, unit)
+            shut = ((high <= 0.0) & (slope > 0.0)) | ((low >= 0.0) & (slope < 0.0))
+            steps.open[j] = shut.where(0.0, steps.open[j])
+        steps.solve(self.F, damping, self.dq)
+        passed = self.active.value & ~self.active.value
+        for at, j, unit in self.equations.limited:
+            low, high = self._room(at, j, unit)
+            over, under = self.dq[j] > high, self.dq[j] < low
+            self.stop[j] = over.where(high, under.where(low, k.constant(0.0, Kind.LANE)))
+            steps.open[j] = (over | under).where(0.0, steps.open[j])
+            passed = passed | over | under
+        with k.when(k.any(passed)):
+            with k.loop(self.n) as i:
+                self.left[i] = self.F[i] - steps._total(self.nv, lambda j, i=i: steps.A[i * self.nv + j] * self.stop[j])
+            steps.solve(self.left, damping, self.dq)
+            with k.loop(self.nv) as j:
+                self.dq[j] = self.dq[j] + self.stop[j]
+        self._move()
+
+    def _room(self, at: int, j: int, unit: float) -> tuple[Value, Value]:
+        """Return the ways from a coordinate to its limits."""
+        return tuple((self.limits[name][j] - self.y[at]) * (1.0 / unit) for name in ("lower", "upper"))  # type: ignore
+
+    def _move(self) -> None:
+        """Write the position after the step, shortened to LONGEST, and the errors there."""
+        k, longest = self.k, self.v["longest"]
+        longest.value = LONGEST
+        with k.loop(self.nv) as j:
+            size = abs(self.dq[j])
+            longest.value = (size > longest.value).where(size, longest.value)
+        reach = k.cast(LONGEST, Kind.LANE) / longest.value
+        with k.loop(self.nq) as j:
+            self.move_in[j] = self.y[j]
+        with k.loop(self.nv) as j:
+            self.move_in[j + self.nq] = self.dq[j] * reach
+        k.call("move", self.move_in, self.trial)
+        self._evaluate(self.trial)
+
+    def _judge(self) -> None:
+        """Write the end of the step into the lanes whose error it reduces, the next damping, and which lanes go on."""
+        k, v, active = self.k, self.v, self.active.value
+        size, damping, after = v["size"].value, v["damping"].value, self._measure(0)
+        better = (after < size) & active
+        with k.loop(self.nq) as j:
+            self.y[j] = better.where(self.trial[j], self.y[j])
+        self._keep(better)
+        quick, slow = after < KEEP * size, ~(after < SLOW * size)
+        v["size"].value = better.where(after, size)
+        v["worst"].value = better.where(self._measure(1), v["worst"].value)
+        v["damping"].value = better.where(quick.where(damping * EASE, damping), damping * STRENGTHEN)
+        v["slow"].value = slow.where(v["slow"].value + 1.0, 0.0)
+        v["iterations"].value = v["iterations"].value + active.where(k.constant(1.0, Kind.LANE), 0.0)
+        self.rounds.value = self.rounds.value + 1
+        worst = v["worst"].value
+        reached = (worst <= FINE) | ((worst <= k.cast(self.tolerance[()], Kind.LANE)) & ~quick)
+        lost = (v["damping"].value > LARGEST) | (v["slow"].value > PATIENCE)
+        self.active.value = active & ~(reached | lost)
