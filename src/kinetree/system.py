@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike
@@ -63,6 +64,13 @@ class System(CompiledMechanism):
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: a picture, and a table of the joints."""
         return picture("system_html")(self)
+
+    def page(self, path: str | Path | None = None, **options) -> Any:
+        """Return a web page in which the mechanism moves and computes by itself; with a `path`, write it there.
+
+        Notebooks show the page, and `.save("page.html")` writes it. Options: `q`, the first coordinates, and `title`.
+        """
+        return picture("system_page")(self, path, **options)
 
     def on(self, device: str) -> Any:
         """Return the same mechanism for arrays on a device: "cuda" (any GPU), "cuda:1" (one GPU), or "cpu", itself."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-
 import numpy as np
 import pytest
 
 import kinetree as kt
 from kinetree.view.arrows import LONGEST, arrows_of, at_times, lengths
-from kinetree.view.replay import replay_data
+from kinetree.view.page_writer import run_data
 from loaded_runs import reaction, spinning
 from tolerance import assert_close
 
@@ -51,15 +49,12 @@ def test_forces_on_bodies_lie_on_their_lines_of_action():
 def test_the_page_has_arrows_of_given_length():
     """Decode the arrows of a page: the longest is a fixed part of the drawing, and its rows are those of the run."""
     run = spinning(61)
-    data = replay_data(run, 20.0, "reactions")
+    data = run_data(run, 20.0, "reactions")
     (arrow,) = data["arrows"]
-    rows = np.frombuffer(base64.b64decode(arrow["rows"]), dtype="<f4").reshape(data["frames"], 6).astype(float)
-    times = data["start"] + data["step"] * np.arange(data["frames"])
-    origin, vector = at_times(arrows_of(run, "reactions")[0], run.t, times)
-    assert_close(rows, np.concatenate([origin, vector], axis=1), 1e-5, "rows")
+    origin, vector = at_times(arrows_of(run, "reactions")[0], run.t, data["run"]["t"])
+    assert_close(arrow["rows"].astype(float), np.concatenate([origin, vector], axis=1), 1e-5, "rows")
     largest = np.linalg.norm(reaction(run.t)[1], axis=-1).max()
-    assert_close(arrow["length"], LONGEST * data["size"] / largest, 1e-9, "length")
-    assert len(data["ranges"]) == 1 + 1 + 2  # body, ground, shaft and head
+    assert_close(arrow["length"], LONGEST * data["scene"]["size"] / largest, 1e-9, "length")
     assert lengths([], 1.0) == {}
 
 
@@ -67,4 +62,4 @@ def test_unknown_groups_are_refused(tmp_path):
     """Ask for arrows that do not exist."""
     with pytest.raises(kt.UnknownNameError, match="no group of arrows 'reaction'; did you mean 'reactions'"):
         spinning(5).replay(tmp_path / "run.html", arrows="reaction")
-    assert "arrows" not in replay_data(spinning(5))
+    assert run_data(spinning(5))["arrows"] == []

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.view.page_file import unpacked
 from loaded_runs import spinning
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -57,8 +58,8 @@ def test_the_page_shows_words_tables_and_charts(tmp_path):
         assert title in page
     assert html.escape(report.words[1]) in page
     assert page.count('class="chart timed"') == 4 + 2
-    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
-    assert data["at"] == report.drive("hinge").peak.t and data["embedded"] is True
+    data = unpacked(json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]))
+    assert data["at"] == report.drive("hinge").peak.t and data["kernel"] is None
     assert {a["group"] for a in data["arrows"]} == {"reactions", "drives"}
 
 

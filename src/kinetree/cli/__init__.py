@@ -18,6 +18,7 @@ from . import (
     exporting,
     load_reports,
     new,
+    paging,
     saved_runs,
     simulating,
     study_reports,
@@ -41,6 +42,7 @@ app.add_typer(studying.app)
 app.add_typer(study_reports.app)
 app.add_typer(exporting.app)
 app.add_typer(saved_runs.app)
+app.add_typer(paging.app)
 app.add_typer(load_reports.app)
 app.add_typer(analyses.app)
 app.add_typer(doctor.app)

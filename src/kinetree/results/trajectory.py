@@ -238,3 +238,10 @@ class Trajectory:
     def replay(self, path: str | Path = "run.html", **options) -> Path:
         """Write a web page that replays the run in 3D; see `kinetree.view.replay.replay`."""
         return picture("replay")(self, path, **options)
+
+    def page(self, path: str | Path | None = None, **options) -> Any:
+        """Return a web page that replays the run and computes on from it; with a `path`, write it there.
+
+        Notebooks show the page, and `.save("page.html")` writes it. Options are those of `replay`, and `kernel`.
+        """
+        return picture("run_page")(self, path, **options)

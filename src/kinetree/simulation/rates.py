@@ -87,6 +87,11 @@ class Instant:
         known = self._wrenches.get(body, Wrench())
         self._wrenches[body] = known + Wrench(add(n, cross(tuple(place), f)), f)
 
+    def load(self, body: str, entries: Scalars) -> None:
+        """Add a wrench [n; f] about the origin of a body, in its frame."""
+        known = self._wrenches.get(body, Wrench())
+        self._wrenches[body] = known + Wrench(tuple(entries[:3]), tuple(entries[3:]))
+
     def inverse_dynamics(self, q: Scalars, qd: Scalars, qdd: Scalars) -> list[Any]:
         """Return the joint torques of any motion of the mechanism, without the forces that act."""
         return inverse.inverse_dynamics(self._tree(q=q, qd=qd, qdd=qdd))

@@ -15,6 +15,8 @@ def provide_pictures() -> None:
         portraits=_portraits,
         animate=_animate,
         replay=_replay,
+        system_page=_system_page,
+        run_page=_run_page,
         system_html=_system_html,
         run_html=_run_html,
         load_report=_load_report,
@@ -51,6 +53,18 @@ def _replay(*arguments: Any, **options: Any) -> Path:
     from .replay import replay
 
     return replay(*arguments, **options)
+
+
+def _system_page(*arguments: Any, **options: Any) -> Any:
+    from .page_writer import system_page
+
+    return system_page(*arguments, **options)
+
+
+def _run_page(*arguments: Any, **options: Any) -> Any:
+    from .page_writer import run_page
+
+    return run_page(*arguments, **options)
 
 
 def _study_plot(*arguments: Any, **options: Any) -> Any:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ..algebra.arrays import Numbers
 from ..results.files.atomic import replacing
 from ..results.trajectory import Trajectory
-from .replay import SCRIPTS, filled, replay_data, texts
+from .page_bundle import bundle
+from .page_file import filled, texts
+from .page_writer import run_data
 
 FRAMES = 360
 """The number of frames of the replay in the page."""
@@ -38,27 +39,23 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -
 
 def motion_section(title: str, lead: str, side: str) -> str:
     """Return the stage of the replay, with HTML beside it."""
-    stage = texts(files("kinetree.view") / "replay_page", ["stage.html"])
-    both = f'<div class="stage">\n<div id="player">\n{stage}</div>\n<div class="instants">{side}</div>\n</div>'
+    both = f'<div class="motion">\n<div id="motion"></div>\n<div class="instants">{side}</div>\n</div>'
     note = "<noscript>The replay requires JavaScript; its scripts are part of this file.</noscript>"
     return section(title, lead, both + note)
 
 
 def motion_data(run: Trajectory, at: float, arrows: Any = True, share: Any = None) -> dict[str, Any]:
     """Return the data of a replay inside of a report that first shows the time `at` [s]."""
-    data = replay_data(run, _fps(run.t), arrows, share)
-    return data | {"embedded": True, "at": at, "speed": f"{_speed(run.t):g}"}
+    return run_data(run, _fps(run.t), arrows, share) | {"at": at, "speed": _speed(run.t)}
 
 
 def report_html(data: dict[str, Any] | None, *, title: str, subtitle: str, summary: str, motion: str, body: str) -> str:
     """Return a report as a page; `data` are those of its replay, None for a page without one, which has no script."""
-    view = files("kinetree.view")
-    script, style = "", ""
-    if data is not None:
-        script = texts(view / "replay_page", SCRIPTS) + "\n" + texts(view / "report_page", ["report.js"])
-        style = texts(view / "replay_page", ["stage.css"])
+    moving = data is not None
+    script = bundle("view/report_page/report.js") if moving else ""
+    style = texts([*(["page/stage.css"] if moving else []), "report_page/report.css"])
     return filled(
-        view / "report_page" / "page.html", script, style + texts(view / "report_page", ["report.css"]), data or {},
+        "report_page/page.html", script, style, data or {},
         TITLE=escape(title), SUBTITLE=escape(subtitle), SUMMARY=summary, MOTION=motion, BODY=body,
     )  # fmt: skip
 

@@ -1,15 +1,14 @@
 // Draw without a graphics processor: triangles from back to front on a plain canvas.
 
-function painterRenderer(canvas, solids) {
+import { cross, dot, project, sub, transform, unit } from "./vectors.js";
+
+export function painterRenderer(canvas, solids) {
   const pen = canvas.getContext("2d");
   const { vertices, faces } = solids;
 
   function toPixels(camera, p) {
-    const m = camera.both;
-    const w = m[3] * p[0] + m[7] * p[1] + m[11] * p[2] + m[15];
-    if (w < camera.near) return null;
-    const [x, y] = transform(m, p);
-    return [(0.5 + (0.5 * x) / w) * canvas.width, (0.5 - (0.5 * y) / w) * canvas.height, w];
+    const place = project(camera, p);
+    return place && [place[0] * canvas.width, place[1] * canvas.height, place[2]];
   }
 
   function drawLines(lines, camera) {
@@ -17,7 +16,7 @@ function painterRenderer(canvas, solids) {
       const step = one.strip ? 3 : 6;
       const [r, g, b, alpha] = one.color;
       const ratio = canvas.width / (canvas.clientWidth || canvas.width);
-      pen.lineWidth = one.thick ? 2 * ratio : ratio;
+      pen.lineWidth = (one.width || 1) * ratio;
       pen.strokeStyle = `rgba(${255 * r}, ${255 * g}, ${255 * b}, ${alpha})`;
       pen.beginPath();
       for (let k = 0; k + 5 < one.points.length; k += step) {
@@ -46,14 +45,15 @@ function painterRenderer(canvas, solids) {
         const v = 9 * faces[k] + 6;
         const color = item.color || vertices.subarray(v, v + 3);
         const bright = 0.4 + 0.2 * dot(normal, picture.up) + 0.5 * Math.max(0, dot(normal, picture.light));
-        out.push({ pixels, depth: pixels[0][2] + pixels[1][2] + pixels[2][2], color, bright });
+        out.push({ pixels, depth: pixels[0][2] + pixels[1][2] + pixels[2][2], color, bright, alpha: item.alpha ?? 1 });
       }
     }
     return out.sort((a, b) => b.depth - a.depth);
   }
 
   function fill(pieces) {
-    for (const { pixels, color, bright } of pieces) {
+    for (const { pixels, color, bright, alpha } of pieces) {
+      pen.globalAlpha = alpha;
       const [r, g, b] = [0, 1, 2].map((k) => Math.round(255 * Math.min(1, bright * color[k] + 0.03)));
       pen.fillStyle = pen.strokeStyle = `rgb(${r}, ${g}, ${b})`;
       pen.lineWidth = 0.7;
@@ -63,8 +63,9 @@ function painterRenderer(canvas, solids) {
       pen.lineTo(pixels[2][0], pixels[2][1]);
       pen.closePath();
       pen.fill();
-      pen.stroke();
+      if (alpha === 1) pen.stroke();
     }
+    pen.globalAlpha = 1;
   }
 
   return {

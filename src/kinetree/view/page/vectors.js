@@ -1,16 +1,15 @@
-"use strict";
 // Vectors are arrays of three numbers; matrices are Float32Array(16), column by column, as WebGL requires.
 
-const add = (a, b) => [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
-const sub = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
-const scale = (k, a) => [k * a[0], k * a[1], k * a[2]];
-const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
-const unit = (a) => scale(1 / (Math.hypot(...a) || 1), a);
+export const add = (a, b) => [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
+export const sub = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+export const scale = (k, a) => [k * a[0], k * a[1], k * a[2]];
+export const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+export const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+export const unit = (a) => scale(1 / (Math.hypot(...a) || 1), a);
 
-const IDENTITY = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
+export const IDENTITY = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
 
-function multiply(a, b) {
+export function multiply(a, b) {
   const out = new Float32Array(16);
   for (let column = 0; column < 4; column++) {
     for (let row = 0; row < 4; row++) {
@@ -22,7 +21,7 @@ function multiply(a, b) {
   return out;
 }
 
-function transform(m, p) {
+export function transform(m, p) {
   return [
     m[0] * p[0] + m[4] * p[1] + m[8] * p[2] + m[12],
     m[1] * p[0] + m[5] * p[1] + m[9] * p[2] + m[13],
@@ -30,12 +29,12 @@ function transform(m, p) {
   ];
 }
 
-function columns(x, y, z, p) {
+export function columns(x, y, z, p) {
   return new Float32Array([...x, 0, ...y, 0, ...z, 0, ...p, 1]);
 }
 
 // The pose of a body between two frames: positions on a line, quaternions (x, y, z, w) mixed and normalized.
-function poseBetween(poses, a, b, share) {
+export function poseBetween(poses, a, b, share) {
   const mix = [];
   for (let k = 0; k < 7; k++) mix.push((1 - share) * poses[a + k] + share * poses[b + k]);
   const n = 1 / Math.hypot(mix[3], mix[4], mix[5], mix[6]);
@@ -49,7 +48,7 @@ function poseBetween(poses, a, b, share) {
 }
 
 // The unit cylinder along z, stretched from one point to another.
-function rodMatrix(from, to, radius) {
+export function rodMatrix(from, to, radius) {
   const along = sub(to, from);
   const z = unit(along);
   const least = z.map(Math.abs).indexOf(Math.min(...z.map(Math.abs)));
@@ -58,13 +57,13 @@ function rodMatrix(from, to, radius) {
 }
 
 // The projection of points along the light onto the floor, the plane p.up = height.
-function shadowMatrix(light, up, height) {
+export function shadowMatrix(light, up, height) {
   const k = 1 / dot(light, up);
   const column = (j) => [0, 1, 2].map((i) => (i === j ? 1 : 0) - k * light[i] * up[j]);
   return columns(column(0), column(1), column(2), scale(k * height, light));
 }
 
-function cameraMatrices(camera, aspect) {
+export function cameraMatrices(camera, aspect) {
   const c = Math.cos(camera.elevation);
   const [e1, e2, up] = camera.axes;
   const back = add(
@@ -85,5 +84,37 @@ function cameraMatrices(camera, aspect) {
   const projection = new Float32Array([
     f / aspect, 0, 0, 0, 0, f, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, (2 * far * near) / (near - far), 0,
   ]);
-  return { view, projection, both: multiply(projection, view), eye, right, above, back, near };
+  return { view, projection, both: multiply(projection, view), eye, right, above, back, near, f, aspect };
+}
+
+// The pose of a body as the page computes it, sixteen numbers row by row, as a matrix of WebGL.
+export function fromRows(rows, at = 0) {
+  const out = new Float32Array(16);
+  for (let row = 0; row < 4; row++) for (let column = 0; column < 4; column++) out[4 * column + row] = rows[at + 4 * row + column];
+  return out;
+}
+
+export const originOf = (m) => [m[12], m[13], m[14]];
+export const turned = (m, p) => [
+  m[0] * p[0] + m[4] * p[1] + m[8] * p[2], m[1] * p[0] + m[5] * p[1] + m[9] * p[2], m[2] * p[0] + m[6] * p[1] + m[10] * p[2],
+];
+// The point of a body that is at a place of the ground.
+export function within(m, p) {
+  const d = sub(p, originOf(m));
+  return [0, 4, 8].map((k) => m[k] * d[0] + m[k + 1] * d[1] + m[k + 2] * d[2]);
+}
+
+// The place in the picture [0 to 1, from the left and the top] of a point, and its depth; null behind the eye.
+export function project(camera, p) {
+  const m = camera.both;
+  const w = m[3] * p[0] + m[7] * p[1] + m[11] * p[2] + m[15];
+  if (w < camera.near) return null;
+  const [x, y] = transform(m, p);
+  return [0.5 + (0.5 * x) / w, 0.5 - (0.5 * y) / w, w];
+}
+
+// The direction from the eye through a place of the picture.
+export function rayThrough(camera, x, y) {
+  const [u, v] = [((2 * x - 1) * camera.aspect) / camera.f, (1 - 2 * y) / camera.f];
+  return unit(add(add(scale(u, camera.right), scale(v, camera.above)), scale(-1, camera.back)));
 }

@@ -1,0 +1,282 @@
+// The page: header with modes, left panel, stage, inspector, player and plots, joined by the store.
+
+import { unpacked } from "./data.js";
+import { download, el } from "./elements.js";
+import { buildInspector } from "./inspector.js";
+import { openKernel } from "./kernel.js";
+import { Keys } from "./keys.js";
+import { linkOf, readLink } from "./link.js";
+import { PANELS } from "./panels/index.js";
+import { Player } from "./player.js";
+import { Plots } from "./plots.js";
+import { SHOWN, buildToggles, firstShown, sceneOf } from "./shown.js";
+import { Stage } from "./stage.js";
+import { Store } from "./store.js";
+import { fromRows } from "./vectors.js";
+
+const THEMES = ["light", "dark", "projector"];
+export async function start(host, text) {
+  const data = await unpacked(JSON.parse(text));
+  const { model } = data;
+  const kernel = await openKernel(data.kernel, model, data.first.parameters, data.scene.size);
+  const store = new Store();
+  const app = { data, model, kernel, store };
+  defineState(app);
+  const layout = buildLayout(host, app);
+  app.stage = new Stage(layout.stage, data.scene, model);
+  app.player = new Player(layout.player, store, { toggles: buildToggles(app) });
+  app.plots = new Plots(layout.plots, store, { seek: (t) => app.player.seek(t), name: fileName(model.name) });
+  app.keys = new Keys();
+  app.say = (message) => store.set({ message });
+  app.matrices = (q) => {
+    const rows = kernel.poses(q);
+    return model.bodies.map((_, i) => fromRows(rows, 16 * i));
+  };
+  app.matricesNow = () => {
+    const motion = store.get("motion");
+    if (motion?.poses) return motion.matrices(store.get("time"));
+    return kernel ? app.matrices(store.get("q")) : model.bodies.map((_, i) => fromRows(data.first.poses, 16 * i));
+  };
+  app.moveTo = (q, options) => moveTo(app, q, options);
+  connect(app, layout);
+  buildModes(app, layout);
+  buildInspector(layout.inspector, app);
+  buildKeys(app, layout);
+  openState(app);
+  app.stage.draw();
+  document.body.dataset.ready = app.stage.isPlain ? "plain" : "webgl";
+  document.body.dataset.readyAfter = String(Math.round(performance.now()));
+  return app;
+}
+
+function defineState({ data, store }) {
+  const { first, run } = data;
+  store.define("mode", "", { link: true });
+  store.define("q", Float64Array.from(first.q), { undo: true, link: true });
+  store.define("qd", Float64Array.from(first.qd), { undo: true, link: true });
+  store.define("parameters", Float64Array.from(first.parameters), { undo: true, link: first.parameters.length > 0 });
+  store.define("time", run ? run.t[0] : 0);
+  store.define("playing", false);
+  store.define("speed", 1);
+  store.define("motion", null);
+  store.define("ghost", null);
+  store.define("picked", -1, { link: true });
+  store.define("hidden", new Set(), { undo: true, link: { write: (x) => [...x].join("."), read: (t) => new Set(t.split(".").filter(Boolean).map(Number)) } });
+  store.define("show", firstShown());
+  store.define("units", "deg", { link: true });
+  store.define("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  store.define("message", "");
+  store.define("history", 0);
+}
+
+function buildLayout(host, { data, store }) {
+  const parts = {
+    modes: el("nav", { class: "modes", "aria-label": "modes" }),
+    tools: el("div", { class: "tools" }),
+    left: el("aside", { class: "left", "aria-label": "panel", tabindex: "-1" }),
+    stage: el("div", { class: "stage", tabindex: "0", role: "application", "aria-label": "The mechanism in three dimensions. Drag to rotate the view, use the wheel to zoom." },
+      el("canvas", { class: "solid" }), el("canvas", { class: "overlay" })),
+    views: el("div", { class: "views" }),
+    message: el("p", { class: "message", role: "status" }),
+    player: el("div", { class: "player", role: "group", "aria-label": "player" }),
+    plots: el("section", { class: "plots", "aria-label": "plots", hidden: true }),
+    inspector: el("aside", { class: "inspector", "aria-label": "inspector" }),
+  };
+  const tabs = el("nav", { class: "phone", "aria-label": "parts of the page" }, ["panel", "plots", "inspector"].map((name) => el("button", {
+    type: "button", text: name, "aria-pressed": String(name === "panel"), onclick: (event) => {
+      host.dataset.part = name;
+      for (const button of event.target.parentElement.children) button.setAttribute("aria-pressed", String(button === event.target));
+    },
+  })));
+  host.dataset.part = "panel";
+  host.append(
+    el("header", {}, el("span", { class: "brand", text: "Kinetree" }), el("h1", { text: data.title }), parts.modes, parts.tools),
+    parts.left,
+    el("main", {}, el("div", { class: "stagebox" }, parts.stage, parts.views, parts.message), parts.player, parts.plots),
+    parts.inspector, tabs,
+  );
+  store.on(["message"], () => { parts.message.textContent = store.get("message"); });
+  return parts;
+}
+
+// Join state and picture: time sets the state of the motion, every change of either redraws.
+function connect(app, layout) {
+  const { store, stage, kernel, model } = app;
+  const sampled = (motion, index) => {
+    if (motion.poses) return motion.matrices(motion.t[index]);
+    return app.matrices(motion.q.subarray(index * model.nq, (index + 1) * model.nq));
+  };
+  stage.compose = sceneOf(app, app.matricesNow, sampled, (time) => {
+    const ghost = store.get("ghost");
+    return { ghost: ghost && kernel ? app.matrices(ghost.state(time).q) : null, layers: [app.part?.layer?.()].filter(Boolean) };
+  });
+  stage.view.clicks.push((grab) => {
+    const hit = grab.hit();
+    store.set({ picked: hit ? hit.body : -1 });
+  });
+  store.on(["parameters"], () => { if (kernel) kernel.parameters.set(store.get("parameters")); });
+  store.on(["time", "motion"], () => {
+    const motion = store.get("motion");
+    if (motion && motion.count) store.set(motion.state(store.get("time")), { by: "player" });
+  });
+  store.on(["q", "qd", "time", "motion", "ghost", "parameters", "show", "hidden", "picked", "units", "mode", "history"], () => stage.refresh());
+  store.on(["theme"], () => setTheme(app));
+  layout.views.append(...[["front", "1"], ["top", "2"], ["side", "3"], ["fit", "4"]].map(([name, key]) => el("button", {
+    type: "button", text: name, title: `${name === "fit" ? "fit the mechanism into the picture" : `look from the ${name}`} (${key})`, onclick: () => look(app, name),
+  })));
+  if (stage.isPlain) app.say("WebGL is not available here: drawn without a graphics processor.");
+}
+
+function look({ stage }, name) {
+  if (name === "fit") stage.fit();
+  else stage.view.look(name);
+}
+
+function moveTo(app, q, { held = [], undo = "move joints" } = {}) {
+  const { store, kernel, player } = app;
+  player.play(false);
+  const made = kernel.close(q, { held });
+  if (!made.closed) {
+    app.say("The loops do not close here: this position cannot be reached.");
+    store.notify(["q"], "refused");
+    return false;
+  }
+  if (store.get("message").startsWith("The loops")) app.say("");
+  store.set({ q: made.q }, { undo });
+  return true;
+}
+
+function buildModes(app, layout) {
+  const { kernel, store } = app;
+  const offered = PANELS.filter((panel) => (panel.needs.length === 0 || kernel?.has(...panel.needs)) && (panel.suits?.(app) ?? true));
+  app.panels = offered;
+  const built = new Map();
+  const buttons = offered.map((panel) => el("button", {
+    type: "button", text: panel.name, title: `${panel.title} (${panel.key})`, onclick: () => store.set({ mode: panel.name }),
+  }));
+  layout.modes.append(...buttons);
+  function choose() {
+    const panel = offered.find((p) => p.name === store.get("mode"));
+    if (!panel) return;
+    app.part?.leave?.();
+    app.say("");
+    if (!built.has(panel)) {
+      const host = el("div", { class: "panel" });
+      built.set(panel, { host, part: panel.build(host, app) || {} });
+    }
+    const { host, part } = built.get(panel);
+    layout.left.replaceChildren(host);
+    app.part = part;
+    part.enter?.();
+    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(offered[k] === panel)));
+    app.stage.refresh();
+  }
+  app.choose = choose;
+  store.on(["mode"], choose);
+}
+
+function buildKeys(app, layout) {
+  const { keys, player, store } = app;
+  keys.add(" ", "play or pause", () => player.play(!player.playing));
+  keys.add("ArrowLeft", "back by a hundredth", () => player.step(-1));
+  keys.add("ArrowRight", "forward by a hundredth", () => player.step(1));
+  keys.add("Home", "to the start", () => player.seek(player.start));
+  keys.add("End", "to the end", () => player.seek(player.end));
+  keys.add("[", "slower", () => player.faster(-1));
+  keys.add("]", "faster", () => player.faster(1));
+  keys.add("Ctrl+z", "undo", () => store.undo());
+  keys.add("Ctrl+y", "redo", () => store.redo());
+  for (const [name, text, key] of SHOWN) keys.add(key, `show ${text}`, () => store.set({ show: { ...store.get("show"), [name]: !store.get("show")[name] } }));
+  for (const [name, key] of [["front", "1"], ["top", "2"], ["side", "3"], ["fit", "4"]]) keys.add(key, `view: ${name}`, () => look(app, name));
+  keys.add("Escape", "pick nothing", () => store.set({ picked: -1 }));
+  for (const panel of app.panels) keys.add(panel.key, `mode ${panel.name}`, () => store.set({ mode: panel.name }));
+  keys.add("u", "degrees or radians", () => flipUnits(store));
+  keys.add("d", "next theme", () => nextTheme(store));
+  keys.add("?", "this list", () => help(app));
+  const button = (text, title, action) => el("button", { type: "button", class: "quiet", text, title, onclick: action });
+  const units = button("deg", "degrees or radians (u)", () => flipUnits(store));
+  store.on(["units"], () => { units.textContent = store.get("units"); });
+  layout.tools.append(
+    button("undo", "undo (Ctrl+z)", () => store.undo()), button("redo", "redo (Ctrl+y)", () => store.redo()),
+    button("save", "save the picture, the page, or a link to this state (s)", () => saving(app)), units,
+    button("theme", "light, dark or projector (d)", () => nextTheme(store)), button("?", "keys (?)", () => help(app)),
+  );
+  keys.add("s", "save and share", () => saving(app));
+}
+
+function flipUnits(store) {
+  store.set({ units: store.get("units") === "deg" ? "rad" : "deg" });
+}
+
+function nextTheme(store) {
+  store.set({ theme: THEMES[(THEMES.indexOf(store.get("theme")) + 1) % THEMES.length] });
+}
+
+function setTheme({ store, stage, plots }) {
+  document.documentElement.dataset.theme = store.get("theme");
+  stage.readTheme();
+  plots.refresh();
+}
+
+function dialog(title, ...children) {
+  document.querySelector("dialog")?.remove();
+  const box = el("dialog", { "aria-label": title }, el("h2", { text: title }), ...children,
+    el("form", { method: "dialog" }, el("button", { text: "Close", class: "quiet" })));
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+function help({ keys }) {
+  dialog("Keys", el("table", { class: "keys" }, el("tbody", {}, keys.list().map(([key, text]) => el("tr", {}, el("th", { scope: "row" }, el("kbd", { text: key })), el("td", { text }))))));
+}
+
+function saving(app) {
+  const { store, stage, model, part } = app;
+  const link = `${location.href.split("#")[0]}${linkOf(store)}`;
+  const row = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
+  const field = (label, text) => el("label", { class: "field" }, el("span", { text: label }), el("textarea", { readonly: "", rows: String(Math.min(12, text.split("\n").length)), value: text, onfocus: (event) => event.target.select() }, text));
+  dialog("Save and share",
+    el("div", { class: "buttons" },
+      row("Picture (PNG)", "the stage as it is", async () => download(`${fileName(model.name)}.png`, await stage.image())),
+      row("This page (HTML)", "the whole page as one file", () => download(`${fileName(model.name)}.html`, pageSource(), "text/html"))),
+    field("Link to this state", link),
+    ...(part?.python ? [field("The same in Python", part.python())] : []),
+    ...(part?.toml ? [field("The same as an experiment", part.toml())] : []));
+}
+
+// The page as a file: everything but what the scripts built.
+export function pageSource() {
+  const copy = document.documentElement.cloneNode(true);
+  copy.removeAttribute("data-theme");
+  copy.querySelector("#app").replaceChildren();
+  copy.querySelectorAll("dialog").forEach((box) => box.remove());
+  const body = copy.querySelector("body");
+  for (const name of Object.keys(body.dataset)) delete body.dataset[name];
+  delete copy.querySelector("#app").dataset.part;
+  return `<!DOCTYPE html>\n${copy.outerHTML}\n`;
+}
+
+// The first state: that of the link, else the first panel, playing where there is a run.
+function openState(app) {
+  const { store, data, player, stage } = app;
+  const known = app.panels.map((p) => p.name);
+  const hash = location.hash;
+  const given = readLink(store, hash);
+  const mode = known.includes(given.mode) ? given.mode : known[0];
+  const { q, qd, mode: _, ...rest } = given;
+  store.set({ ...rest, ...(q ? { q } : {}), ...(qd ? { qd } : {}) });
+  setTheme(app);
+  store.set({ mode });
+  const view = /[#&]view=([-0-9.,e]+)/.exec(hash);
+  if (view) {
+    const [azimuth, elevation, distance, ...target] = view[1].split(",").map(Number);
+    if ([azimuth, elevation, distance, ...target].every(Number.isFinite) && target.length === 3) stage.view.set({ azimuth, elevation, distance, target });
+  }
+  const at = /[#&]t=(-?[0-9.]+)/.exec(hash);
+  if (at) player.seek(Number(at[1]));
+  else if (data.run && !matchMedia("(prefers-reduced-motion: reduce)").matches) player.play(true);
+}
+
+export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";

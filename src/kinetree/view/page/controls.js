@@ -1,0 +1,56 @@
+// A number that can be typed and slid: a name, a slider where it has bounds, a box, its unit, and a message below it.
+
+import { el } from "./elements.js";
+import { short, shownUnit } from "./units.js";
+
+// numberControl({ store, label, unit, value, lower, upper, slider, change(value, done) }) returns an element with
+// set(value), refresh() after a change of units, and value. Numbers are those of the model: radians and SI units.
+export function numberControl({ store, label, unit = "", value, lower = null, upper = null, slider = null, change, title }) {
+  let current = value;
+  const [low, high] = slider || [lower, upper];
+  const range = low !== null && high !== null && high > low;
+  const name = el("span", { class: "name", text: label, title: title || label });
+  const track = range ? el("input", { type: "range", min: "0", max: "1", step: "any", "aria-label": `${label}, slider` }) : null;
+  const box = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": label, autocomplete: "off", spellcheck: "false" });
+  const unitText = el("span", { class: "unit" });
+  const message = el("p", { class: "error", hidden: true, role: "alert" });
+  const row = el("div", { class: range ? "control" : "control plain" }, name, track, box, unitText, message);
+
+  const say = (text) => {
+    message.textContent = text;
+    message.hidden = !text;
+    box.setAttribute("aria-invalid", String(Boolean(text)));
+  };
+  const factor = () => shownUnit(unit, store.get("units")).factor;
+  function show() {
+    if (document.activeElement !== box) box.value = short(current * factor());
+    box.dataset.value = String(current);
+    if (track) track.value = (current - low) / (high - low);
+    unitText.textContent = shownUnit(unit, store.get("units")).unit;
+  }
+  function give(next, done) {
+    current = next;
+    show();
+    change(next, done);
+  }
+  function typed() {
+    const text = box.value.trim().replace(",", ".");
+    const given = Number(text) / factor();
+    if (text === "" || !Number.isFinite(given)) return say("Type a number, such as 0.5 or 1e-3.");
+    const bound = (x) => `${short(x * factor())} ${unitText.textContent}`;
+    if (lower !== null && given < lower - 1e-12) return say(`The least value is ${bound(lower)}.`);
+    if (upper !== null && given > upper + 1e-12) return say(`The largest value is ${bound(upper)}.`);
+    say("");
+    give(given, true);
+  }
+  if (track) {
+    track.addEventListener("input", () => { say(""); give(low + Number(track.value) * (high - low), false); });
+    track.addEventListener("change", () => change(current, true));
+  }
+  box.addEventListener("change", typed);
+  box.addEventListener("keydown", (event) => { if (event.key === "Enter") typed(); });
+  box.addEventListener("blur", show);
+  box.addEventListener("focus", () => box.select());
+  show();
+  return Object.assign(row, { set: (next) => { current = next; show(); }, refresh: show, say, get number() { return current; } });
+}

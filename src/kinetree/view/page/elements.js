@@ -1,0 +1,44 @@
+// Elements of the page. Names of a model become text, never HTML.
+
+// el("button", { class: "play", text: "Play", title: "...", onclick: f, "aria-label": "play" }, child, child)
+export function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === "text") made.textContent = value;
+    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name in made && typeof value !== "string") made[name] = value;
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+// A button that is on or off.
+export function toggle(text, { title = text, on = false, change }) {
+  const made = el("button", { type: "button", class: "toggle", text, title, "aria-pressed": String(on) });
+  const set = (value) => made.setAttribute("aria-pressed", String(value));
+  made.addEventListener("click", () => change(made.getAttribute("aria-pressed") !== "true"));
+  return Object.assign(made, { set });
+}
+
+// A section of a panel with a heading.
+export function section(title, ...children) {
+  return el("section", { class: "group" }, el("h3", { text: title }), children);
+}
+
+// A table of names and values; rows are [name, value, unit?]. Numbers stand right, with their full value in data-value.
+export function valueTable(rows) {
+  return el("table", { class: "values" }, el("tbody", {}, rows.map(([name, value, unit = "", full]) => el("tr", {},
+    el("th", { scope: "row", text: name }),
+    el("td", { text: value, "data-value": full === undefined ? null : String(full) }),
+    el("td", { class: "unit", text: unit })))));
+}
+
+// Save text or a Blob as a file.
+export function download(name, content, type = "text/plain") {
+  const blob = content instanceof Blob ? content : new Blob([content], { type });
+  const anchor = el("a", { href: URL.createObjectURL(blob), download: name });
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
+}

@@ -1,0 +1,109 @@
+// The inspector: numbers of the picked body and its joint, and the list of bodies to pick and to hide.
+
+import { el, section, valueTable } from "./elements.js";
+import { short, shownUnit } from "./units.js";
+
+export function buildInspector(host, app) {
+  const { model, store, kernel } = app;
+  const details = el("div", { class: "details" });
+  const list = el("ul", { class: "bodies" });
+  const rows = model.bodies.map((body, i) => {
+    const name = el("button", { type: "button", class: "pick", title: `pick ${body.name}`, onclick: () => pick(store.get("picked") === i ? -1 : i) },
+      swatch(body.color), el("span", { text: body.name }));
+    const eye = el("button", {
+      type: "button", class: "eye", "aria-pressed": "true", title: `hide or show ${body.name}`, "aria-label": `hide or show ${body.name}`,
+      onclick: () => hide(i),
+    });
+    const row = el("li", {}, name, eye);
+    row.style.paddingLeft = `${Math.min(8, depth(model, i)) * 10}px`;
+    return Object.assign(row, { name, eye });
+  });
+  list.append(...rows);
+  host.append(details, section("Bodies", list));
+
+  function pick(i) {
+    store.set({ picked: i });
+  }
+  function hide(i) {
+    const hidden = new Set(store.get("hidden"));
+    if (!hidden.delete(i)) hidden.add(i);
+    store.set({ hidden }, { undo: "hide a body" });
+  }
+  function refreshList() {
+    rows.forEach((row, i) => {
+      row.name.setAttribute("aria-pressed", String(store.get("picked") === i));
+      row.eye.setAttribute("aria-pressed", String(!store.get("hidden").has(i)));
+    });
+  }
+  let asked = false;
+  function refresh() {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      details.replaceChildren(...detailsOf(app));
+    });
+  }
+  store.on(["picked", "hidden"], refreshList);
+  store.on(["picked", "q", "qd", "units", "parameters", "motion"], refresh);
+  refreshList();
+  refresh();
+  if (kernel) store.on(["time"], refresh);
+}
+
+function detailsOf(app) {
+  const { model, store, kernel } = app;
+  const i = store.get("picked");
+  if (i < 0) {
+    const rows = [["bodies", String(model.bodies.length)], ["joint velocities", String(model.nv)]];
+    rows.push(["mass", short(model.bodies.reduce((s, b) => s + b.mass, 0)), "kg"]);
+    if (kernel?.has("kinetic_energy", "potential_energy")) {
+      const e = kernel.energies(store.get("q"), store.get("qd"));
+      rows.push(["kinetic energy", short(e.kinetic), "J", e.kinetic], ["potential energy", short(e.potential), "J", e.potential]);
+    }
+    if (model.closed && kernel) rows.push(["gap of loops", short(kernel.gap(store.get("q"))), "m, rad"]);
+    return [section(model.name, model.description ? el("p", { class: "hint", text: model.description }) : null, valueTable(rows)),
+      el("p", { class: "hint", text: "Click a body to see its numbers." })];
+  }
+  const body = model.bodies[i];
+  const joint = model.joints[i];
+  const T = app.matricesNow()[i];
+  const rows = app.kernel ? app.kernel.poses(store.get("q")).slice(16 * i, 16 * i + 12) : Float64Array.from([0, 1, 2].flatMap((r) => [0, 1, 2, 3].map((c) => T[4 * c + r])));
+  const jointRows = [["kind", joint.kind]];
+  const units = store.get("units");
+  const number = (name, x, unit) => {
+    const shown = shownUnit(unit, units);
+    return [name, short(x * shown.factor), shown.unit, x];
+  };
+  if (store.get("q").length) {
+    for (let k = joint.q[0]; k < joint.q[1]; k++) jointRows.push(number(`q ${tail(model.coordinates[k].label, joint)}`, store.get("q")[k], model.coordinates[k].unit));
+    for (let k = joint.v[0]; k < joint.v[1]; k++) jointRows.push(number(`qd ${tail(model.velocities[k].label, joint)}`, store.get("qd")[k], model.velocities[k].unit));
+  }
+  return [
+    section(body.name, valueTable([
+      ["mass", short(body.mass), "kg", body.mass],
+      ...["x", "y", "z"].map((axis, k) => [`center of mass ${axis}`, short(body.com[k]), "m", body.com[k]]),
+      ...["xx", "yy", "zz", "xy", "yz", "zx"].map((axis, k) => [`inertia ${axis}`, short(body.inertia[k]), "kg m^2", body.inertia[k]]),
+    ])),
+    section(`Joint ${joint.name}`, valueTable(jointRows)),
+    section("Pose in the ground", poseTable(rows)),
+  ];
+}
+
+// The last word of a label: "x" of "base.x"; empty for a joint with one coordinate.
+const tail = (label, joint) => (label === joint.name ? "" : label.slice(joint.name.length + 1));
+
+export function poseTable(rows) {
+  return el("table", { class: "matrix", "aria-label": "rotation and position" }, el("tbody", {}, [0, 1, 2].map((r) => el("tr", {},
+    [0, 1, 2, 3].map((c) => el("td", { text: short(rows[4 * r + c]), "data-value": String(rows[4 * r + c]), class: c === 3 ? "position" : "" }))))));
+}
+
+export function swatch(color) {
+  const made = el("i", { class: "dot" });
+  made.style.background = color;
+  return made;
+}
+
+function depth(model, i) {
+  return model.bodies[i].parent < 0 ? 0 : 1 + depth(model, model.bodies[i].parent);
+}

@@ -1,0 +1,35 @@
+// Keys of the page: a table of names and actions, and which keys a control with the focus keeps for itself.
+
+// Lists, boxes for text and sliders other than that of the time keep their keys; buttons and check boxes the space bar.
+export function keepsKey(target, key) {
+  const kind = target.tagName;
+  if (kind === "SELECT" || kind === "TEXTAREA") return true;
+  if (kind === "INPUT" && target.type !== "checkbox") {
+    if (target.type === "range") return target.id !== "time" && /^(Arrow|Home|End|Page)/.test(key);
+    return true;
+  }
+  return (key === " " || key === "Enter") && (kind === "BUTTON" || kind === "INPUT" || kind === "A" || kind === "SUMMARY");
+}
+
+export class Keys {
+  constructor(scope = () => true) {
+    this.table = new Map(); // key -> { text, action }
+    document.addEventListener("keydown", (event) => {
+      if (!scope(event) || event.altKey || keepsKey(event.target, event.key)) return;
+      const name = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
+      const known = this.table.get(name === "Ctrl+z" && event.shiftKey ? "Ctrl+y" : name);
+      if (!known) return;
+      event.preventDefault();
+      known.action();
+    });
+  }
+
+  // Ctrl stands for the command key as well. A second key of the same name replaces the first.
+  add(key, text, action) {
+    this.table.set(key, { text, action });
+  }
+
+  list() {
+    return [...this.table].map(([key, { text }]) => [key === " " ? "space" : key, text]);
+  }
+}

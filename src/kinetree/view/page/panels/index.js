@@ -1,0 +1,40 @@
+// The panels of the page, one per mode. To add one: write panels/NAME.js, import it here and put it in the list.
+//
+// A module exports `panel`:
+//
+//   name     the word in the header, e.g. "Kinematics"
+//   key      the key that chooses it, one letter or digit that no other panel has; shown in its tooltip
+//   title    one sentence for the tooltip: what a reader does here
+//   needs    names of kernel functions without which the panel is not offered; [] for none
+//   suits    optional: suits(app) -> boolean; false hides the panel, e.g. for open mechanisms
+//   build    build(host, app) -> part: makes the left column inside of `host`, an empty element, once, when the mode is
+//            first chosen
+//
+// `app` is what a panel may use:
+//
+//   app.data     the data of the page: model, scene, first, run, arrows (view/page_writer.py)
+//   app.model    bodies, joints, coordinates, velocities, frames, loops, parameters (view/page_model.py)
+//   app.store    state and subscriptions (store.js). Fields: mode, q, qd, parameters, time, playing, speed, motion, ghost,
+//                picked (body or -1), hidden (Set of bodies), show (names of toggles), units, theme, message
+//   app.kernel   functions of the mechanism by name (kernel.js); null in a page that only replays
+//   app.stage    the picture (stage.js); app.stage.view.grabbers takes functions that may take over a drag
+//   app.player   time (player.js);  app.plots  curves (plots.js);  app.keys  keys (keys.js)
+//   app.moveTo(q, { held, undo })   set the coordinates by hand: closes loops, stops the player, returns whether it closed
+//   app.matrices(q)                 poses of all bodies as matrices of the stage
+//   app.say(text)                   a sentence at the foot of the stage, "" to remove it
+//
+// What `build` returns, every entry optional:
+//
+//   enter(), leave()   when the mode is chosen, and when another one is
+//   layer()            what the stage draws on top, at every picture: { items, lines, marks, labels, arrows } (stage.js)
+//   charts()           curves: [{ title, unit, series }] (plots.js). Call app.plots.show(part.charts()) when they change
+//   python()           lines of Python that do the same, as one text;  toml()  the experiment as TOML
+//
+// State that must survive undo, links and a change of the mode belongs into the store: store.define(name, value,
+// { undo: true, link: true }). Elements come from elements.js and controls.js; names of the model only as text.
+
+import { panel as forward } from "./forward.js";
+import { panel as joints } from "./joints.js";
+import { panel as run } from "./run.js";
+
+export const PANELS = [run, joints, forward];

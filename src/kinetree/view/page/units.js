@@ -1,0 +1,24 @@
+// Numbers and units as the reader chose them: angles in degrees or radians, everything else in SI units.
+
+const IN_DEGREES = { rad: "deg", "rad/s": "deg/s", "rad/s^2": "deg/s^2" };
+
+// The unit that is shown for a unit of the model, and the factor of its numbers.
+export function shownUnit(unit, units) {
+  const degrees = units === "deg" && IN_DEGREES[unit];
+  return degrees ? { unit: degrees, factor: 180 / Math.PI } : { unit: unit === "1" ? "" : unit, factor: 1 };
+}
+
+// Four decimals or so, in columns that align; very large and very small numbers with an exponent.
+export function short(x) {
+  if (!Number.isFinite(x)) return String(x);
+  const size = Math.abs(x);
+  if (size !== 0 && (size >= 1e6 || size < 1e-4)) return size < 1e-14 ? "0.0000" : x.toExponential(3);
+  const decimals = size >= 1e4 ? 0 : size >= 1000 ? 1 : size >= 100 ? 2 : size >= 10 ? 3 : 4;
+  return x.toFixed(decimals).replace(/^-(0\.?0*)$/, "$1");
+}
+
+// Values with an exponent, superscripts as text: m/s^2 is shown as it is written.
+export const withUnit = (x, unit, units) => {
+  const shown = shownUnit(unit, units);
+  return `${short(x * shown.factor)}${shown.unit ? ` ${shown.unit}` : ""}`;
+};

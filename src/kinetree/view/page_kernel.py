@@ -1,0 +1,76 @@
+"""The kernel of a page: functions of the mechanism as one WebAssembly module, in the order of their use to a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..compiler.ir.program import Program
+from ..compiler.lanes.form import Kernel
+from ..compiler.lower.build import is_long
+from ..compiler.targets.wasm.target import wasm_module
+from ..exporting.live import coordinates, live_step
+from ..simulation.forces.point_forces import forces_of
+from ..system import System
+
+BUDGET = 250_000
+"""The most bytes of a module, before compression: with the scripts, a page without meshes stays below 300 kB."""
+
+
+@dataclass(frozen=True)
+class PageFunction:
+    """A function of the kernel: its name, options of `System.function`, and whether only closed mechanisms have it."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    closed: bool = False
+
+
+FUNCTIONS = (
+    PageFunction("poses"),
+    PageFunction("integrate"),
+    PageFunction("difference"),
+    PageFunction("closure_residual", closed=True),
+    PageFunction("closure_jacobian", closed=True),
+    PageFunction("time_step"),
+    PageFunction("kinetic_energy"),
+    PageFunction("potential_energy"),
+    PageFunction("twists"),
+    PageFunction("inverse_dynamics", {"wrenches": True}),
+    PageFunction("gravity_torque"),
+    PageFunction("reactions", {"wrenches": True}),
+    PageFunction("forward_dynamics", {"wrenches": True}),
+    PageFunction("center_of_mass"),
+    PageFunction("momentum"),
+    PageFunction("inertia_matrix"),
+)
+"""The functions of a page. Where the budget ends, the rest is left out, and with it the panels that need it."""
+
+
+def page_kernel(system: System, functions: Sequence[str] | None = None) -> dict[str, Any] | None:
+    """Return the module of a System and what the page must know of it; None for mechanisms that are too long.
+
+    `functions` are names of FUNCTIONS, by default all of them that fit into the budget.
+    """
+    mechanism = system.mechanism
+    if is_long(mechanism) or not system.nq:
+        return None
+    step, live = live_step(mechanism, forces_of(mechanism))
+    units: list[Program | Kernel] = []
+    left = BUDGET
+    for f in FUNCTIONS:
+        if (f.closed and not system.closures) or (functions is not None and f.name not in functions):
+            continue
+        unit: Any = step
+        if f.name != step.name:
+            unit = system.function(f.name, lowering="unrolled", **f.options).program
+        size = len(wasm_module([unit]))
+        if size <= left:
+            units.append(unit)
+            left -= size
+    return {
+        "wasm": wasm_module(units, model=mechanism.name),
+        "live": {name: list(place) for name, place in live.places.items()},
+        "coordinates": [coordinates(mechanism).get(v, -1) for v in range(system.nv)],
+    }

@@ -1,0 +1,162 @@
+"""Pages of mechanisms and runs: one HTML file that draws, computes and plots by itself, without server or network."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..algebra.arrays import Numbers
+from ..errors import InputError
+from ..results.files.atomic import replacing
+from ..results.trajectory import Trajectory
+from ..version import VERSION
+from .arrows import Arrow, arrows_of, at_times, lengths
+from .motion_frames import even_frames, finite
+from .page_bundle import bundle
+from .page_file import filled, texts
+from .page_kernel import page_kernel
+from .page_model import page_model
+from .page_run import run_frames
+from .page_scene import page_scene, plane_of
+from .skeleton import scene
+
+if TYPE_CHECKING:
+    from ..system import System
+
+ENTRY = "view/page/main.js"
+"""The first module of the page."""
+STYLES = ("page/stage.css", "page/page.css")
+"""The styles of the page: those of stage and player, and of the page around them."""
+INLINE_HEIGHT = 620
+"""The height of a page inside of a notebook [px]."""
+REACH = 24
+"""The number of random positions of an arm on the ground, to which the first view is fitted."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as text, shown by notebooks; `save` writes it as a file that opens in any browser."""
+
+    text: str
+
+    def save(self, path: str | Path = "page.html") -> Path:
+        """Write the page and return the file."""
+        path = Path(path)
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"{path.name!r} is not a web page; use a name that ends with .html")
+        with replacing(path) as written:
+            written.write_text(self.text, encoding="utf-8")
+        return path
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, for notebooks."""
+        return (
+            f'<iframe title="Kinetree" width="100%" height="{INLINE_HEIGHT}" style="border:0" '
+            f'sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(self.text)}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        """Return the size on one line."""
+        return f"<Page of {len(self.text) / 1000:.0f} kB; .save('page.html') writes it>"
+
+
+def system_page(system: System, path: str | Path | None = None, *, q: Any = None, title: str | None = None) -> Page:
+    """Return a page of a System in which its joints can be moved and its motion computed; write it with a `path`.
+
+    `q` are the first coordinates, by default an assembled or the neutral position.
+    """
+    start = _first_position(system, q)
+    data = _data(start, start["poses"], kernel=True) | {"title": title or system.mechanism.name}
+    return _page(data, path)
+
+
+def run_page(
+    run: Trajectory, path: str | Path | None = None, *, fps: float = 60.0, title: str | None = None, kernel: bool = True,
+    arrows: bool | str | Sequence[str] | None = None, share: Any = None,
+) -> Page:  # fmt: skip
+    """Return a page that replays a single run and goes on from any of its instants; write it with a `path`.
+
+    `kernel=False` leaves out the functions of the mechanism. `arrows` and `share` are those of `replay`.
+    """
+    return _page(run_data(run, fps, arrows, share, kernel=kernel) | {"title": title or run_title(run)}, path)
+
+
+def run_title(run: Trajectory) -> str:
+    """Return the default title of a run."""
+    return f"{run.system.mechanism.name}: {run.method}, {run.status}"
+
+
+def run_data(
+    run: Trajectory, fps: float = 60.0, arrows: bool | str | Sequence[str] | None = None, share: Any = None,
+    *, kernel: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the data of a page of a run: tables for JSON, with arrays."""
+    times, poses = even_frames(run, fps)
+    data = _data(finite(run)[:1], poses, kernel=kernel)
+    frames = run_frames(run, times, None if data["kernel"] else poses)
+    forces = arrows_of(finite(run), arrows, share)
+    return data | {"run": frames, "arrows": _arrows(forces, finite(run).t, times, data["scene"]["size"])}
+
+
+def _data(start: Trajectory, poses: Numbers, *, kernel: bool) -> dict[str, Any]:
+    """Return model, kernel, drawing and first state of a page; poses [nt, nb, 4, 4] are those that the view shows."""
+    system = start.system
+    drawn = scene(start)
+    values = system.mechanism.values(None if start.parameters is None else [float(x) for x in start.parameters])
+    normal = plane_of(system, start.q[0], start.parameters)
+    return {
+        "kinetree": VERSION,
+        "model": page_model(system.mechanism, values),
+        "kernel": page_kernel(system) if kernel else None,
+        "scene": page_scene(drawn, poses if len(poses) > 1 else _reached(system, start, poses), normal),
+        "first": {
+            "q": np.array(start.q[0]),
+            "qd": np.array(start.qd[0]),
+            "poses": np.array(start["poses"][0], dtype=np.float64),
+            "parameters": np.array([] if start.parameters is None else start.parameters, dtype=np.float64),
+        },
+    }
+
+
+def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:
+    """Return the first position of a mechanism, with random ones of an arm on the ground, which it may reach."""
+    if system.closures or not 0 < system.nv <= 8 or system.nq != system.nv:
+        return poses
+    q = system.random_state(2, REACH)[0]
+    more: dict[str, Any] = {} if start.parameters is None else {"parameters": start.parameters}
+    return np.concatenate([poses, np.asarray(system.poses(q, **more))])
+
+
+def _first_position(system: System, q: Any) -> Trajectory:
+    if q is None:
+        q = system.assemble() if system.closures else system.neutral()
+    free = system.mechanism.free_parameters
+    values = np.array([p.value for p in free]) if free else None
+    return Trajectory(system, np.zeros(1), np.array(q, dtype=float)[None], np.zeros((1, system.nv)), parameters=values)
+
+
+def _arrows(forces: list[Arrow], t: Numbers, times: Numbers, size: float) -> list[dict[str, Any]]:
+    """Return the arrows of the page: names, units, lengths, and rows of origin and vector for every frame."""
+    per_unit = lengths(forces, size)
+    return [
+        {
+            "name": arrow.name,
+            "group": arrow.group,
+            "unit": arrow.unit,
+            "length": per_unit[arrow.unit],
+            "rows": np.concatenate(at_times(arrow, t, times), axis=1).astype(np.float32),
+        }
+        for arrow in forces
+    ]
+
+
+def _page(data: dict[str, Any], path: str | Path | None) -> Page:
+    page = Page(filled("page/page.html", bundle(ENTRY), texts(STYLES), data, TITLE=html.escape(data["title"])))
+    if path is not None:
+        page.save(path)
+    return page

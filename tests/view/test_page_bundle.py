@@ -1,0 +1,50 @@
+"""ES modules as one script: their order, their exports, and modules that do not fit together."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from kinetree.view import page_bundle
+from kinetree.view.page_bundle import bundle
+from wasm_hosts import NODE, needs_node
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """Return a function that writes modules by name, and make the bundle read them."""
+    monkeypatch.setattr(page_bundle, "files", lambda package: tmp_path)
+
+    def write(**sources: str) -> None:
+        for name, text in sources.items():
+            path = tmp_path / "deep" / f"{name}.js" if name == "inner" else tmp_path / f"{name}.js"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+
+    return write
+
+
+@needs_node
+def test_modules_become_one_script(modules):
+    """Run a bundle of modules that import each other by names, under other names, and as a whole."""
+    modules(
+        main='import { twice as double } from "./deep/inner.js";\nimport * as all from "./base.js";\n'
+        "// a comment\nconsole.log(double(all.TEN) + new all.Box().size);\n",
+        inner='import { TEN } from "../base.js";\nexport function twice(x) { return 2 * x + TEN; }\n',
+        base="export const TEN = 10;\nclass Box { get size() { return 3; } }\nexport { Box };\n",
+    )
+    script = bundle("main.js")
+    assert "a comment" not in script
+    done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "33\n"
+
+
+def test_names_that_do_not_exist_are_refused(modules):
+    """Import a name that no module exports, and modules in a circle."""
+    modules(main='import { thrice } from "./base.js";\n', base="export const TEN = 10;\n")
+    with pytest.raises(ValueError, match=r"main\.js imports thrice from base\.js, which does not export it"):
+        bundle("main.js")
+    modules(main='import { a } from "./base.js";\n', base='import { b } from "./main.js";\nexport const a = 1;\n')
+    with pytest.raises(ValueError, match=r"in a circle: main\.js -> base\.js -> main\.js"):
+        bundle("main.js")
