@@ -76,8 +76,8 @@ def system_page(system: System, path: str | Path | None = None, *, q: Any = None
 
 
 def run_page(
-    run: Trajectory, path: str | Path | None = None, *, fps: float = 60.0, title: str | None = None, kernel: bool = True,
-    arrows: bool | str | Sequence[str] | None = None, share: Any = None,
+    run: Trajectory, path: str | Path | None = None, *, fps: float = 60.0, title: str | None = None,
+    arrows: bool | str | Sequence[str] | None = None, share: Any = None, kernel: bool = True,
 ) -> Page:  # fmt: skip
     """Return a page that replays a single run and goes on from any of its instants; write it with a `path`.
 
