@@ -40,6 +40,13 @@ def displaced(loop: Loop, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
         return np.array([0.0, 0.0, rng.normal()]), R
     if loop.kind == "point_on_plane":
         return np.array([*rng.normal(size=2), 0.0]), R
+    if loop.kind == "knife_edge":
+        return rng.normal(size=3), R
+    if loop.kind == "rolling_ball":
+        return np.array([*rng.normal(size=2), loop.radius]), R
+    if loop.kind in ("rolling_disc", "rolling_rollers"):
+        axle = R @ np.array(loops.frame(loop)).T @ np.array(loop.axis2) / np.linalg.norm(loop.axis2)
+        return np.array([*rng.normal(size=2), loop.radius * np.hypot(*axle[:2])]), R
     joint = Joint("cut", loop.kind, "a", "b", axis=loop.axis, axis2=loop.axis2, pitch=loop.pitch)
     kind = joints.kind(loop.kind)
     before, turn, after = kind.displacement(joint, [float(x) for x in kind.random(joint, rng)])
@@ -61,6 +68,8 @@ def looped(mechanism: Mechanism, q, loop: Loop, rng: np.random.Generator) -> Loo
 def random_loop(name: str, kind: str, a: str, b: str, rng: np.random.Generator) -> Loop:
     """Return a loop of a kind with awkward numbers; `looped` sets its placement b."""
     axis = rng.normal(size=3)
+    other = np.cross(axis, rng.normal(size=3)) if kind == "universal" else axis[[2, 0, 1]]
+    data = loops.kind(kind).data
     return Loop(
         name,
         kind,
@@ -68,9 +77,11 @@ def random_loop(name: str, kind: str, a: str, b: str, rng: np.random.Generator) 
         b,
         strategies.placement(rng),
         axis=nested(axis),
-        axis2=nested(np.cross(axis, rng.normal(size=3))) if kind == "universal" else None,
+        axis2=nested(other) if "axis2" in data else None,
         pitch=0.3 if kind == "helical" else 0.0,
         length=0.7 if kind == "rod" else 0.0,
+        radius=0.45 if "radius" in data else None,
+        angle=0.7 if "angle" in data else None,
     )
 
 

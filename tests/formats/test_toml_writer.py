@@ -108,6 +108,10 @@ def loops(draw, ends):
     body_a, body_b = draw(st.permutations(ends))[:2]
     axis, axis2, _ = draw(COORDINATE_AXES)
     own = {"rod": {"length": draw(st.floats(1e-3, 9) | st.just(parse("p^2 + 0.1")))}, "helical": {"pitch": 0.1 + 0.2}}
+    own["rolling_ball"] = {"radius": draw(st.floats(1e-3, 9) | st.just(parse("p^2 + 0.1")))}
+    own["knife_edge"] = {"axis2": axis2}
+    own["rolling_disc"] = own["rolling_ball"] | own["knife_edge"]
+    own["rolling_rollers"] = own["rolling_disc"] | {"angle": draw(st.floats(-1.5, 1.5))}
     if kind == "universal" and draw(st.booleans()):
         own["universal"] = {"axis2": axis2}
     return Loop(draw(NAME), kind, body_a, body_b, draw(PLACEMENT), draw(PLACEMENT), axis, **own.get(kind, {}))

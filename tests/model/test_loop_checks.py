@@ -18,7 +18,14 @@ JOINTS = [
     Joint("jc", "helical", "b", "c", pitch=0.1),
     Joint("jd", "spherical", "c", "d"),
 ]
-OWN = {"rod": {"length": 0.7}, "helical": {"pitch": 0.02}}
+OWN = {
+    "rod": {"length": 0.7},
+    "helical": {"pitch": 0.02},
+    "rolling_disc": {"axis2": (0.2, 1.1, -0.3), "radius": 0.31},
+    "rolling_ball": {"radius": 0.17},
+    "rolling_rollers": {"axis2": (0.2, 1.1, -0.3), "radius": 0.31, "angle": 0.7},
+    "knife_edge": {"axis2": (0.2, 1.1, -0.3)},
+}
 
 
 def made(**more):
@@ -52,7 +59,19 @@ def test_every_kind_of_loop_can_be(kind):
      "loop 'l': the two axes of a universal joint enclose 45 degrees; they must be perpendicular"),
     ({"kind": "universal", "axis2": (0.0, 0.0, 0.0)}, "loop 'l': the axis2 (0.0, 0.0, 0.0) has no direction"),
     ({"axis2": (0.0, 1.0, 0.0)},
-     "loop 'l', axis2: a revolute loop has no axis2; leave it out, or make it a universal loop"),
+     "loop 'l', axis2: a revolute loop has no axis2; leave it out, or make it a universal or rolling_disc or rolling_"
+     "rollers or knife_edge loop"),
+    ({"kind": "rolling_disc", "axis2": (0.0, 1.0, 0.0)},
+     "loop 'l', radius: a rolling_disc loop has no radius; give its radius"),
+    ({"kind": "rolling_disc", "radius": 0.3},
+     "loop 'l', axis2: a rolling_disc loop has no axis2; give the axle of the wheel, or the direction of the edge, in "
+     "frame b"),
+    ({"kind": "rolling_ball", "radius": -0.3}, "loop 'l', radius: the radius is -0.3 m; give a radius above 0"),
+    ({"kind": "rolling_ball", "radius": math.nan}, "loop 'l': radius is nan; give a finite number"),
+    ({"kind": "rolling_rollers", "axis2": (0.0, 1.0, 0.0), "radius": 0.3, "angle": 1.6},
+     "loop 'l', angle: the rollers are at 1.6 rad to the axle; give an angle between -pi/2 and pi/2"),
+    ({"kind": "knife_edge", "axis2": (0.0, 0.0, 0.0)}, "loop 'l': the axis2 (0.0, 0.0, 0.0) has no direction"),
+    ({"radius": 0.3}, "loop 'l', radius: a revolute loop has no radius; leave it out, or make it a rolling_disc or"),
     ({"pitch": 0.1}, "loop 'l', pitch: a revolute loop has no pitch; leave it out, or make it a helical loop"),
     ({"length": 0.1}, "loop 'l', length: a revolute loop has no length; leave it out, or make it a rod loop"),
     ({"kind": "helical"}, "loop 'l', pitch: the pitch is 0 m/rad; give a pitch, or make it a revolute loop"),

@@ -31,8 +31,9 @@ def closing_step(tree, locked=frozenset()):
     """Return the step dq that closes the loops to first order, the smallest in the kinetic-energy norm.
 
     dq = -I^-1 J^T (J I^-1 J^T)^-1 residual: Newton's method. Degrees of freedom that are locked, by label, stay.
+    Equations that restrict velocities alone take no part.
     """
-    return step(at_rest(tree, locked))
+    return step(at_rest(tree, locked, positions=True))
 
 
 def closing_speed(tree, locked=frozenset()):
@@ -109,14 +110,18 @@ class Pulls:
     Equations that hold by themselves (tree.closing) take no part.
     """
 
-    def __init__(self, tree, equations: list[Row], more: list[Row] | None = None) -> None:
+    def __init__(
+        self, tree, equations: list[Row], more: list[Row] | None = None, *, positions: bool = False
+    ) -> None:
         """Carry the wrenches of all multipliers inward through the pivots, as `eliminate` did with w.
 
-        Rows that are no equations of loops, such as those of contacts, follow as `more`.
+        Rows that are no equations of loops, such as those of contacts, follow as `more`. With `positions`, only the
+        equations of positions take part.
         """
         self.tree, self.rows = tree, equations
+        self.kept = [k for k in tree.closing.kept if equations[k].holonomic or not positions]
         equations = [*equations, *(more or ())]
-        kept = (*tree.closing.kept, *range(len(self.rows), len(equations)))
+        kept = (*self.kept, *range(len(self.rows), len(equations)))
         for i in (*tree.records, tree.ground):
             i.W = {}
         for k in kept:
@@ -138,9 +143,9 @@ class Pulls:
     def factors(self) -> Definite:
         """Return the factors of J I^-1 J^T of the equations that take part."""
         closing = self.tree.closing
-        S = [[self.product(k, m) for m in closing.kept[: n + 1]] for n, k in enumerate(closing.kept)]
-        sizes = [closing.sizes[k] for k in closing.kept]
-        return Definite(S, closing.tolerances, sizes, defer=closing.redundant)
+        S = [[self.product(k, m) for m in self.kept[: n + 1]] for n, k in enumerate(self.kept)]
+        sizes = [closing.sizes[k] for k in self.kept]
+        return Definite(S, closing.tolerances(self.kept), sizes, defer=closing.redundant)
 
     def rank(self):
         """Return the number of independent equations that take part."""
@@ -156,10 +161,10 @@ class Pulls:
         Done twice: the second time finds what rounding left of the first, which near singular positions is more than
         that of an orthogonal factorisation (Bjorck's corrected seminormal equations).
         """
-        closing, total, factors = self.tree.closing, [0.0] * len(self.rows), self.factors()
+        total, factors = [0.0] * len(self.rows), self.factors()
         for _ in range(2):
             wanted = self._wanted(rates)
-            change = dict(zip(closing.kept, factors.solve([wanted[k] for k in closing.kept]), strict=True))
+            change = dict(zip(self.kept, factors.solve([wanted[k] for k in self.kept]), strict=True))
             self.act(change)
             total = [x + change.get(k, 0.0) for k, x in enumerate(total)]
         return total
@@ -205,10 +210,10 @@ def moving(tree) -> Pulls:
     return Pulls(tree, rows(tree))
 
 
-def at_rest(tree, locked=frozenset()) -> Pulls:
-    """Return the pulls on the tree where nothing else acts on it."""
+def at_rest(tree, locked=frozenset(), *, positions: bool = False) -> Pulls:
+    """Return the pulls on the tree where nothing else acts on it, of all equations or of those of positions."""
     rested(tree, locked)
-    return Pulls(tree, rows(tree))
+    return Pulls(tree, rows(tree), positions=positions)
 
 
 def rested(tree, locked=frozenset()) -> None:

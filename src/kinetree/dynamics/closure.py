@@ -16,7 +16,8 @@ class Row:
     """One equation: its residual, the rate J qd of it, and the part dJ/dt qd of its acceleration.
 
     A unit multiplier acts by `wrenches`, each on a body (in its working frame) at the end of a chain of bodies, which
-    is empty where the body carries the other end too; or by `torques` on degrees of freedom, by label.
+    is empty where the body carries the other end too; or by `torques` on degrees of freedom, by label. A row that is
+    not holonomic restricts velocities alone.
     """
 
     residual: Any
@@ -24,6 +25,7 @@ class Row:
     bias: Any
     wrenches: tuple[tuple[list, Any, Wrench], ...] = ()
     torques: dict[int, Any] = field(default_factory=dict)
+    holonomic: bool = True
 
 
 End = tuple[Pose, Twist, TwistRate]
@@ -118,7 +120,8 @@ def row_of(ends, motion: Relative, e: loops.Equation) -> Row:
     bias = dot(e.n, motion.dw) + dot(e.f, motion.dv) + dot(e.dn, motion.w) + dot(e.df, motion.v)
     on_b = ends.b.A.T @ Wrench(times(toward, e.n), times(toward, e.f))
     on_a = -(ends.a.A.T @ Wrench(add(e.n, cross(motion.r, e.f)), e.f))
-    return Row(e.residual, rate, bias, ((ends.chain_a, ends.a.record, on_a), (ends.chain_b, ends.b.record, on_b)))
+    both = ((ends.chain_a, ends.a.record, on_a), (ends.chain_b, ends.b.record, on_b))
+    return Row(e.residual, rate, bias, both, holonomic=e.holonomic)
 
 
 def of_coupling(coupling) -> Row:

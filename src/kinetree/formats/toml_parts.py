@@ -50,7 +50,20 @@ JOINT = ("name", "kind", "parent", "child", *PLACEMENT, "child_placement", *MOTI
 PAIR_ENDS = ("body_a", "body_b", "placement_a", "placement_b")
 PAIR = ("name", "kind", *PAIR_ENDS, *MOTION, "limits", *LOSSES, "cut")
 FRAME = ("name", "body", *PLACEMENT)
-LOOP = ("name", "kind", "body_a", "body_b", "placement_a", "placement_b", "axis", "axis2", "pitch", "length")
+LOOP = (
+    "name",
+    "kind",
+    "body_a",
+    "body_b",
+    "placement_a",
+    "placement_b",
+    "axis",
+    "axis2",
+    "pitch",
+    "length",
+    "radius",
+    "angle",
+)
 COUPLING = ("name", "joint", "terms", "offset")
 FORCE = ("name", "kind", "body_a", "body_b", "point_a", "point_b", "coefficients")
 CONTACT = ("name", "body", "shape", "size", *PLACEMENT, "surface", "friction", "restitution", "law")
@@ -155,6 +168,7 @@ def loop(table: Any, where: str) -> Loop:
         placement_b=_side(table, "placement_b", where),
         **_axes(table, where),
         length=number(table.get("length", 0.0), below(where, "length")),
+        **{key: number(table[key], below(where, key)) for key in ("radius", "angle") if key in table},
     )
 
 

@@ -15,7 +15,7 @@ from ..model.checks import impossible_inertias
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
-_LOOP = {"axis": (0.0, 0.0, 1.0), "axis2": None, "pitch": 0.0, "length": 0.0}
+_LOOP = {"axis": (0.0, 0.0, 1.0), "axis2": None, "pitch": 0.0, "length": 0.0, "radius": None, "angle": None}
 
 Pairs = list[tuple[str, str]]
 

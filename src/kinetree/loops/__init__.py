@@ -2,8 +2,8 @@
 
 A loop constrains frame b of one body relative to frame a of another. The position r and the rotation R of b in a are
 given in axes with z along the loop's axis. The residual of an equation is zero if the loop is closed. Its rate is
-n . w + f . v of the relative twist, and [n; f] is the direction of the loop's reaction on b. A new kind is a line
-below; a new block is a function in blocks.py.
+n . w + f . v of the relative twist, and [n; f] is the direction of the loop's reaction on b. Equations that are not
+holonomic restrict velocities alone. A new kind is a line below; a new block is a function in blocks.py or rolling.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..algebra.vectors import Matrix
 from ..errors import unknown_name
 from ..joints._common import axes_with_z
 from .blocks import Block, Equation, across, along, distance, place, screw, square, swing, turn
+from .rolling import ball, blade, disc, rollers
 
 Point = tuple[float, float, float]
 
@@ -27,7 +28,8 @@ class LoopKind:
     `data` are the fields of a Loop that it uses. `joint` is true for a cut joint, whose checks, axes and solid are
     those of the joint kind of the same name. `balls` are the ends (0 for a, 1 for b) drawn with a ball, and `bar` is
     true if a bar is drawn between the ends. `points`, given in the loop's axes [m], are points that coincide in both
-    frames, for loops that such points describe completely.
+    frames, for loops that such points describe completely. `aligned` is false if frame b may tilt, so that the loop's
+    axis is fixed in frame a alone.
     """
 
     blocks: tuple[Block, ...]
@@ -36,6 +38,7 @@ class LoopKind:
     balls: tuple[int, ...] = ()
     bar: bool = False
     points: tuple[Point, ...] = ()
+    aligned: bool = True
 
 
 HERE, AHEAD = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
@@ -53,6 +56,10 @@ KINDS: dict[str, LoopKind] = {
     "rod": LoopKind((distance,), ("length",), joint=False, balls=(0, 1), bar=True),
     "point_on_line": LoopKind((across,), joint=False, balls=(1,), bar=True),
     "point_on_plane": LoopKind((along,), joint=False, balls=(1,)),
+    "rolling_disc": LoopKind((disc,), ("axis", "axis2", "radius"), joint=False, aligned=False),
+    "rolling_ball": LoopKind((ball,), ("axis", "radius"), joint=False, aligned=False),
+    "rolling_rollers": LoopKind((rollers,), ("axis", "axis2", "radius", "angle"), joint=False, aligned=False),
+    "knife_edge": LoopKind((blade,), ("axis", "axis2"), joint=False, aligned=False),
 }
 """The kinds of loops by name: all joint kinds that constrain a motion, and kinds that exist only for loops."""
 _SHIPPED = dict(KINDS)
@@ -72,7 +79,7 @@ def shipped(name: str) -> bool:
 
 def frame(loop: Any) -> Matrix:
     """Return the axes in which a loop's equations are written: in frame a and, if the loop is closed, in frame b."""
-    if "axis2" in kind(loop.kind).data:
+    if kind(loop.kind).joint and "axis2" in kind(loop.kind).data:
         return joint_kinds.kind(loop.kind).frame(loop)
     return axes_with_z(loop.axis)
 
@@ -82,10 +89,11 @@ def equations(loop: Any, r, R, w, v) -> list[Equation]:
     return [e for block in kind(loop.kind).blocks for e in block(loop, r, R, w, v)]
 
 
-def labels(loop: Any) -> list[tuple[str, str]]:
-    """Return (label, unit) of each equation of a loop."""
-    zero, one = (0.0, 0.0, 1.0), ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    return [(e.label, e.unit) for e in equations(loop, zero, one, zero, zero)]
+def labels(loop: Any) -> list[tuple[str, str, bool]]:
+    """Return (label, unit, holonomic) of each equation of a loop."""
+    some = (0.48, -0.64, 0.6)
+    tilted = ((0.6, 0.0, 0.8), (0.64, 0.6, -0.48), (-0.48, 0.8, 0.36))  # at which no direction is singular by design
+    return [(e.label, e.unit, e.holonomic) for e in equations(loop, some, tilted, some, some)]
 
 
 __all__ = ["KINDS", "Equation", "LoopKind", "equations", "frame", "kind", "labels", "shipped"]

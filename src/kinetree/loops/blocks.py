@@ -19,7 +19,10 @@ X, Y, Z = IDENTITY
 
 @dataclass(frozen=True)
 class Equation:
-    """One equation: its residual, the direction [n; f] of its reaction on b in the axes of a, and its rate."""
+    """One equation: its residual, the direction [n; f] of its reaction on b in the axes of a, and its rate.
+
+    An equation that is not holonomic restricts velocities alone, n . w + f . v = 0. Its residual is zero everywhere.
+    """
 
     label: str
     unit: str
@@ -28,6 +31,7 @@ class Equation:
     f: Vector = ZERO
     dn: Vector = ZERO
     df: Vector = ZERO
+    holonomic: bool = True
 
 
 Block = Callable[[Any, Vector, Matrix, Vector, Vector], list[Equation]]

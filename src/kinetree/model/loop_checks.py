@@ -12,7 +12,7 @@ from ..joints._common import check_axis
 from .mechanism import Mechanism
 from .parts import GROUND
 
-LEFT_OUT = {"axis2": None, "pitch": 0.0, "length": 0.0}
+LEFT_OUT = {"axis2": None, "pitch": 0.0, "length": 0.0, "radius": None, "angle": None}
 """The default values of a loop's data, the only ones allowed for kinds that do not use them."""
 
 
@@ -31,8 +31,8 @@ def loop(x: Any) -> None:
                 where=below(where, key),
                 remedy=f"leave it out, or make it a {' or '.join(users)} loop",
             )
-    if "axis" in kind.data and not kind.joint:
-        check_axis(x.axis, where)
+    if not kind.joint:
+        _own_data(x, kind.data, where)
     elif "axis" in kind.data:
         joint_kinds.kind(x.kind).check(x, where)
     if "length" in kind.data and not x.length > 0:
@@ -44,6 +44,31 @@ def loop(x: Any) -> None:
     if "pitch" in kind.data and x.pitch == 0:
         raise ModelError(
             "the pitch is 0 m/rad", where=below(where, "pitch"), remedy="give a pitch, or make it a revolute loop"
+        )
+
+
+def _own_data(x: Any, data: tuple[str, ...], where: str) -> None:
+    """Refuse axes without direction and missing or impossible numbers of a kind that is not a cut joint."""
+    if "axis" in data:
+        check_axis(x.axis, where)
+    if "axis2" in data and x.axis2 is None:
+        raise ModelError(
+            f"a {x.kind} loop has no axis2",
+            where=below(where, "axis2"),
+            remedy="give the axle of the wheel, or the direction of the edge, in frame b",
+        )
+    if "axis2" in data:
+        check_axis(x.axis2, where, "axis2")
+    for key in ("radius", "angle"):
+        if key in data and getattr(x, key) is None:
+            raise ModelError(f"a {x.kind} loop has no {key}", where=below(where, key), remedy=f"give its {key}")
+    if "radius" in data and not x.radius > 0:
+        raise ModelError(f"the radius is {x.radius:g} m", where=below(where, "radius"), remedy="give a radius above 0")
+    if "angle" in data and not abs(x.angle) < math.pi / 2:
+        raise ModelError(
+            f"the rollers are at {x.angle:g} rad to the axle",
+            where=below(where, "angle"),
+            remedy="give an angle between -pi/2 and pi/2, such as 0.785398 for 45 degrees",
         )
 
 

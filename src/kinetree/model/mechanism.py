@@ -19,17 +19,21 @@ from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Sha
 
 T = TypeVar("T")
 
-LATER = ("child_placement", "contacts")
+LATER = ("child_placement", "contacts", "radius", "angle")
 """Fields that hashes leave out where they are None or empty, so that files of earlier versions keep their hashes."""
 
 
 @dataclass(frozen=True)
 class Closure:
-    """One equation of a loop or coupling: the name of the part, the direction (in the axes of frame a), the unit."""
+    """One equation of a loop or coupling: the name of the part, the direction (in the axes of frame a), the unit.
+
+    Equations that are not holonomic restrict velocities alone, as those of rolling do; their residuals are zero.
+    """
 
     name: str
     label: str
     unit: str
+    holonomic: bool = True
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,11 @@ class Mechanism:
             out.append(Closure(coupling.name, "coupling", unit))
         return tuple(out)
 
+    @cached_property
+    def rolls(self) -> bool:
+        """Whether some equations restrict velocities alone, so that positions do not determine each other."""
+        return not all(c.holonomic for c in self.closures)
+
     @property
     def closed_by(self) -> str:
         """The numbers of loops and couplings as words to append to a sentence: ", 2 loops"; empty for a tree."""
@@ -132,6 +141,7 @@ class Mechanism:
         joints, loops, bodies = resolved((self.joints, self.loops, self.bodies), self.values())
         places = [j.placement for j in joints] + [p for x in loops for p in (x.placement_a, x.placement_b)]
         sizes = [math.hypot(*p.translation) for p in places] + [float(x.length) for x in loops]
+        sizes += [float(x.radius) for x in loops if x.radius is not None]
         if not any(sizes):
             sizes = [math.hypot(*b.com) for b in bodies]
         return tuple(x for x in sizes if x > 0)

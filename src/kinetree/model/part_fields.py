@@ -13,6 +13,8 @@ MAX_NAME = 1000
 VECTORS = {"com": 3, "translation": 3, "axis": 3, "axis2": 3, "inertia": 6, "point_a": 3, "point_b": 3, "gravity": 3}
 """Fields with a fixed count of numbers, and the count."""
 NUMBERS = ("mass", "pitch", "length", "offset", "value")
+OPTIONAL = ("radius", "angle")
+"""Numbers that some kinds of a part do not have, and which are None there."""
 AXES = {
     f"{sign}{letter}": tuple((-1.0 if sign else 1.0) * (k == i) + 0.0 for k in range(3))
     for sign in ("", "-")
@@ -30,6 +32,8 @@ def check_part(part: Any, sort: str) -> None:
                 if value is not None or field != "axis2":
                     check_count(value, field, part_at(sort, part.name))
         elif field in NUMBERS and (value is None or isinstance(value, str)):
+            raise not_a_number(value, below(part_at(sort, part.name), field))
+        elif field in OPTIONAL and isinstance(value, str):
             raise not_a_number(value, below(part_at(sort, part.name), field))
 
 

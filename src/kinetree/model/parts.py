@@ -139,10 +139,13 @@ class Frame:
 
 @dataclass(frozen=True)
 class Loop:
-    """A constraint that closes a loop between frames of two bodies: a cut joint, a rod, a point on a line or plane.
+    """A constraint between frames of two bodies: a cut joint, a rod, a point on a line or plane, a wheel on a plane.
 
-    The axes are in frame a, or letters such as "x" and "-z". `axis2` is the second axis of a universal cut, fixed to
-    frame b. `pitch` [m/rad] is that of a helical cut and `length` [m] that of a rod.
+    The axis is in frame a, or a letter such as "x" and "-z". `axis2` is the second axis of a universal cut, the axle of
+    a wheel or the direction of a knife edge, fixed to frame b. `pitch` [m/rad] is that of a helical cut and `length`
+    [m] that of a rod. `radius` [m] is that of a wheel or ball whose center is the origin of frame b and which rolls on
+    the plane through the origin of frame a perpendicular to the axis. `angle` [rad] is that of the rollers of a wheel:
+    0 along its axle, 45 degrees for Mecanum wheels.
     """
 
     name: str
@@ -155,6 +158,8 @@ class Loop:
     axis2: Vector | None = None
     pitch: Number = 0.0
     length: Number = 0.0
+    radius: Number | None = None
+    angle: Number | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""

@@ -64,8 +64,9 @@ def closed_start(
     k = _worst(rate, astray * max(1.0, float(np.abs(qd / loop_units(mechanism)[1]).max(initial=0.0))))
     if k is not None:
         raise InputError(
-            f"qd0 breaks {_named(mechanism, k[-1])}: it opens at {rate[k]:.6g} {mechanism.closures[k[-1]].unit}/s; "
-            "start with system.closing_speed(q0, qd0), or system.consistent_speeds(q0, {joint: speed})"
+            f"qd0 breaks {_named(mechanism, k[-1])}: it {_verb(mechanism, k[-1])} at {rate[k]:.6g} "
+            f"{mechanism.closures[k[-1]].unit}/s; start with system.closing_speed(q0, qd0), or "
+            "system.consistent_speeds(q0, {joint: speed})"
         )
     return q2, qd2
 
@@ -97,3 +98,7 @@ def _named(mechanism: Mechanism, k: int) -> str:
     if closure_.label == "coupling":
         return f"coupling {closure_.name!r}"
     return f"loop {closure_.name!r} ({closure_.label})"
+
+
+def _verb(mechanism: Mechanism, k: int) -> str:
+    return "opens" if mechanism.closures[k].holonomic else "slips"

@@ -67,6 +67,11 @@ def settled(system: System, loops: Loops | None, q: np.ndarray, parameters: np.n
         raise InputError(f"loops is {loops!r}; expected Projection(), Baumgarte(rate) or Minimal()")
     if not isinstance(loops, Minimal):
         return loops
+    if system.mechanism.rolls:
+        raise InputError(
+            f"loops is Minimal(), and {system.mechanism.name!r} has equations of velocities alone, such as rolling: "
+            "its positions do not follow from independent ones; leave loops out, or give Projection()"
+        )
     one = None if parameters is None else parameters.reshape(-1, parameters.shape[-1])[0]
     lead = system.independent(q.reshape(-1, system.nq)[0], parameters=one)
     if not loops.independent:

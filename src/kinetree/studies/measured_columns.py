@@ -100,8 +100,13 @@ def _frame_and_axis(mechanism: Mechanism, part: str) -> tuple[str, int | None]:
 def _bearings(mechanism: Mechanism, part: str) -> list[str]:
     """Return the names of joints and loops whose reaction has a part."""
     of_joints = [j.name for j in mechanism.joints if part not in PARTS or one_axis(joint_kinds.kind(j.kind).DATA)]
-    of_loops = [p.name for p in mechanism.loops if part not in PARTS or one_axis(loop_kinds.kind(p.kind).data)]
+    of_loops = [p.name for p in mechanism.loops if part not in PARTS or _axial(loop_kinds.kind(p.kind))]
     return [*of_joints, *of_loops]
+
+
+def _axial(kind: loop_kinds.LoopKind) -> bool:
+    """Return whether the reaction of a loop has parts along and perpendicular to an axis that both frames share."""
+    return kind.aligned and one_axis(kind.data)
 
 
 def _bearing(run: Trajectory, part: str, name: str) -> Numbers:

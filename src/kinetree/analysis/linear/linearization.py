@@ -116,6 +116,11 @@ def _independent(
     """
     if q.ndim != 1 or qd.ndim != 1:
         raise InputError(f"linearize: q has shape {q.shape}; with loops, give one state [{system.nq}]")
+    if system.mechanism.rolls:
+        raise InputError(
+            f"linearize: {system.mechanism.name!r} has equations of velocities alone, such as rolling: it has more "
+            "positions than velocities, and no linearization; forward_dynamics_derivatives has its derivatives"
+        )
     loops = LoopKinematics(system, parameters)
     position = closed_position(loops, q)
     refuse_singular(system, position, parameters)

@@ -106,7 +106,7 @@ def require_closed(
         _times(np.abs(scaled), np.abs(qd)),
         at.rows,
         tol,
-        "qd opens the loops: {name} ({label}) would part at {value:.3g} {unit}/s",
+        "qd opens the loops: {name} ({label}) would {verb} at {value:.3g} {unit}/s",
         "give qd with J qd = 0, as arm.consistent_speeds and arm.closing_speed do",
     )
     if qdd is not None:
@@ -117,7 +117,7 @@ def require_closed(
             _times(np.abs(scaled), np.abs(qdd)) + np.abs(bias),
             at.rows,
             tol,
-            "qdd opens the loops: {name} ({label}) would part at {value:.3g} {unit}/s^2",
+            "qdd opens the loops: {name} ({label}) would {verb} at {value:.3g} {unit}/s^2",
             "give qdd with J qdd + dJ/dt qd = 0, as arm.consistent_accelerations does",
         )
 
@@ -148,7 +148,9 @@ def _require(
     *state, k = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), excess.shape)
     c = system.closures[k]
     value = abs(found[(*state, k)] / np.broadcast_to(rows, found.shape)[(*state, k)])
-    text = what.format(name=repr(c.name), label=c.label, unit=c.unit, value=value)
+    text = what.format(
+        name=repr(c.name), label=c.label, unit=c.unit, value=value, verb="part" if c.holonomic else "slip"
+    )
     where = f" in state {[int(s) for s in state]}" if state else ""
     raise InputError(f"{text}{where}; {remedy}")
 

@@ -34,8 +34,9 @@ class Diagnosis:
     Mobility is `counted` (degrees of freedom of the joints less equations, by Gruebler and Kutzbach), measured at this
     instant (`mobility`, nv - rank J), and that of finite motions (`lasting`). `closeness` is the weakest hold of the
     loops: about 1 at generic positions, and 0 at singular ones. `redundant` and `unclear` name equations as (loop,
-    direction): those that follow from others, and those whose multipliers are not unique. If the loops close nowhere
-    (`closable` is false), nothing is measured.
+    direction): those that follow from others, and those whose multipliers are not unique. `positions` is the number of
+    degrees of freedom of position, which exceeds the mobility where equations restrict velocities alone, as rolling
+    does. If the loops close nowhere (`closable` is false), nothing is measured.
     """
 
     mechanism: str
@@ -53,6 +54,7 @@ class Diagnosis:
     unclear: tuple[tuple[str, str], ...]
     findings: tuple[Finding, ...]
     closable: bool = True
+    positions: int | None = None
 
     @property
     def ok(self) -> bool:
@@ -89,6 +91,8 @@ class Diagnosis:
         largest = millimetres_and_degrees(*np.max([(0.0, 0.0), *((g.distance, g.angle) for g in self.gaps)], axis=0))
         if not self.closable:
             return {"position": f"open by up to {largest}", "mobility": counted}
+        if self.positions is not None and self.positions != self.mobility:
+            again += f"; {self.positions} of positions"
         return {
             "position": f"closed to {largest}" if self.closed else f"open by up to {largest}",
             "mobility": f"measured {self.mobility} (nv {self.nv} - rank {self.rank}), {counted}{again}",
@@ -109,6 +113,7 @@ class Diagnosis:
             "mobility": self.mobility,
             "mobility_counted": self.counted,
             "mobility_lasting": self.lasting,
+            "mobility_of_positions": self.positions,
             "rank": self.rank,
             "leads": list(self.leads),
             "closeness": self.closeness,

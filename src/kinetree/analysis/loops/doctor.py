@@ -74,6 +74,8 @@ def _diagnosis(
     found += say.still(loops, around)
     found += say.driven(loops, around, at)
     found += say.redundant(loops, doubled, moves=bool(around.around))
+    positions = loops.displacements(closed).mobility
+    found += say.rolling(loops, around, positions)
     if not loops.mechanism.closures:
         found.append(Finding("note", "there are no loops", "The mechanism is a tree: every joint moves by itself."))
     closures = loops.mechanism.closures
@@ -93,6 +95,7 @@ def _diagnosis(
         redundant=tuple((closures[k].name, closures[k].label) for k in said),
         unclear=tuple((closures[k].name, closures[k].label) for k in sorted({*doubled.idle, *doubled.open})),
         findings=tuple(sorted(found, key=lambda f: LEVELS.index(f.level))),
+        positions=positions,
     )
 
 

@@ -79,6 +79,11 @@ def _matching(mechanism: Any, what: str, given: Mapping[str, Any], positions: Ma
 def _refuse_others(system: CompiledMechanism, native: NativeLoops, positions: Mapping[str, Any]) -> None:
     """Refuse driving joints that do not determine the motion, and mechanisms without programs."""
     m = system.mechanism
+    if m.rolls:
+        raise InputError(
+            f"driven_motion of {m.name!r}: it rolls or slides by equations of velocities alone, so that positions of "
+            "driving joints do not determine the others; simulate it with kt.Driven, which integrates the velocities"
+        )
     if not native.possible:
         raise InputError(
             f"driven_motion needs a mechanism with loops, joints that they move and inertia at all joints; {m.name!r} "

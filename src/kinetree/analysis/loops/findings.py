@@ -112,6 +112,22 @@ def redundant(loops: LoopKinematics, found: Redundancy, *, moves: bool) -> list[
     return out
 
 
+def rolling(loops: LoopKinematics, around: Surroundings, positions: int) -> list[Finding]:
+    """Report equations that restrict velocities alone, with the degrees of freedom of both."""
+    chosen = np.flatnonzero(~loops.holonomic).tolist()
+    if not chosen:
+        return []
+    count = len(chosen)
+    return [
+        Finding(
+            "note",
+            f"{_count(count, 'equation')} {_verb(count, 'restrict')} velocities alone",
+            f"{_by_loop(loops, chosen)}. Velocities have {around.here.mobility} degrees of freedom, positions "
+            f"{positions}: the position that a motion reaches may depend on its path.",
+        )
+    ]
+
+
 def singular(loops: LoopKinematics, around: Surroundings, lost: Sequence[int]) -> list[Finding]:
     """Report that a position is singular, or nearly; `lost` are equations that are redundant here and not around."""
     if not around.around or around.closeness >= NEAR:

@@ -111,6 +111,11 @@ class LoopKinematics:
         return loop_units(self.mechanism)[0]
 
     @cached_property
+    def holonomic(self) -> Mask:
+        """Which equations restrict positions; the others restrict velocities alone."""
+        return np.array([e.holonomic for e in self.mechanism.closures], dtype=bool)
+
+    @cached_property
     def groups(self) -> list[tuple[str, slice]]:
         """The equations of each loop and coupling, by a name such as "loop 'pin'"."""
         out, at, values = [], 0, self.mechanism.values()  # the counts of equations do not depend on parameters
@@ -170,7 +175,7 @@ class LoopKinematics:
             return q, math.inf
         found, _ = newton(
             lambda x: self.residual(x)[pick] / self.units[pick],
-            lambda x: self.jacobian(x)[pick],
+            lambda x: np.where(self.holonomic[:, None], self.jacobian(x), 0.0)[pick],
             self.move,
             q,
             held=held,
@@ -183,7 +188,13 @@ class LoopKinematics:
 
         A singular position is accurate only to the square root of its gap, and so are zero singular values.
         """
-        J = self.jacobian(q)
+        return self._split(q, self.jacobian(q))
+
+    def displacements(self, q: Numbers) -> Motions:
+        """Return rank and null spaces of J of the equations of positions, without those of velocities alone."""
+        return self._split(q, self.jacobian(q)[self.holonomic])
+
+    def _split(self, q: Numbers, J: Numbers) -> Motions:
         count, nv = J.shape
         if not count or not nv:
             return Motions(0, np.zeros(0), np.eye(nv), np.eye(nv))

@@ -6,6 +6,7 @@ depend on others. This is decided by geometry, from J with lengths relative to t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -73,10 +74,9 @@ class Closing:
     tolerance: float = DEPENDENT
     rounding: float = ROUNDING
 
-    @property
-    def tolerances(self) -> list[float]:
-        """The tolerance of each equation that takes part, relative to its size."""
-        return [max(self.tolerance * self.shares[k], min(self.rounding, self.tolerance)) for k in self.kept]
+    def tolerances(self, equations: Iterable[int]) -> list[float]:
+        """Return the tolerances of some equations, relative to their sizes."""
+        return [max(self.tolerance * self.shares[k], min(self.rounding, self.tolerance)) for k in equations]
 
 
 @kept_with_mechanism
@@ -162,18 +162,22 @@ class _Loops:
         rows = closure.closure_jacobian(Tree(self.mechanism, {"q": q.tolist()}))
         return np.array(rows, dtype=float).reshape(len(self.units), -1) * self.speeds / self.units[:, None]
 
+    def of_positions(self, q: np.ndarray) -> np.ndarray:
+        """Return J with zero rows for equations that restrict velocities alone."""
+        return np.where([[e.holonomic] for e in self.mechanism.closures], self.jacobian(q), 0.0)
+
     def move(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         given = {"q": q.tolist(), "qd": (self.speeds * step).tolist()}
         return np.array(states.integrate(Tree(self.mechanism, given)), dtype=float)
 
     def closed(self, q: np.ndarray, enough: float = 0.0) -> tuple[np.ndarray, float]:
-        return newton(self.residual, self.jacobian, self.move, q, iterations=20, enough=enough)
+        return newton(self.residual, self.of_positions, self.move, q, iterations=20, enough=enough)
 
     def positions(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return two closed positions with J: one near the guess, and one at a distance STRIDE from it."""
         out: list[tuple[np.ndarray, np.ndarray]] = []
-        q = np.array(guess(self.mechanism))
         rng = np.random.default_rng(2)
+        q = self.regular(np.array(guess(self.mechanism)), rng)
         for _ in range(2):
             if not np.isfinite(self.residual(q)).all():
                 break
@@ -187,6 +191,15 @@ class _Loops:
             step = rng.normal(size=len(free)) @ free
             q = self.move(q, STRIDE * step / max(np.abs(step).max(initial=0.0), 1e-300))
         return out
+
+    def regular(self, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return a position near q at which all equations exist; a rod has no direction where its ends coincide."""
+        for _ in range(5):
+            try:
+                self.jacobian(q)
+            except ZeroDivisionError:
+                q = self.move(q, STRIDE * rng.normal(size=self.mechanism.nv))
+        return q
 
 
 def leading_rows(J: np.ndarray, least: float) -> list[int]:

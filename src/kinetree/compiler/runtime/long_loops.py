@@ -121,7 +121,7 @@ class LongLoops:
 
     def closing_step(self, q: Numbers, *more: Numbers) -> Numbers:
         """Return the step dq that closes the loops to first order."""
-        return closed.step(self._at_rest(q, np.zeros(self.mechanism.nv), more))
+        return closed.step(self._at_rest(q, np.zeros(self.mechanism.nv), more, positions=True))
 
     def closing_speed(self, q: Numbers, qd: Numbers, *more: Numbers) -> Numbers:
         """Return the nearest velocities that keep the loops closed."""
@@ -162,8 +162,9 @@ class LongLoops:
         free = self._dynamics(q, qd, tau, added, *more)
         return DensePulls(rows, J, self._responses(q, J, added, more), free)
 
-    def _at_rest(self, q: Numbers, qd: Numbers, more: tuple) -> DensePulls:
+    def _at_rest(self, q: Numbers, qd: Numbers, more: tuple, *, positions: bool = False) -> DensePulls:
         rows, rest = self.rows(q, qd, more), np.zeros(self.mechanism.nv)
+        rows = [row for row in rows if row.holonomic or not positions]
         J = self.jacobian(rows, q, more)
         return DensePulls(rows, J, self._responses(q, J, rest, more), rest)
 
