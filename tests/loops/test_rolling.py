@@ -257,10 +257,11 @@ def test_a_wheel_off_its_plane_is_refused():
     """Name the loop and the distance of a wheel that starts above its plane, and of one that slips."""
     disc = free_disc()
     q, qd = disc_start(1.3, (0.1, 2.0, 0.3))
-    above = q + [0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 0.0]
+    slip = np.array([0.0, 0.0, 0.0, 0.3, 0.0, 0.2])
+    above = q + np.array([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 0.0])
     with pytest.raises(InputError, match=r"q0 does not close loop 'road' \(height\): off by 0.05 m; start from system"):
         kt.simulate(disc, above, qd, duration=0.1)
     with pytest.raises(InputError, match=r"qd0 breaks loop 'road' \(\w+\): it slips at .* m/s; start with system.clos"):
-        kt.simulate(disc, q, qd + [0.0, 0.0, 0.0, 0.3, 0.0, 0.2], duration=0.1)
+        kt.simulate(disc, q, qd + slip, duration=0.1)
     with pytest.raises(InputError, match=r"qd opens the loops: 'road' \(\w+\) would slip at .* m/s; give qd"):
-        disc.inverse_dynamics(q, qd + [0.0, 0.0, 0.0, 0.3, 0.0, 0.2], np.zeros(6), actuated=["base"])
+        disc.inverse_dynamics(q, qd + slip, np.zeros(6), actuated=["base"])

@@ -13,7 +13,7 @@ from kinetree.view.links import joint_solid
 from kinetree.view.skeleton import Scene, scene
 from tolerance import assert_close
 
-CLOSED = [name for name in library.names() if kt.load(name).mechanism.loops]
+CLOSED = [name for name in library.names() if (m := kt.load(name).mechanism).loops and not m.rolls]
 
 
 def assembled(system: kt.System) -> Trajectory:

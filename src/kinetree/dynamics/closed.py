@@ -110,9 +110,7 @@ class Pulls:
     Equations that hold by themselves (tree.closing) take no part.
     """
 
-    def __init__(
-        self, tree, equations: list[Row], more: list[Row] | None = None, *, positions: bool = False
-    ) -> None:
+    def __init__(self, tree, equations: list[Row], more: list[Row] | None = None, *, positions: bool = False) -> None:
         """Carry the wrenches of all multipliers inward through the pivots, as `eliminate` did with w.
 
         Rows that are no equations of loops, such as those of contacts, follow as `more`. With `positions`, only the
