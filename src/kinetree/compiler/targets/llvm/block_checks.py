@@ -16,13 +16,14 @@ def raise_top(t, lanes, top: str, vectors: list[str]) -> None:
     ints, bits = lanes.integers, lanes.bits
     maximum = f"llvm.umax.v{lanes.count}i{bits}"
     t.used.add(f"declare {ints} @{maximum}({ints}, {ints})")
-    known = t.new(f"load {ints}, ptr {top}, align 64")
-    for x in vectors:
-        size = t.new(
-            f"and {ints} {t.new(f'bitcast {lanes.vector} {x} to {ints}')}, splat (i{bits} {2 ** (bits - 1) - 1})"
-        )
-        known = t.new(f"call {ints} @{maximum}({ints} {known}, {ints} {size})")
-    t.put(f"  store {ints} {known}, ptr {top}, align 64")
+    plain = [t.new(f"bitcast {lanes.vector} {x} to {ints}") for x in vectors]
+    sizes = [t.new(f"and {ints} {x}, splat (i{bits} {2 ** (bits - 1) - 1})") for x in plain]
+    sizes.append(t.new(f"load {ints}, ptr {top}, align 64"))
+    while len(sizes) > 1:  # by pairs, because a chain would wait for every maximum
+        pairs = zip(sizes[::2], sizes[1::2], strict=False)
+        larger = [t.new(f"call {ints} @{maximum}({ints} {a}, {ints} {b})") for a, b in pairs]
+        sizes = [*larger, *sizes[2 * len(larger) :]]
+    t.put(f"  store {ints} {sizes[0]}, ptr {top}, align 64")
 
 
 def scan(t, lanes, block: str, count: int, top: str) -> None:

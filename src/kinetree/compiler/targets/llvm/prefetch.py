@@ -15,8 +15,8 @@ from ...ir.program import Program
 AHEAD = 1
 """The number of blocks between the one that is computed and the one whose inputs are requested."""
 
-LONGEST = 64
-"""The most entries of a prefetched row: those of matrices would displace the body's own numbers from the cache."""
+LONGEST = 128
+"""The most entries of a prefetched row: those of large matrices would displace numbers of the body from the cache."""
 
 SPACING = 8
 """The least number of operations per request; shorter bodies have nothing to hide the memory's latency behind."""
