@@ -56,7 +56,7 @@ def opened(
     )
     try:
         page.goto(f"{path.as_uri()}{after}")
-        page.wait_for_function("document.body.dataset.ready !== undefined", timeout=30_000)
+        page.wait_for_selector("body[data-ready]", state="attached", timeout=30_000)
         yield page
         assert errors == []
     finally:

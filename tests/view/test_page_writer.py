@@ -114,3 +114,89 @@ def test_curves_are_read_back(tmp_path):
         assert head[1] == "position.joint1 [rad]"
         assert np.array_equal(numbers[:, 1:3], shown.q)
         assert np.array_equal(numbers[:, 3:5], shown.qd)
+
+
+STATES = """() => {
+    const { count, t, q } = kinetree.store.get("motion");
+    return { t: Array.from(t.subarray(0, count)), q: Array.from(q.subarray(0, count * kinetree.model.nq)) };
+}"""
+
+
+def states(page, arm: kt.System) -> tuple[np.ndarray, np.ndarray]:
+    """Return the times and coordinates of the motion that the page shows."""
+    motion = page.evaluate(STATES)
+    return np.array(motion["t"]), np.reshape(motion["q"], (-1, arm.nq))
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("name", ["planar_3r", "four_bar"])
+def test_motions_are_those_of_simulate(name, tmp_path):
+    """Let mechanisms fall, then hold them, in the page and in the library; loops stay closed."""
+    arm = kt.load(name)
+    with browser() as chromium, opened(chromium, arm.page().save(tmp_path / "arm.html")) as page:
+        page.keyboard.press("f")
+        for drive in ("none", "hold"):
+            page.get_by_role("button", name=drive, exact=True).click()
+            page.get_by_role("button", name="Restart").click()
+            page.get_by_label("seconds ahead").fill("0.5")
+            page.get_by_label("seconds ahead").press("Enter")
+            page.get_by_role("button", name="Compute ahead").click()
+            page.wait_for_selector("progress", state="hidden")
+            t, q = states(page, arm)
+            assert len(t) == 31
+            f = page.evaluate("kinetree.store.get('forward')")
+            held = {"control": kt.PD(f["stiffness"], f["damping"], kt.Hold(f["target"]))} if drive == "hold" else {}
+            run = kt.simulate(arm, q[0], times=t, dt=1 / 60 / 17 * (1 + 1e-9), method="rk4", **held)
+            assert np.ptp(q, axis=0).max() > 0.1
+            assert_close(q, run.q, 1e-12, f"{name} with drives: {drive}")
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_body_is_pulled_and_motions_are_compared(tmp_path):
+    """Drag a body of a hanging arm: it moves, beside the motion before; undo and links restore states."""
+    arm = kt.load("planar_2r")
+    path = arm.page().save(tmp_path / "arm.html")
+    with browser() as chromium:
+        with opened(chromium, path) as page:
+            page.keyboard.press("f")
+            page.get_by_label("joint1", exact=True).fill("-90")
+            page.get_by_label("joint1", exact=True).press("Enter")
+            page.keyboard.press("Escape")
+            page.keyboard.press("c")
+            box = page.locator(".stage").bounding_box()
+            end = page.evaluate(PLACE)
+            x, y = box["x"] + end[0] * box["width"], box["y"] + end[1] * box["height"]
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x + 60, y - 20, steps=3)
+            page.wait_for_timeout(600)
+            page.mouse.up()
+            page.keyboard.press(" ")
+            t, q = states(page, arm)
+            assert len(t) > 3 and np.abs(q - q[0]).max() > 0.01
+            assert page.evaluate("kinetree.store.get('ghost') !== null")
+            assert "joint1, before" in page.inner_text(".legend")
+            assert page.evaluate("kinetree.store.get('playing')") is False
+            page.keyboard.press("Control+z")
+            assert_close(np.array(page.evaluate("kinetree.store.get('start').q")), np.zeros(2), 0.0, "start after undo")
+            page.keyboard.press("Control+y")
+            page.keyboard.press("s")
+            link = page.input_value("dialog textarea >> nth=0")
+            assert "kt.simulate(arm, [-1.57079632679" in page.input_value("dialog textarea >> nth=1")
+        with opened(chromium, path, after="#" + link.partition("#")[2]) as page:
+            assert page.evaluate("kinetree.store.get('mode')") == "Forward"
+            assert page.evaluate("kinetree.store.get('start').q") == [-np.pi / 2, 0.0]
+
+
+PLACE = """() => {
+    const stage = kinetree.stage;
+    stage.draw();
+    const m = kinetree.matricesNow()[1], c = stage.view.shown.both;
+    const p = [0, 1, 2].map((k) => m[12 + k] + 0.15 * m[k]);
+    const w = c[3] * p[0] + c[7] * p[1] + c[11] * p[2] + c[15];
+    const at = (r) => (c[r] * p[0] + c[4 + r] * p[1] + c[8 + r] * p[2] + c[12 + r]) / w;
+    return [0.5 + 0.5 * at(0), 0.5 - 0.5 * at(1)];
+}"""
+"""A point on the second link, in the picture."""

@@ -72,7 +72,8 @@ def _body(body: Any, parent: int, color: str) -> dict[str, Any]:
 def _joint(joint: Joint) -> dict[str, Any]:
     kind = joint_kinds.kind(joint.kind)
     return {
-        "name": joint.name, "kind": joint.kind, "symbol": kind.SYMBOL, "solid": kind.SOLID, "floats": kind.FLOATS,
+        "name": joint.name, "kind": joint.kind, "symbol": kind.SYMBOL, "solid": kind.SOLID,
+        "floats": kind.FLOATS, "axial": kind.AXIAL is not None,
         "axes": [_plain(row) for row in np.array(kind.frame(joint), dtype=float)], "placement": _pose(joint.placement),
         "effort": _plain(joint.limits.effort), "velocity": _plain(joint.limits.velocity),
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,21 @@ FLAT = 1e-9
 """The part of a velocity perpendicular to a plane below which a motion is planar: above rounding."""
 
 
-def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None) -> dict[str, Any]:
-    """Return the drawing of poses [nt, nb, 4, 4]; `normal` is that of the plane of a planar mechanism."""
+NEARER = 0.75
+"""The part of the distance from which all positions of a mechanism are visible: most of them are, and larger."""
+
+
+def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None, *, standing: bool) -> dict[str, Any]:
+    """Return the drawing of poses [nt, nb, 4, 4]; `normal` is that of the plane of a planar mechanism.
+
+    With `standing`, the poses are the first position and others that the mechanism may reach. If the first one is above
+    the ground, the floor is that of the ground, except for planar mechanisms, which may swing below it.
+    """
     sight = fit(drawn, poses)
+    if standing:
+        still = fit(drawn, poses[:1])
+        near = replace(sight.camera, distance=max(NEARER * sight.camera.distance, still.camera.distance))
+        sight = replace(sight, camera=near, floor=sight.floor if normal is not None else still.floor)
     solids = [*drawn.bodies, *SOLIDS.values()]
     whole = joined(solids)
     counts = [3 * len(mesh.faces) for mesh in solids]

@@ -107,13 +107,14 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool) -> dict[str, Any]:
     """Return model, kernel, drawing and first state of a page; poses [nt, nb, 4, 4] are those that the view shows."""
     system = start.system
     drawn = scene(start)
+    reached = poses if len(poses) > 1 else _reached(system, start, poses)
     values = system.mechanism.values(None if start.parameters is None else [float(x) for x in start.parameters])
     normal = plane_of(system, start.q[0], start.parameters)
     return {
         "kinetree": VERSION,
         "model": page_model(system.mechanism, values),
         "kernel": page_kernel(system) if kernel else None,
-        "scene": page_scene(drawn, poses if len(poses) > 1 else _reached(system, start, poses), normal),
+        "scene": page_scene(drawn, reached, normal, standing=len(poses) == 1),
         "first": {
             "q": np.array(start.q[0]),
             "qd": np.array(start.qd[0]),

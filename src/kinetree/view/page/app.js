@@ -38,6 +38,7 @@ export async function start(host, text) {
     return kernel ? app.matrices(store.get("q")) : model.bodies.map((_, i) => fromRows(data.first.poses, 16 * i));
   };
   app.moveTo = (q, options) => moveTo(app, q, options);
+  app.readLink = () => readLink(store, location.hash); // fields of the link that are defined by now
   connect(app, layout);
   buildModes(app, layout);
   buildInspector(layout.inspector, app);
@@ -251,7 +252,7 @@ export function pageSource() {
   const copy = document.documentElement.cloneNode(true);
   copy.removeAttribute("data-theme");
   copy.querySelector("#app").replaceChildren();
-  copy.querySelectorAll("dialog").forEach((box) => box.remove());
+  copy.querySelectorAll("dialog, #running").forEach((box) => box.remove());
   const body = copy.querySelector("body");
   for (const name of Object.keys(body.dataset)) delete body.dataset[name];
   delete copy.querySelector("#app").dataset.part;

@@ -4,14 +4,15 @@ import { el } from "./elements.js";
 import { short, shownUnit } from "./units.js";
 
 // numberControl({ store, label, unit, value, lower, upper, slider, change(value, done) }) returns an element with
-// set(value), refresh() after a change of units, and value. Numbers are those of the model: radians and SI units.
+// set(value) and refresh(), for a change of units. Numbers are those of the model: radians and SI units. The slider spans the
+// limits, or `slider`, [low, high] or false for none; numbers beyond it can be typed.
 export function numberControl({ store, label, unit = "", value, lower = null, upper = null, slider = null, change, title }) {
   let current = value;
-  const [low, high] = slider || [lower, upper];
+  const [low, high] = slider === false ? [null, null] : slider || [lower, upper];
   const range = low !== null && high !== null && high > low;
   const name = el("span", { class: "name", text: label, title: title || label });
-  const track = range ? el("input", { type: "range", min: "0", max: "1", step: "any", "aria-label": `${label}, slider` }) : null;
-  const box = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": label, autocomplete: "off", spellcheck: "false" });
+  const track = range ? el("input", { type: "range", min: "0", max: "1", step: "any", "aria-label": `${title || label}, slider` }) : null;
+  const box = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": title || label, autocomplete: "off", spellcheck: "false" });
   const unitText = el("span", { class: "unit" });
   const message = el("p", { class: "error", hidden: true, role: "alert" });
   const row = el("div", { class: range ? "control" : "control plain" }, name, track, box, unitText, message);
@@ -48,7 +49,10 @@ export function numberControl({ store, label, unit = "", value, lower = null, up
     track.addEventListener("change", () => change(current, true));
   }
   box.addEventListener("change", typed);
-  box.addEventListener("keydown", (event) => { if (event.key === "Enter") typed(); });
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") typed();
+    if (event.key === "Escape") box.blur();
+  });
   box.addEventListener("blur", show);
   box.addEventListener("focus", () => box.select());
   show();

@@ -22,6 +22,15 @@ export function toggle(text, { title = text, on = false, change }) {
   return Object.assign(made, { set });
 }
 
+// One of several: choice(["none", "torque"], { label, value, change }); set(value) marks one.
+export function choice(values, { label, value, change, titles = {} }) {
+  const box = el("div", { class: "choice", role: "group", "aria-label": label });
+  const set = (now) => [...box.children].forEach((button, k) => button.setAttribute("aria-pressed", String(values[k] === now)));
+  box.append(...values.map((text) => el("button", { type: "button", text, title: titles[text] || text, onclick: () => { set(text); change(text); } })));
+  set(value);
+  return Object.assign(box, { set });
+}
+
 // A section of a panel with a heading.
 export function section(title, ...children) {
   return el("section", { class: "group" }, el("h3", { text: title }), children);

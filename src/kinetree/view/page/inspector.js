@@ -62,7 +62,7 @@ function detailsOf(app) {
       rows.push(["kinetic energy", short(e.kinetic), "J", e.kinetic], ["potential energy", short(e.potential), "J", e.potential]);
     }
     if (model.closed && kernel) rows.push(["gap of loops", short(kernel.gap(store.get("q"))), "m, rad"]);
-    return [section(model.name, model.description ? el("p", { class: "hint", text: model.description }) : null, valueTable(rows)),
+    return [section(model.name, model.description ? el("p", { class: "hint long", text: model.description, title: model.description }) : null, valueTable(rows)),
       el("p", { class: "hint", text: "Click a body to see its numbers." })];
   }
   const body = model.bodies[i];

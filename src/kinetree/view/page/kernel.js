@@ -91,6 +91,18 @@ export class Kernel {
     return out;
   }
 
+  // The diagonal of the inertia matrix: what each joint moves if the others stand still.
+  inertias(q) {
+    const { nv } = this.model;
+    const still = this.call("inverse_dynamics", { q }).slice();
+    const qdd = new Float64Array(nv);
+    return Float64Array.from({ length: nv }, (_, k) => {
+      qdd.fill(0);
+      qdd[k] = 1;
+      return this.call("inverse_dynamics", { q, qdd })[k] - still[k];
+    });
+  }
+
   gap(q) {
     return this.model.closed ? Math.max(...Array.from(this.call("closure_residual", { q }), Math.abs)) : 0;
   }
@@ -146,18 +158,23 @@ export class Kernel {
       else inputs.tau.fill(0, first, first + size);
     }
     if (inputs.parameters) inputs.parameters.set(this.parameters);
-    inputs.q.set(state.q);
-    inputs.qd.set(state.qd);
     inputs.dt[0] = dt;
     const begin = state.t;
+    // Two states take turns as input and output, so that nothing is copied between steps.
+    const pair = [[inputs.q, inputs.qd], [outputs.q_next, outputs.qd_next]];
+    pair[0][0].set(state.q);
+    pair[0][1].set(state.qd);
+    const names = f.metadata.inputs.map((array) => array.name);
+    const places = (from, to) => [
+      ...names.map((name) => (name === "q" ? from[0] : name === "qd" ? from[1] : inputs[name]).byteOffset), to[0].byteOffset, to[1].byteOffset,
+    ];
+    const turns = [f.entry.bind(null, ...places(pair[0], pair[1])), f.entry.bind(null, ...places(pair[1], pair[0]))];
     for (let k = 0; k < count; k++) {
       if (inputs.t) inputs.t[0] = begin + k * dt;
-      f.run();
-      inputs.q.set(outputs.q_next);
-      inputs.qd.set(outputs.qd_next);
+      turns[k & 1]();
     }
-    state.q.set(inputs.q);
-    state.qd.set(inputs.qd);
+    state.q.set(pair[count & 1][0]);
+    state.qd.set(pair[count & 1][1]);
     state.t = begin + count * dt;
     return state.qd.every(Number.isFinite) && state.q.every(Number.isFinite);
   }

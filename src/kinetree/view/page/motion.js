@@ -1,5 +1,6 @@
 // Motions: states over time, which the player shows. A motion has t, q and qd by samples; `extend`, where it exists,
-// computes it further. Between samples, states lie on straight lines, quaternions normalized.
+// computes it further. Between samples, coordinates of joints with one axis lie on cubics with the velocities as slopes, the
+// others on straight lines, quaternions normalized.
 
 import { poseBetween } from "./vectors.js";
 
@@ -13,7 +14,7 @@ export class Motion {
     this.qd = new Float64Array(capacity * model.nv);
     this.columns = []; // [{ name, labels, units, values: one growing array per label }] besides q and qd
     this.quaternions = quaternionsOf(model);
-    this.version = 0;
+    this.cuts = 0; // how often samples were forgotten
   }
 
   static recorded(model, run) {
@@ -41,15 +42,15 @@ export class Motion {
     this.q.set(q, this.count * this.model.nq);
     this.qd.set(qd, this.count * this.model.nv);
     this.count += 1;
-    this.version += 1;
   }
 
   // Forget what comes after a time; the sample at or before it stays.
   cut(t) {
     const { index } = this.find(t);
-    this.count = Math.min(this.count, index + 1);
-    for (const column of this.columns) for (const values of column.values) if (Array.isArray(values)) values.length = this.count;
-    this.version += 1;
+    if (index + 1 >= this.count) return;
+    this.count = index + 1;
+    for (const { values } of this.columns) for (const column of values) if (Array.isArray(column)) column.length = this.count;
+    this.cuts += 1;
   }
 
   // The sample at or before a time, and the part of the way to the next one.
@@ -67,12 +68,27 @@ export class Motion {
   state(t) {
     const { nq, nv } = this.model;
     const { index, share } = this.find(t);
-    const q = mixed(this.q, nq, index, share);
+    const [q, qd] = [mixed(this.q, nq, index, share), mixed(this.qd, nv, index, share)];
+    if (share) this.curve(q, qd, index, share);
     for (const k of share ? this.quaternions : []) {
       const n = Math.hypot(q[k], q[k + 1], q[k + 2], q[k + 3]) || 1;
       for (let j = k; j < k + 4; j++) q[j] /= n;
     }
-    return { q, qd: mixed(this.qd, nv, index, share) };
+    return { q, qd };
+  }
+
+  // Put coordinates of joints with one axis on the cubic between two samples.
+  curve(q, qd, index, share) {
+    const { nq, nv, coordinates, joints } = this.model;
+    const h = this.t[index + 1] - this.t[index];
+    const [s, r] = [share, 1 - share];
+    coordinates.forEach(({ velocity, joint }, k) => {
+      if (velocity < 0 || !joints[joint].axial) return;
+      const [a, b] = [this.q[index * nq + k], this.q[(index + 1) * nq + k]];
+      const [u, v] = [this.qd[index * nv + velocity], this.qd[(index + 1) * nv + velocity]];
+      q[k] = r * r * (1 + 2 * s) * a + s * s * (1 + 2 * r) * b + h * s * r * (r * u - s * v);
+      qd[velocity] = (6 * s * r * (b - a)) / h + r * (r - 2 * s) * u + s * (s - 2 * r) * v;
+    });
   }
 
   // Matrices of all bodies at a time, of a motion that has poses.

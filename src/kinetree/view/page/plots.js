@@ -2,7 +2,8 @@
 // pointer, a legend that hides curves, and exports.
 //
 // plots.show([{ title, unit, series: [{ name, t, values, color?, dashed? }] }]) where t and values are arrays of numbers of
-// the model; angles are shown in the reader's unit. `count` on a series bounds how many samples are valid.
+// the model; angles are shown in the reader's unit. A series may have `count`, the number of valid samples, and `stride` and
+// `offset` of its values. All of them may be getters: a motion that grows needs `refresh`, not a new `show`.
 
 import { download, el } from "./elements.js";
 import { CanvasPen, SvgPen } from "./pens.js";
@@ -13,7 +14,7 @@ const EDGES = { left: 58, right: 12, top: 24, bottom: 22 };
 
 export class Plots {
   constructor(host, store, { seek, name = "kinetree" }) {
-    Object.assign(this, { host, store, seek, name, charts: [], hover: null, off: new Set(), asked: false, chosen: null });
+    Object.assign(this, { host, store, seek, name, charts: [], hover: null, off: new Set(), asked: false, chosen: [] });
     this.bar = el("div", { class: "plotbar" });
     this.tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "quantities to plot" });
     this.legend = el("div", { class: "legend" });
@@ -37,28 +38,38 @@ export class Plots {
 
   show(charts) {
     this.charts = charts;
-    const titles = charts.map((c) => c.title);
-    if (!titles.includes(this.chosen)) this.chosen = titles[0] ?? null;
+    this.chosen = this.chosen.filter((title) => charts.some((c) => c.title === title));
+    if (!this.chosen.length) this.chosen = charts.slice(0, this.body.clientWidth > 900 || innerWidth > 1500 ? 2 : 1).map((c) => c.title);
     this.tabs.replaceChildren(...charts.map((chart) => el("button", {
-      type: "button", role: "tab", text: chart.title, title: `plot ${chart.title}`,
-      "aria-selected": String(chart.title === this.chosen),
-      onclick: () => { this.chosen = chart.title; this.show(this.charts); },
+      type: "button", text: chart.title, title: `plot ${chart.title}; with shift, beside the others`,
+      "aria-pressed": String(this.chosen.includes(chart.title)), onclick: (event) => this.choose(chart.title, event.shiftKey || event.ctrlKey || event.metaKey),
     })));
     this.host.hidden = !charts.length;
     this.showLegend();
     this.refresh();
   }
 
-  get chart() { return this.charts.find((c) => c.title === this.chosen) || null; }
+  choose(title, beside) {
+    const others = this.chosen.filter((other) => other !== title);
+    if (!beside) this.chosen = [title];
+    else if (others.length < this.chosen.length && others.length) this.chosen = others;
+    else this.chosen = this.charts.map((c) => c.title).filter((other) => other === title || others.includes(other));
+    this.show(this.charts);
+  }
+
+  get shownCharts() { return this.charts.filter((c) => this.chosen.includes(c.title)); }
 
   color(series, k) { return series.color || COLORS[k % COLORS.length]; }
 
   showLegend() {
-    const { chart } = this;
-    this.legend.replaceChildren(...(chart ? chart.series.map((series, k) => {
+    const several = this.shownCharts.length > 1;
+    this.readers = [];
+    this.legend.replaceChildren(...this.shownCharts.flatMap((chart) => chart.series.map((series, k) => {
       const key = `${chart.title}/${series.name}`;
       const swatch = el("i", { class: series.dashed ? "swatch dashed" : "swatch" });
       swatch.style.color = this.color(series, k);
+      const now = el("output", { class: "now" });
+      this.readers.push({ chart, series, now });
       return el("button", {
         type: "button", title: `hide or show ${series.name}`, "aria-pressed": String(!this.off.has(key)),
         onclick: () => {
@@ -66,8 +77,8 @@ export class Plots {
           this.showLegend();
           this.refresh();
         },
-      }, swatch, el("span", { text: series.name }), el("output", { class: "now" }));
-    }) : []));
+      }, swatch, el("span", { text: several ? `${chart.title} ${series.name}` : series.name }), now);
+    })));
   }
 
   refresh() {
@@ -79,20 +90,19 @@ export class Plots {
     });
   }
 
-  shown() {
-    const { chart } = this;
-    return chart ? chart.series.map((series, k) => ({ series, k })).filter(({ series }) => !this.off.has(`${chart.title}/${series.name}`)) : [];
+  shown(chart) {
+    return chart.series.map((series, k) => ({ series, k })).filter(({ series }) => !this.off.has(`${chart.title}/${series.name}`));
   }
 
-  // The ranges of time and values of the chosen chart.
-  ranges() {
+  // The ranges of time and values of a chart.
+  ranges(chart) {
     let [t0, t1, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
-    for (const { series } of this.shown()) {
-      const n = series.count ?? series.t.length;
+    for (const { series } of this.shown(chart)) {
+      const { t, n, at } = reader(series);
       if (!n) continue;
-      [t0, t1] = [Math.min(t0, series.t[0]), Math.max(t1, series.t[n - 1])];
+      [t0, t1] = [Math.min(t0, t[0]), Math.max(t1, t[n - 1])];
       for (let k = 0; k < n; k++) {
-        const x = series.values[k];
+        const x = at(k);
         if (x < low) low = x;
         if (x > high) high = x;
       }
@@ -119,28 +129,28 @@ export class Plots {
 
   // Values of the curves at the time of the pointer or of the player, in the legend.
   readings() {
-    const { chart } = this;
-    if (!chart) return;
     const t = this.hover ?? this.store.get("time");
-    const { factor, unit } = shownUnit(chart.unit, this.store.get("units"));
-    [...this.legend.children].forEach((button, k) => {
-      const x = valueAt(chart.series[k], t);
-      const output = button.querySelector(".now");
-      output.textContent = x === null ? "" : `${short(x * factor)} ${unit}`;
-      output.dataset.value = x === null ? "" : String(x);
-    });
+    for (const { chart, series, now } of this.readers) {
+      const { factor, unit } = shownUnit(chart.unit, this.store.get("units"));
+      const x = valueAt(series, t);
+      now.textContent = x === null ? "" : `${short(x * factor)} ${unit}`;
+      now.dataset.value = x === null ? "" : String(x);
+    }
   }
 
+  // The chosen charts side by side.
   paint(pen, w, h, live) {
-    const { chart } = this;
-    if (!chart) return;
+    const charts = this.shownCharts;
+    this.frames = charts.map((chart, k) => this.paintChart(pen, chart, (k * w) / charts.length, w / charts.length, h, live));
+  }
+
+  paintChart(pen, chart, x0, w, h, live) {
     const style = getComputedStyle(this.host);
     const [ink, faint, line] = ["--ink", "--faint", "--line"].map((name) => style.getPropertyValue(name).trim());
     const size = 11 * Number(style.getPropertyValue("--label").trim() || 1);
     const text = { color: faint, font: style.fontFamily, size };
-    const { t0, t1, low, high } = this.ranges();
-    const box = { x: EDGES.left, y: EDGES.top, w: w - EDGES.left - EDGES.right, h: h - EDGES.top - EDGES.bottom };
-    this.frame = { ...box, t0, t1 };
+    const { t0, t1, low, high } = this.ranges(chart);
+    const box = { x: x0 + EDGES.left, y: EDGES.top, w: w - EDGES.left - EDGES.right, h: h - EDGES.top - EDGES.bottom };
     const { factor, unit } = shownUnit(chart.unit, this.store.get("units"));
     const px = (t) => box.x + ((t - t0) / (t1 - t0)) * box.w;
     const py = (x) => box.y + box.h - ((x - low) / (high - low)) * box.h;
@@ -153,28 +163,31 @@ export class Plots {
       pen.text(px(t), box.y + box.h + 15, tickText(t), { ...text, align: "center" });
     }
     pen.text(box.x, 14, `${chart.title}${unit ? ` [${unit}]` : ""}`, { ...text, color: ink, weight: 600 });
-    pen.text(w - EDGES.right, 14, "t [s]", { ...text, align: "right" });
+    pen.text(x0 + w - EDGES.right, 14, "t [s]", { ...text, align: "right" });
     pen.clip(box.x, box.y - 2, box.w, box.h + 4, () => {
-      for (const { series, k } of this.shown()) {
+      for (const { series, k } of this.shown(chart)) {
         pen.path(thinned(series, px, py, box.w), { color: this.color(series, k), width: 1.6, dash: series.dashed ? [5, 3] : [] });
       }
     });
-    if (!live) return;
+    const frame = { ...box, t0, t1, left: x0, wide: w };
+    if (!live) return frame;
     const now = this.store.get("time");
     for (const t of this.hover === null ? [now] : [now, this.hover]) {
       if (t < t0 - 1e-9 || t > t1 + 1e-9) continue;
       pen.path([px(t), box.y, px(t), box.y + box.h], { color: t === now ? ink : faint, width: 1, dash: t === now ? [] : [2, 2] });
-      for (const { series, k } of this.shown()) {
+      for (const { series, k } of this.shown(chart)) {
         const x = valueAt(series, t);
         if (x !== null) pen.dot(px(t), py(x), 2.8, this.color(series, k));
       }
     }
+    return frame;
   }
 
   point(event, chosen = false) {
-    if (!this.frame) return;
     const box = this.canvas.getBoundingClientRect();
-    const { x, w, t0, t1 } = this.frame;
+    const frame = (this.frames || []).find(({ left, wide }) => event.clientX - box.left <= left + wide);
+    if (!frame) return;
+    const { x, w, t0, t1 } = frame;
     const t = t0 + Math.min(1, Math.max(0, (event.clientX - box.left - x) / w)) * (t1 - t0);
     this.hover = t;
     if (chosen || event.buttons & 1) this.seek(t);
@@ -186,15 +199,16 @@ export class Plots {
     const groups = new Map(); // times -> columns
     for (const chart of this.charts) {
       for (const series of chart.series) {
-        if (!groups.has(series.t)) groups.set(series.t, { count: series.count ?? series.t.length, columns: [] });
-        groups.get(series.t).columns.push([`${chart.title}.${series.name} [${chart.unit}]`, series.values]);
+        const { t, n, at } = reader(series);
+        if (!groups.has(t)) groups.set(t, { count: n, columns: [] });
+        groups.get(t).columns.push([`${chart.title}.${series.name} [${chart.unit}]`, at]);
       }
     }
     const heads = [...groups].flatMap(([, { columns }], g) => [g ? `t${g + 1} [s]` : "t [s]", ...columns.map(([name]) => quoted(name))]);
     const rows = Math.max(0, ...[...groups].map(([, { count }]) => count));
     const lines = [heads.join(",")];
     for (let k = 0; k < rows; k++) {
-      lines.push([...groups].flatMap(([t, { count, columns }]) => (k < count ? [t[k], ...columns.map(([, values]) => values[k])] : ["", ...columns.map(() => "")])).join(","));
+      lines.push([...groups].flatMap(([t, { count, columns }]) => (k < count ? [t[k], ...columns.map(([, at]) => at(k))] : ["", ...columns.map(() => "")])).join(","));
     }
     return `${lines.join("\n")}\n`;
   }
@@ -203,7 +217,7 @@ export class Plots {
     const [w, h] = [this.body.clientWidth, this.body.clientHeight];
     const pen = new SvgPen(w, h, getComputedStyle(this.host).backgroundColor);
     this.paint(pen, w, h, false);
-    download(`${this.name}-${this.chosen}.svg`, pen.source, "image/svg+xml");
+    download(`${this.name}-${this.chosen.join("-")}.svg`, pen.source, "image/svg+xml");
   }
 
   savePng() {
@@ -212,16 +226,42 @@ export class Plots {
     const pen = new CanvasPen(sheet, 2);
     pen.path([0, 0, w, 0, w, h, 0, h], { fill: getComputedStyle(this.host).backgroundColor });
     this.paint(pen, w, h, false);
-    sheet.toBlob((blob) => download(`${this.name}-${this.chosen}.png`, blob));
+    sheet.toBlob((blob) => download(`${this.name}-${this.chosen.join("-")}.png`, blob));
   }
 }
 
 // Columns of values [n] per label as charts of one unit each.
 export function charts(title, labels, units, t, columns, { count, dashed, prefix = "" } = {}) {
+  return byUnit(title, units, (k) => ({ name: prefix + labels[k], t, values: columns[k], count, dashed }));
+}
+
+// One chart per unit; make(k) returns the series of entry k.
+export function byUnit(title, units, make) {
   const found = [...new Set(units)];
   return found.map((unit) => ({
-    title: found.length > 1 ? `${title} (${unit})` : title, unit,
-    series: labels.flatMap((label, k) => (units[k] === unit ? [{ name: prefix + label, t, values: columns[k], count, dashed }] : [])),
+    title: found.length === 1 ? title : unit === "1" ? "quaternions" : `${title} [${unit}]`, unit,
+    series: units.flatMap((own, k) => (own === unit ? [make(k)] : [])),
+  }));
+}
+
+// Charts of a motion, which may grow: positions, velocities and its further columns. Those of a `ghost` are dashed.
+export function motionCharts(model, motion, ghost = null) {
+  const groups = [
+    ["position", model.coordinates, (m) => m.q, model.nq],
+    ["velocity", model.velocities, (m) => m.qd, model.nv],
+    ...motion.columns.map((column, c) => [
+      column.name, column.labels.map((label, k) => ({ label, unit: column.units[k] })), (m, k) => m.columns[c]?.values[k] || [], 0,
+    ]),
+  ];
+  return groups.flatMap(([title, entries, values, stride]) => byUnit(title, entries.map((e) => e.unit), (k) => k).map((chart) => {
+    const series = (from, k, dashed) => ({
+      name: dashed ? `${entries[k].label}, before` : entries[k].label, dashed, color: COLORS[chart.series.indexOf(k) % COLORS.length],
+      stride: stride || 1, offset: stride ? k : 0,
+      get t() { return from.t; },
+      get count() { return from.count; },
+      get values() { return values(from, k); },
+    });
+    return { ...chart, series: [...chart.series.map((k) => series(motion, k, false)), ...(ghost ? chart.series.map((k) => series(ghost, k, true)) : [])] };
   }));
 }
 
@@ -229,34 +269,40 @@ function quoted(text) {
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function valueAt(series, t) {
-  const n = series.count ?? series.t.length;
-  if (!n || t < series.t[0] - 1e-9 || t > series.t[n - 1] + 1e-9) return null;
+// Times, number of samples, and the value of a sample.
+function reader(series) {
+  const { t, values, stride = 1, offset = 0 } = series;
+  return { t, n: series.count ?? t.length, at: (k) => values[k * stride + offset] };
+}
+
+function valueAt(series, time) {
+  const { t, n, at } = reader(series);
+  if (!n || time < t[0] - 1e-9 || time > t[n - 1] + 1e-9) return null;
   let [low, high] = [0, n - 1];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (series.t[middle] <= t + 1e-12) low = middle;
+    if (t[middle] <= time + 1e-12) low = middle;
     else high = middle - 1;
   }
-  if (low + 1 >= n) return series.values[low];
-  const share = (t - series.t[low]) / (series.t[low + 1] - series.t[low]);
-  return share <= 1e-9 ? series.values[low] : series.values[low] + share * (series.values[low + 1] - series.values[low]);
+  if (low + 1 >= n) return at(low);
+  const share = (time - t[low]) / (t[low + 1] - t[low]);
+  return share <= 1e-9 ? at(low) : at(low) + share * (at(low + 1) - at(low));
 }
 
 // Points of a curve; where there are many per pixel, the least and the largest of each.
 function thinned(series, px, py, wide) {
-  const n = series.count ?? series.t.length;
+  const { t, n, at } = reader(series);
   const out = [];
   const every = Math.max(1, Math.floor(n / (2 * wide)));
   for (let k = 0; k < n; k += every) {
     let [low, high] = [k, k];
     for (let j = k; j < Math.min(n, k + every); j++) {
-      if (series.values[j] < series.values[low]) low = j;
-      if (series.values[j] > series.values[high]) high = j;
+      if (at(j) < at(low)) low = j;
+      if (at(j) > at(high)) high = j;
     }
-    for (const j of low === high ? [low] : low < high ? [low, high] : [high, low]) out.push(px(series.t[j]), py(series.values[j]));
+    for (const j of low === high ? [low] : low < high ? [low, high] : [high, low]) out.push(px(t[j]), py(at(j)));
   }
-  if (n && every > 1) out.push(px(series.t[n - 1]), py(series.values[n - 1]));
+  if (n && every > 1) out.push(px(t[n - 1]), py(at(n - 1)));
   return out;
 }
 

@@ -102,7 +102,7 @@ class Call {
     this.hasTimes = [...described.inputs, ...described.outputs].some((a) => a.shape.includes("t"));
   }
 
-  /** Return the function that users call, with `inputs`, `outputs`, `run`, `resize` and `metadata`. */
+  /** Return the function that users call, with `inputs`, `outputs`, `run`, `resize`, `metadata`, and the exported `entry`. */
   callable() {
     const { described, inputs, outputs } = this;
     const only = described.outputs.length === 1 ? described.outputs[0].name : null;
@@ -115,7 +115,7 @@ class Call {
       f.run();
       return only === null ? outputs : outputs[only];
     };
-    const properties = { inputs, outputs, metadata: described, resize: (sizes) => this.resize(sizes) };
+    const properties = { inputs, outputs, metadata: described, entry: this.one, resize: (sizes) => this.resize(sizes) };
     this.function = Object.assign(f, properties);
     return f;
   }

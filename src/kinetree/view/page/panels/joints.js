@@ -2,6 +2,7 @@
 
 import { numberControl } from "../controls.js";
 import { el, section } from "../elements.js";
+import { shortLabels } from "../names.js";
 
 export const panel = {
   name: "Joints",
@@ -11,7 +12,8 @@ export const panel = {
 
   build(host, app) {
     const { model, store, kernel } = app;
-    const rows = model.coordinates.map((c, k) => (c.unit === "1" ? null : coordinateRow(app, c, k)));
+    const names = shortLabels(model.coordinates.map((c) => c.label));
+    const rows = model.coordinates.map((c, k) => (c.unit === "1" ? null : coordinateRow(app, c, k, names[k])));
     host.append(section("Positions", rows.filter(Boolean), freeJoints(app)));
     host.append(el("div", { class: "buttons" },
       el("button", { type: "button", text: "Start position", title: "back to the first coordinates (0)", onclick: () => home(app) }),
@@ -42,17 +44,17 @@ export const panel = {
   },
 };
 
-export function coordinateRow(app, c, k, { title, change } = {}) {
-  const { store, scene } = { ...app, scene: app.data.scene };
-  const half = c.unit === "rad" ? Math.PI : scene.size;
+export function coordinateRow(app, c, k, name = c.label) {
+  const { store, data } = app;
+  const half = c.unit === "rad" ? Math.PI : data.scene.size;
   return numberControl({
-    store, label: c.label, unit: c.unit, value: store.get("q")[k], lower: c.lower, upper: c.upper,
-    slider: [c.lower ?? -half, c.upper ?? half], title,
-    change: change || ((value) => {
+    store, label: name, unit: c.unit, value: store.get("q")[k], lower: c.lower, upper: c.upper,
+    slider: [c.lower ?? -half, c.upper ?? half], title: c.label,
+    change: (value) => {
       const q = Float64Array.from(store.get("q"));
       q[k] = value;
       app.moveTo(q, { held: c.velocity < 0 ? [] : [c.velocity], undo: `move ${c.label}` });
-    }),
+    },
   });
 }
 
