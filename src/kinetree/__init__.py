@@ -32,7 +32,8 @@ from .model import (
 from .reporting.report import LoadReport, load_report
 from .results import Trajectory, read_trajectory
 from .run_derivatives import RunDerivatives, simulation_derivatives
-from .simulation.changes import with_gear, with_payload
+from .run_gradients import RunGradient, simulation_gradient
+from .simulation.changes import with_gear, with_parameters, with_payload
 from .simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
 from .simulation.control.driven import Driven
 from .simulation.control.from_casadi import FromCasadi
@@ -107,6 +108,7 @@ __all__ = [
     "Projection",
     "PythonControl",
     "RunDerivatives",
+    "RunGradient",
     "Sampled",
     "Saturated",
     "Shape",
@@ -156,11 +158,13 @@ __all__ = [
     "sensitivity",
     "simulate",
     "simulation_derivatives",
+    "simulation_gradient",
     "sobol",
     "span",
     "study",
     "table",
     "uniform",
     "with_gear",
+    "with_parameters",
     "with_payload",
 ]

@@ -12,11 +12,17 @@ from numpy.typing import ArrayLike
 from .algebra.arrays import Numbers
 from .errors import InputError, unknown_name
 from .model.mechanism import Mechanism
+from .numbers import real_array
 from .results.trajectory import Trajectory
 from .simulation.derivatives.columns import GROUPS, Columns, columns_of
 from .simulation.derivatives.forward import forward, of_intervals
+from .simulation.drives import drives_of
+from .simulation.engines.held_torques import held
 from .simulation.engines.native import acting_on
+from .simulation.loads_at_samples import Acting
 from .simulation.motion_problem import Problem
+from .simulation.rates import loads
+from .simulation.run_states import Run
 from .simulator import problem_of, shown, trajectory_of
 from .system import System
 
@@ -73,6 +79,7 @@ def simulation_derivatives(
     qd0: ArrayLike | None = None,
     *,
     wrt: str | Iterable[str] | None = None,
+    torques: ArrayLike | None = None,
     intervals: bool = False,
     progress: bool | None = None,
     **options: Any,
@@ -81,7 +88,8 @@ def simulation_derivatives(
 
     `wrt` are names: "q0" and "qd0" (the start), "parameters" (all free ones) or some of them by name, and "tau"
     (constant torques added to those that act); by default the start and all free parameters. The other options are
-    those of `simulate`, without events. The start may be a batch.
+    those of `simulate`, without events. The start may be a batch. `torques` [..., nt - 1, nv] are added to those that
+    act, each during an output interval.
 
     With fixed steps the derivatives are exactly those of the steps. Adaptive methods keep the errors of states and
     derivatives below the tolerances. With loops, a start displaced along a column is closed again, as `simulate` does,
@@ -89,9 +97,10 @@ def simulation_derivatives(
     respect to the state at its beginning and to torques that act during it.
     """
     problem, columns = differentiable(system, q0, qd0, wrt, options)
+    added = added_torques(problem, torques)
     with shown(progress) as show:
-        done, dq, dqd = (of_intervals if intervals else forward)(problem, columns, show)
-    run = trajectory_of(problem, done, acting_on(problem), ())
+        done, dq, dqd = (of_intervals if intervals else forward)(problem, columns, added, show)
+    run = loaded_run(problem, done, added)
     count = len(run.t) - (1 if intervals else 0)
     return RunDerivatives(run, dq[..., :count, :, :], dqd[..., :count, :, :], columns)
 
@@ -107,3 +116,34 @@ def differentiable(
             raise unknown_name("option of a differentiated run", name, OPTIONS)
     problem = replace(problem_of(system, q0, qd0, **options), auto=False)
     return problem, columns_of(problem.mechanism, wrt)
+
+
+def added_torques(problem: Problem, torques: ArrayLike | None) -> Numbers | None:
+    """Return torques that are added in each output interval, with the leading shape of the start; None for none."""
+    if torques is None:
+        return None
+    if drives_of(problem.control) is not None:
+        raise InputError("torques are given, and joints are driven; leave one of both out")
+    found, shape = real_array(torques, "torques"), (len(problem.times) - 1, problem.system.nv)
+    if found.shape[-2:] != shape:
+        raise InputError(f"torques have the shape {found.shape}; expected [..., nt - 1, nv], {shape} at the end")
+    if not np.isfinite(found).all():
+        raise InputError("torques have entries that are not finite; give finite numbers")
+    try:
+        return np.ascontiguousarray(np.broadcast_to(found, (*problem.lead, *shape)))
+    except ValueError:
+        raise InputError(
+            f"torques have the shape {found.shape}, and the start is a batch of {problem.lead}; give torques for each "
+            "run, or one set for all"
+        ) from None
+
+
+def loaded_run(problem: Problem, done: Run, torques: Numbers | None) -> Trajectory:
+    """Return a run as a Trajectory; its control has the added torques, at each time those of the next interval."""
+    run = trajectory_of(problem, done, acting_on(problem), ())
+    if torques is None:
+        return run
+    p, rows = problem, np.minimum(np.arange(len(run.t)), torques.shape[-2] - 1)
+    control = np.asarray(run.control) + torques[..., rows, :]
+    acting = p.kept.part(("held loads", p.acting_key), lambda: Acting(held(loads, p.mechanism, p.forces), held=True))
+    return trajectory_of(problem, done, acting.fields() | {"control": control}, ())

@@ -1,4 +1,4 @@
-"""Changed mechanisms: a payload fixed to a body, a geared drive in a joint."""
+"""Changed mechanisms: a payload fixed to a body, a geared drive in a joint, further parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..algebra.vectors import ZERO, Vector, add, dot, scale, sub
 from ..errors import InputError
 from ..model import checks
 from ..model.mechanism import Mechanism
-from ..model.parameters import Number
+from ..model.parameters import Number, Parameter
 from ..model.parts import Body
 from ..numbers import number
 from .arguments import coefficients, mechanism_of, vector
@@ -57,6 +57,17 @@ def with_gear(mechanism: Mechanism | System, joint: str, ratio: float, rotor_ine
     (inertia,) = coefficients(rotor_inertia, f"the rotor inertia of {joint!r}", least=0.0)
     driven = replace(old, armature=(ratio * ratio * inertia,))
     return replace(mechanism, joints=tuple(driven if j is old else j for j in mechanism.joints))
+
+
+def with_parameters(mechanism: Mechanism | System, **values: float) -> Mechanism:
+    """Return the mechanism with further free parameters, such as gains that controllers and forces read by name."""
+    mechanism = mechanism_of(mechanism)
+    known = [p.name for p in mechanism.parameters]
+    for name in values:
+        if name in known:
+            raise InputError(f"{mechanism.name!r} has a parameter {name!r} already; choose another name")
+    more = (Parameter(name, number(x, f"parameter {name!r}"), free=True) for name, x in values.items())
+    return replace(mechanism, parameters=(*mechanism.parameters, *more))
 
 
 def _joined(b: Body, load: Body) -> Body:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from ..compiler.lower.build import tree_maker
 from ..compiler.lower.closed_tree import ClosedTree
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import closed, hybrid, inverse, kinematics, states
-from ..errors import InputError
+from ..errors import InputError, unknown_name
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND
 from .drives import Drives, drives_of
@@ -67,6 +67,13 @@ class Instant:
         kinematics.place(tree)
         kinematics.move(tree)
         return tree
+
+    def parameter(self, name: str) -> Any:
+        """Return the value of a parameter of the mechanism, a traced scalar if it is free."""
+        values = self.mechanism.values(self._parameters)
+        if name not in values:
+            raise unknown_name("parameter", name, values)
+        return values[name]
 
     def point(self, body: str, place) -> tuple[Any, Any]:
         """Return position [m] and velocity [m/s], in the axes of the ground, of a point in the frame of a body."""
@@ -211,6 +218,17 @@ def loads_and_drives(
     if control is None:
         return acting, None
     return acting, Program.of_trace("drives", inputs, (Array("control", (nv,)),), trace, [part])
+
+
+def measured(
+    mechanism: Mechanism, forces: Sequence[Force], control: Controller | None, function: Callable[[Instant], Any], *,
+    loops: Loops | None = None,
+) -> Program:  # fmt: skip
+    """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, under forces and control."""
+    trace = Trace()
+    inputs = _inputs(mechanism)
+    now = _acted_on(mechanism, trace, inputs, forces, control, loops, follow=True)
+    return Program.of_trace("measured", inputs, (Array("value", (1,)),), trace, [[function(now)]])
 
 
 def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | None = None) -> Program:

@@ -127,3 +127,13 @@ def test_random_arithmetic_keeps_its_value(seed):
     expected = [b.number for b in pool if isinstance(b.value, Value)]
     program = Program.of_trace("random", (Array("x", (3,)),), (Array("y", (len(results),)),), trace, [results])
     assert_close(program.interpret(x)[0], expected, 1e-11, "value")  # 1e-13
+
+
+def test_powers_are_products():
+    """Record whole powers as products, few of them, and refuse others."""
+    assert kinds(lambda x, y: [x**2, y**1 + x**0]) == ["MUL", "ADD"]
+    assert kinds(lambda x, y: [x**5]) == ["MUL"] * 3
+    program = traced(lambda x, y: [x**7, y**4], 2)
+    assert_close(program.interpret(np.array([1.3, -0.7]))[0], [1.3**7, 0.7**4], 1e-14, "powers")
+    with pytest.raises(TypeError):
+        traced(lambda x: [x**0.5])

@@ -164,6 +164,15 @@ class Value:
             return 0.0
         return self.trace.record(_DIV, self.trace.constant(other).id, self.id)
 
+    def __pow__(self, exponent):
+        """Record a power with a whole exponent of at least zero, as products."""
+        if not isinstance(exponent, int) or exponent < 0:
+            return NotImplemented
+        result = 1.0 if exponent % 2 == 0 else self
+        if exponent > 1:
+            result = (self * self) ** (exponent // 2) * result
+        return result
+
     def __neg__(self):
         """Record a change of sign, moved as far outward as possible."""
         t = self.trace

@@ -1,7 +1,8 @@
 """Controllers: torques as functions of time and state, compiled together with the mechanism.
 
-Each is a frozen object with `torque(now)`. Gains are one number, or one per degree of freedom. Controllers that compare
-coordinates require joints with as many coordinates as velocities.
+Each is a frozen object with `torque(now)`. Gains are one number, or one per degree of freedom. They may be expressions
+of the parameters of the mechanism. Controllers that compare coordinates require joints with as many coordinates as
+velocities.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 from ...compiler.ir.trace import Trace
 from ...errors import InputError, Where, argument, unknown_name
 from ...numbers import numbers
-from ..arguments import spread
+from ..arguments import coefficients, spread
 from ..drives import desired
-from ..forces.joint_forces import require_flat
+from ..forces.joint_forces import number_in, require_flat
 from ..functions_of_now import HINT
 from ..rates import Controller, Instant
 from ..references import Reference
@@ -209,8 +210,8 @@ class _Errors:
         choice = ("name the joints to drive by joints=",) if hasattr(controller, "joints") else ()
         places, self.labels = driven(now, getattr(controller, "joints", None), who, *choice)
         count = len(places)
-        self.k = spread(controller.k, count, argument("k", who, ""))
-        self.c = spread(controller.c, count, argument("c", who, ""))
+        self.k = number_in(now, spread(controller.k, count, argument("k", who, "")))
+        self.c = number_in(now, spread(controller.c, count, argument("c", who, "")))
         q, qd, self.qdd = desired(controller.reference, now.t, count)
         self.q = [want - now.q[k] for want, k in zip(q, places, strict=True)]
         self.qd = [want - now.qd[k] for want, k in zip(qd, self.labels, strict=True)]
@@ -218,7 +219,7 @@ class _Errors:
 
 def _read_gains(controller: Any) -> None:
     who = type(controller).__name__
-    object.__setattr__(controller, "k", numbers(controller.k, argument("k", who, "")))
-    object.__setattr__(controller, "c", numbers(controller.c, argument("c", who, "")))
+    object.__setattr__(controller, "k", coefficients(controller.k, argument("k", who, "")))
+    object.__setattr__(controller, "c", coefficients(controller.c, argument("c", who, "")))
     if not callable(controller.reference):
         raise InputError(f"the reference of {who} is not a function of time; give one, or Hold(q) for a set point")

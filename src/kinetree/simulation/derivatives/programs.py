@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from ...algebra.arrays import Numbers
 from ...compiler.derive.products import jvp
 from ...compiler.ir.program import Array, Program
+from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..drives import drives_of
 from ..kernels.tangent_states import Differentiated
 from ..loop_closing import closing_program
 from ..motion_problem import Problem
-from ..rates import Instant, euler_step, rates
+from ..rates import Instant, euler_step, measured, rates
+from ..rosenbrock import Rosenbrock
 from ..slopes import LONGEST, jacobian_of
 from ..stabilization import Baumgarte, locked_by
 
 TORQUE = "added_torque"
 """The name of the input of added torques, before they are appended to the parameters."""
+
+
+def refuse(problem: Problem) -> None:
+    """Raise an InputError for a problem whose run has no derivatives."""
+    p, name = problem, problem.method.name
+    if p.device is not None:
+        raise InputError("runs on a GPU have no derivatives; give the System itself, not system.on('cuda')")
+    if p.outside:
+        who = type(p.control).__name__
+        raise InputError(f"{who} is evaluated in Python, and a run with it has no derivatives; use compiled control")
+    if p.is_long:
+        raise InputError(
+            f"{p.mechanism.name!r} has {len(p.mechanism.bodies)} bodies; runs of at most 64 bodies have derivatives"
+        )
+    if p.method.scheme is None or isinstance(p.method.scheme(), Rosenbrock):
+        raise InputError(
+            f"runs by {name} have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5 or dop853"
+        )
+
+
+def given_parameters(problem: Problem, *, torques: bool, added: Numbers | None = None) -> Numbers | None:
+    """Return the parameters of compiled rates: free ones and, with `torques`, added torques [..., nv] or zeros."""
+    own = problem.parameters
+    if not torques:
+        return own
+    own, added = np.zeros(0) if own is None else own, np.zeros(problem.system.nv) if added is None else added
+    lead = np.broadcast_shapes(own.shape[:-1], added.shape[:-1])
+    return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (own, added)], axis=-1)
 
 
 class _Added:
@@ -39,9 +72,21 @@ def rates_of(problem: Problem, *, torques: bool) -> Program:
 
     With `torques`, its parameters are [free parameters, added torques].
     """
-    p, mechanism = problem, problem.mechanism
+    p = problem
     assert p.method.scheme is not None, "derivatives are those of native methods"
-    make = partial(euler_step if p.method.scheme() is None else rates, mechanism, p.forces, loops=p.loops)
+    make = euler_step if p.method.scheme() is None else rates
+    return with_torques(p, partial(make, p.mechanism, p.forces, loops=p.loops), torques=torques)
+
+
+def cost_of(problem: Problem, function: Callable[[Instant], Any], *, torques: bool) -> Program:
+    """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, with the inputs of `rates_of`."""
+    p = problem
+    return with_torques(p, lambda control: measured(p.mechanism, p.forces, control, function), torques=torques)
+
+
+def with_torques(problem: Problem, make: Callable[[Any], Program], *, torques: bool) -> Program:
+    """Return the Program that `make` returns for a controller; with `torques`, added ones follow the parameters."""
+    p, mechanism = problem, problem.mechanism
     if not torques:
         return make(p.control)
     program, free = make(_Added(p.control, mechanism.nv)), len(mechanism.free_parameters)

@@ -43,7 +43,7 @@ def run(
     usual = LOST if stepper.adaptive or not stepper.closing else OPEN
     try:
         while result.reached < len(times) and not result.all_failed:
-            _note_failures(result, piece(stepper, result, settings, parameters, threads, pace), usual)
+            note_failures(result, piece(stepper, result, settings, parameters, threads, pace), usual)
             if progress is not None:
                 progress((result.now - times[0]) / (times[-1] - times[0]))
             if checkpoint is not None:
@@ -57,7 +57,7 @@ def run(
     return result
 
 
-def _note_failures(result: Run, carried: Carried, usual: str) -> None:
+def note_failures(result: Run, carried: Carried, usual: str) -> None:
     """Record the runs whose states are not finite in a piece, with the reason and the time of the last good state."""
     start, stop, status, time = carried.start, carried.stop, carried.status, carried.time
     if all(np.isfinite(x[..., start : stop + 1, :]).all() for x in (result.q, result.qd)):

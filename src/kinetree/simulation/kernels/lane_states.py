@@ -119,12 +119,17 @@ class LaneStates:
         """Write the division of every quaternion of a state by its length."""
         for place in self.quaternions:
             parts = [state[place + i] for i in range(4)]
-            total = parts[0] * parts[0]
-            for x in parts[1:]:
-                total = total + x * x
-            length = total.sqrt()
+            length = dot(parts, parts).sqrt()
             for i, x in enumerate(parts):
                 state[place + i] = x / length
+
+
+def dot(a: Sequence[Value], b: Sequence[Value]) -> Value:
+    """Return the sum of products of two lists of values, from the first to the last."""
+    total = a[0] * b[0]
+    for x, y in zip(a[1:], b[1:], strict=True):
+        total = total + x * y
+    return total
 
 
 def builder_of(name: str, program: Program, closing: Program | None) -> Builder:

@@ -15,7 +15,7 @@ from ...compiler.ir.program import Array, Program
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .lane_states import ROUNDS
+from .lane_states import ROUNDS, dot
 from .runs_of_lanes import RunsOfLanes
 
 
@@ -154,12 +154,13 @@ class TangentRuns(RunsOfLanes):
         """Write the division of every quaternion by its length, and the derivatives of this division."""
         k = self.k
         for place in self.quaternions:
-            length = _length([state[place + i] for i in range(4)])
-            unit = [state[place + i] / length for i in range(4)]
+            whole = [state[place + i] for i in range(4)]
+            length = dot(whole, whole).sqrt()
+            unit = [x / length for x in whole]
             with k.loop(self.columns) as c:
                 entries = [self.of_q(c, place + i) for i in range(4)]
                 parts = [state[at] for at in entries]
-                share = _dot(unit, parts)
+                share = dot(unit, parts)
                 for at, x, u in zip(entries, parts, unit, strict=True):
                     state[at] = (x - u * share) / length
         super().normalize(state)
@@ -209,7 +210,7 @@ class _LaneTangent:
                 self.image[j] = runs.at[j + (first + runs.nq0)] * k.choose(j, moves)
         with k.loop(n0 - skipped) as i:
             row = i * width + self.varied.values
-            self.image[i + skipped] = _dot(
+            self.image[i + skipped] = dot(
                 [self.found[row + j] for j in range(n0)], [runs.at[first + j] for j in range(n0)]
             )
         if self.all.parameters:
@@ -220,14 +221,3 @@ class _LaneTangent:
 
 def _sizes(inputs: Sequence[Array], name: str) -> list[int]:
     return [a.size for a in inputs if a.name == name]
-
-
-def _dot(a: Sequence[Value], b: Sequence[Value]) -> Value:
-    total = a[0] * b[0]
-    for x, y in zip(a[1:], b[1:], strict=True):
-        total = total + x * y
-    return total
-
-
-def _length(parts: Sequence[Value]) -> Value:
-    return _dot(parts, parts).sqrt()

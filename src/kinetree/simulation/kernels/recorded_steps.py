@@ -1,0 +1,90 @@
+"""Fixed steps of which every state is kept: the states from which a run is differentiated backward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...compiler.ir.program import Program
+from ...compiler.lanes.builder import Builder
+from ...compiler.lanes.expressions import Array, Value
+from ...compiler.lanes.form import Kernel, Kind
+from ..tableaus import Tableau
+from .fixed_steps import explicit_step, map_step
+from .lane_states import LaneStates, builder_of
+
+
+class StepInputs:
+    """Arguments of kernels of given steps: the parameters of a run and torques that are held during each step.
+
+    The last `held` parameters of the Program are these torques.
+    """
+
+    def __init__(self, k: Builder, program: Program, held: int) -> None:
+        """Declare the arguments; the times of all steps and their lengths [s] are the same for all runs."""
+        self.k, self.held = k, held
+        self.free = sum(a.size for a in program.inputs if a.name == "parameters") - held
+        self.parameters = k.array("parameters", self.free) if self.free else None
+        self.times, self.lengths = k.array("times", "t", shared=True), k.array("lengths", "t", shared=True)
+        self.torques = k.array("torques", "t", held) if held else None
+
+    def fill(self, states: LaneStates) -> None:
+        """Write the parameters into the inputs of the rates, inside `each_lane`."""
+        if self.parameters:
+            with self.k.loop(self.free) as j:
+                states.inputs[j + (1 + states.n)] = self.parameters[j]
+
+    def hold(self, states: LaneStates, step: Any) -> None:
+        """Write the torques of a step into the inputs of the rates, inside `each_lane`."""
+        if self.torques:
+            with self.k.loop(self.held) as j:
+                states.inputs[j + (1 + states.n + self.free)] = self.torques[step, j]
+
+    def span(self, step: Value) -> tuple[Value, Value]:
+        """Return the time at the beginning of a step, and its length."""
+        return self.times[step], self.lengths[step]
+
+
+def recording_kernel(
+    program: Program,
+    tableau: Tableau | None,
+    quaternions: Sequence[int],
+    closing: Program | None,
+    *,
+    held: int,
+    dtype: str = "float64",
+) -> Kernel:
+    """Return (q0, qd0[, parameters], times, lengths[, torques]) -> (q, qd): the states at all times, one step apart."""
+    k = builder_of("recorded", program, closing)
+    nq, nv = program.inputs[1].size, program.inputs[2].size
+    start = k.array("q0", nq), k.array("qd0", nv)
+    given = StepInputs(k, program, held)
+    kept = k.array("q", "t", nq, output=True), k.array("qd", "t", nv, output=True)
+    states = LaneStates(k, program, 1 if tableau is None else len(tableau.b), quaternions, closing, dtype)
+    step = map_step(states, program) if tableau is None else explicit_step(states, tableau)
+    with k.each_lane():
+        read_state(states, start)
+        given.fill(states)
+        keep_state(states, kept, 0)
+    with k.loop(k.extent() - 1) as j:
+        with k.each_lane():
+            given.hold(states, j)
+        begin, h = given.span(j)
+        step(begin, h, k.constant(0, Kind.COUNT))
+        with k.each_lane():
+            keep_state(states, kept, j + 1)
+    return k.kernel()
+
+
+def read_state(states: LaneStates, arrays: tuple[Array, Array], *at: Any) -> None:
+    """Write the state of a lane from arrays of q and qd, inside `each_lane`."""
+    for array, size, first in zip(arrays, (states.nq, states.nv), (0, states.nq), strict=True):
+        with states.k.loop(size) as j:
+            states.y[j + first] = array[(*at, j)]
+
+
+def keep_state(states: LaneStates, arrays: tuple[Array, Array], index: Any) -> None:
+    """Write the state of a lane to arrays of q and qd at an index, inside `each_lane`."""
+    for array, size, first in zip(arrays, (states.nq, states.nv), (0, states.nq), strict=True):
+        with states.k.loop(size) as j:
+            array[index, j] = states.y[j + first]
