@@ -209,18 +209,38 @@ class System(CompiledMechanism):
     ):
         """Return positions at which a frame has the poses T [..., 4, 4], or its origin is at the points T [..., 3].
 
-        Damped least squares within the joints' limits, from q0 [..., nq], then from random starts. The result has `q`,
-        `position` and `rotation` (errors), `converged`, `iterations` and `restarts`. Options: `weights` [..., 6] of the
-        errors [rotation; position] in the target's axes, zero for free ones; `hold`, joints that stay as in q0;
-        `limits=False` to ignore limits; `prefer="middle"` to move redundant arms toward the middle of their ranges;
-        `restarts`, 100; `iterations` of each, 100; `tolerance`, 1e-12 rad and characteristic lengths; `rng`;
-        `parameters`; `on_failure`: "raise" an UnreachableError, return the "nearest" positions, or "nan". With `all`,
+        Poses may also be (x, y, z, roll, pitch, yaw) [..., 6]. Damped least squares within the joints' limits, from q0
+        [..., nq], then from random starts. The result has `q`, `position` and `rotation` (errors), `converged`,
+        `iterations` and `restarts`. Options: `weights` [..., 6] of the errors [rotation; position] in the target's
+        axes, zero for free ones; `hold`, joints that stay as in q0; `limits=False` to ignore limits; `prefer="middle"`
+        to move redundant arms toward the middle of their ranges; `restarts`, 100; `iterations` of each, 100;
+        `tolerance`, 1e-12 rad and characteristic lengths; `rng`; `parameters`; `on_failure`: "raise" an
+        UnreachableError, return the "nearest" positions, or "nan". With `all`,
         every solution of one target: in closed form for spherical wrists and planar arms, else by searches.
         """
         from .analysis.kinematics.all_solutions import all_solutions
         from .analysis.kinematics.inverse_kinematics import inverse_kinematics
 
         return (all_solutions if all else inverse_kinematics)(self, T, frame, q0=q0, **options)
+
+    def cartesian_motion(self, poses: ArrayLike, frame: str, *, q0: ArrayLike | None = None, **options):
+        """Return t, q, qd and qdd of an arm whose frame moves along poses [k, 4, 4], or its origin along points [k, 3].
+
+        With `times` [k], along a spline through the poses; with two poses and a `duration` [s], along the straight line
+        between them, at rest at both ends. Options: `samples`, 101; others as in inverse_kinematics, such as `limits`.
+        """
+        from .analysis.kinematics.cartesian_motion import cartesian_motion
+
+        return cartesian_motion(self, poses, frame, q0=q0, **options)
+
+    def workspace(self, frame: str, **options):
+        """Return points that a frame reaches, sampled over the ranges of the joints, with `plot` and `manipulability`.
+
+        Options: `samples`, 20,000; `limits=False` to ignore limits; `rng`; `parameters`.
+        """
+        from .analysis.kinematics.workspace import workspace
+
+        return workspace(self, frame, **options)
 
     def independent(self, q: ArrayLike | None = None, *, prefer=(), parameters=None):
         """Return the independent degrees of freedom at a closed position, and G with qd = G qd_independent."""

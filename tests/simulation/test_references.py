@@ -28,6 +28,7 @@ OTHERS = {
     "trapezoid": Trapezoid([0.0, 1.0, 2.0], [1.5, 0.2, 2.0], [0.8, 0.5, 1.0], [1.1, 0.9, 2.0]),
     "single": Trapezoid([0.0, 1.0], [1.5, 0.2], [0.8, 5.0], [1.1, 0.9], synchronised=False, start=0.2),
     "table": Table(KNOTS, VALUES),
+    "rates": Table(KNOTS, VALUES, rates=VALUES[::-1], accelerations=2.0 * VALUES),
 }
 ALL = SMOOTH | OTHERS
 TIMES = np.linspace(-0.73, 3.41, 211)
@@ -47,7 +48,7 @@ def test_derivatives_by_complex_step(name):
     assert_close(qd.imag / step, qdd.real, 1e-14 * np.abs(qdd).max(), "accelerations")
 
 
-@pytest.mark.parametrize("name", ["trapezoid", "single", "table"])
+@pytest.mark.parametrize("name", ["trapezoid", "single", "table", "rates"])
 def test_derivatives_by_differences(name):
     """Differentiate q and qd numerically at times away from the knots."""
     h = 1e-6
@@ -176,6 +177,36 @@ def test_table_from_csv(tmp_path):
     table = Table.from_csv(file, columns=["foot", "hip"])
     assert_close(sampled(table, 0.5)[0], [3.0, 1.5], 0.0)
     assert Table.from_csv(file).values.shape == (3, 3)
+
+
+def test_table_with_rates(tmp_path):
+    """Meet given velocities, and accelerations, at all times; follow a polynomial of degree 5 exactly."""
+    t = np.array([0.2, 0.5, 0.9, 1.4])
+    c = np.array([0.3, -0.7, 0.2, 1.1, -0.4, 0.6])
+    value, rate, second = (np.polynomial.Polynomial(c).deriv(k) for k in range(3))
+    table = Table(t, value(t), rates=rate(t), accelerations=second(t))
+    for u in (0.21, 0.5, 0.77, 1.39):
+        for found, expected in zip(sampled(table, u), (value, rate, second), strict=True):
+            assert_close(found, [expected(u)], 1e-12, "polynomial of degree 5")
+    cubic = Table(t, value(t), rates=rate(t))
+    assert_close(sampled(cubic, 0.5)[1], [rate(0.5)], 1e-14, "rate at a time of the table")
+    file = tmp_path / "motion.csv"
+    rows = [f"{float(x)!r},{float(value(x))!r},{float(rate(x))!r},{float(second(x))!r}" for x in t]
+    file.write_text("t,knee,qd.knee,qdd.knee\n" + "\n".join(rows) + "\n")
+    again = Table.from_csv(file, columns=["knee"])
+    assert_close(sampled(again, 0.77)[2], [second(0.77)], 1e-12, "acceleration from a file")
+
+
+def test_rates_that_do_not_fit_are_refused(tmp_path):
+    """Refuse rates of another shape, accelerations without rates, and rates of some columns only."""
+    with pytest.raises(InputError, match=r"the rates of Table have shape \(3, 1\); give that of the values, \(2, 1\)"):
+        Table([0, 1], [0, 1], rates=[0, 1, 2])
+    with pytest.raises(InputError, match="Table has accelerations and no rates; give both"):
+        Table([0, 1], [0, 1], accelerations=[0, 1])
+    file = tmp_path / "motion.csv"
+    file.write_text("t,hip,knee,qd.hip\n0,1,2,3\n1,2,3,4\n")
+    with pytest.raises(ModelError, match=r"motion.csv: there is a column qd.hip, but none qd.knee; add qd.knee"):
+        Table.from_csv(file)
 
 
 @pytest.mark.parametrize(

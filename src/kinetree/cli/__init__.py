@@ -16,6 +16,7 @@ from . import (
     cycling,
     doctor,
     exporting,
+    kinematics,
     load_reports,
     new,
     paging,
@@ -38,6 +39,7 @@ app.add_typer(new.app)
 app.add_typer(simulating.app)
 app.add_typer(cycling.app)
 app.add_typer(balancing.app)
+app.add_typer(kinematics.app)
 app.add_typer(studying.app)
 app.add_typer(study_reports.app)
 app.add_typer(exporting.app)

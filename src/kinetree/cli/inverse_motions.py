@@ -21,6 +21,7 @@ from ..simulation.references.table import column_names
 from ..system import System
 from .motions import listed_numbers, state
 
+POSE = ["x", "y", "z", "roll", "pitch", "yaw"]
 OPEN = 1e-4
 """Largest gap of a loop in a given motion [m, rad], above that of rounded table entries and splines between them."""
 CLOSING_STEPS = 3
@@ -78,6 +79,22 @@ def table_motion(
     motion = _sampled(_table(system, file), samples)
     _require_closed(system, motion, parameters)
     return _nearest_closed(system, motion, parameters) if actuated and system.closures else motion
+
+
+def path_motion(
+    system: System, file: Path, frame: str, q0: str | None, samples: int, parameters: Numbers | None = None
+) -> Motion:
+    """Return the motion of an arm whose frame moves along the poses, or points, of a CSV file."""
+    names = [name for name in POSE if name in column_names(file)]
+    if names not in (POSE[:3], POSE):
+        raise InputError(
+            f"{file}: has the columns {', '.join(names) or 'none'} of {', '.join(POSE)}; give x, y, z or all"
+        )
+    table = Table.from_csv(file, columns=names)
+    more = {} if parameters is None else {"parameters": parameters}
+    start = state(system, "q", "--q0", q0)
+    found = system.cartesian_motion(table.values, frame, times=table.times, samples=samples, q0=start, **more)
+    return Motion(found.t, found.q, found.qd, found.qdd)
 
 
 def inverse_run(

@@ -139,6 +139,13 @@ def inverse(
             "mechanism); or a saved run."
         ),
     ] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file with columns t, x, y, z and perhaps roll, pitch, yaw of --frame: its path in space."
+        ),
+    ] = None,
+    frame: Annotated[str | None, typer.Option(help="The frame or body that moves along --path.")] = None,
     q0: Numbers = None,
     q1: Annotated[str | None, typer.Option(help="The position at the end of the cycloid.")] = None,
     duration: Duration = 10.0,
@@ -159,25 +166,30 @@ def inverse(
 ) -> None:
     """Compute the torques of a motion.
 
-    A table is interpolated by a cubic spline. Exit status 2 if an input is wrong.
+    A table is interpolated by a cubic spline; columns qd.NAME and qdd.NAME are velocities and accelerations. A path is
+    followed by inverse kinematics from --q0. Exit status 2 if an input is wrong.
     """
     from ..errors import InputError
     from ..experiments.experiment import Outputs, write_run
     from ..experiments.paths import made_folder
     from .console import make_console
-    from .inverse_motions import cycloid_motion, inverse_run, table_motion
+    from .inverse_motions import cycloid_motion, inverse_run, path_motion, table_motion
     from .motions import check_names, file_stem, parameter_values, print_files, print_torques
 
-    if cycloid == (table is not None):
-        raise InputError("--cycloid and --table: give one of them")
+    if [cycloid, table is not None, path is not None].count(True) != 1:
+        raise InputError("--cycloid, --table and --path: give one of them")
     if table is not None and (q0 or q1):
         raise InputError("--q0 and --q1 belong to --cycloid; leave them out with --table")
+    if (path is None) != (frame is None) or (path is not None and (q1 or actuated)):
+        raise InputError("--path requires --frame, and takes --q0 but neither --q1 nor --actuated")
     check_names(save, None)
     system = loaded(model, base, root, lenient)
     folder = made_folder(out)
     values = parameter_values(system, param)
     if table is not None:
         motion = table_motion(system, table, samples, values, actuated)
+    elif path is not None and frame is not None:
+        motion = path_motion(system, path, frame, q0, samples, values)
     else:
         motion = cycloid_motion(system, q0, q1, duration, samples, values, actuated)
     run = inverse_run(system, motion, values, actuated)

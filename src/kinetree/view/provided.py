@@ -23,6 +23,8 @@ def provide_pictures() -> None:
         load_report_html=_load_report_html,
         study_plot=_study_plot,
         balance_plot=_balance_plot,
+        workspace_plot=_workspace_plot,
+        solutions_plot=_solutions_plot,
         study_html=_study_html,
         study_report=_study_report,
         bands_plot=_bands_plot,
@@ -77,6 +79,18 @@ def _balance_plot(*arguments: Any, **options: Any) -> Any:
     from .balance_plots import balance_plot
 
     return balance_plot(*arguments, **options)
+
+
+def _workspace_plot(*arguments: Any, **options: Any) -> Any:
+    from .pose_plots import workspace_plot
+
+    return workspace_plot(*arguments, **options)
+
+
+def _solutions_plot(*arguments: Any, **options: Any) -> Any:
+    from .pose_plots import solutions_plot
+
+    return solutions_plot(*arguments, **options)
 
 
 def _study_html(study: Any) -> str:

@@ -256,7 +256,7 @@ def test_rotation_vectors_are_exact_at_all_angles():
 
 
 ERRORS = {
-    "shape": ({"T": np.zeros((2, 5))}, r"the target has shape \(2, 5\); expected poses \[..., 4, 4\] or points"),
+    "shape": ({"T": np.zeros((2, 5))}, r"the target has shape \(2, 5\); expected poses \[..., 4, 4\] or \[..., 6\]"),
     "scaled": ({"T": np.diag([2.0, 2, 2, 1])}, "target is not a pose: its rotation must have orthonormal columns"),
     "mirrored": ({"T": np.diag([1.0, 1, -1, 1])[None]}, r"target \[0\] is not a pose"),
     "nan": ({"T": [np.nan, 0, 0]}, "the target has entries that are not finite"),

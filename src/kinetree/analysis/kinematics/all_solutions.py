@@ -15,6 +15,7 @@ from ...compiled import CompiledMechanism
 from ...errors import InputError
 from ...joints.random_states import generator
 from ...model.parameter_values import Named
+from ...pictures import picture
 from .closed_forms import closed_form
 from .inverse_kinematics import (
     ITERATIONS,
@@ -63,6 +64,10 @@ class AllSolutions:
     def complete(self) -> bool:
         """Whether a closed form was used, which finds all solutions."""
         return self.method != SEARCH
+
+    def plot(self, path: Any = None, **options: Any) -> Any:
+        """Draw the solutions as stick figures, one panel each; return the figure, or write it to `path`."""
+        return picture("solutions_plot")(self, path, **options)
 
     def __len__(self) -> int:
         """Return the number of solutions."""

@@ -44,24 +44,44 @@ class Targets:
 
 
 def targets(system: CompiledMechanism, T: ArrayLike, frame: str, weights: ArrayLike | None) -> Targets:
-    """Return the checked targets of poses [..., 4, 4], or points [..., 3]."""
-    if not isinstance(frame, str):
-        raise InputError(f"frame is {brief(frame)}; expected one of {', '.join(system.mechanism.frame_names)}")
-    if system.mechanism.frame(frame).body == GROUND:
-        raise InputError(f"frame {frame!r} is fixed to the ground; no joint moves it")
+    """Return the checked targets of poses [..., 4, 4] or (x, y, z, roll, pitch, yaw) [..., 6], or points [..., 3]."""
+    moving_frame(system, frame)
     given = real_array(T, "the target")
+    if given.shape[-1:] == (6,):
+        given = poses_of(given)
     if given.shape[-2:] == (4, 4):
         poses, usual = _poses(given), (1.0,) * 6
     elif given.shape[-1:] == (3,):
         poses, usual = np.broadcast_to(np.eye(4), (*given.shape[:-1], 4, 4)).copy(), (0.0, 0.0, 0.0, 1.0, 1.0, 1.0)
         poses[..., :3, 3] = given
     else:
-        raise InputError(f"the target has shape {given.shape}; expected poses [..., 4, 4] or points [..., 3]")
+        raise InputError(
+            f"the target has shape {given.shape}; expected poses [..., 4, 4] or [..., 6], or points [..., 3]"
+        )
     if not np.isfinite(poses).all():
         raise InputError("the target has entries that are not finite; give finite numbers")
     chosen = np.array(usual) if weights is None else _weights(weights, given.shape[-2:] == (4, 4))
     used = tuple(bool(x) for x in np.any(chosen.reshape(-1, 6) > 0, axis=0))
     return Targets(system, frame, poses, chosen, used)
+
+
+def poses_of(given: Numbers) -> Numbers:
+    """Return the poses of (x, y, z, roll, pitch, yaw) [..., 6]: Rz(yaw) Ry(pitch) Rx(roll) [m, rad]."""
+    (cr, cp, cy), (sr, sp, sy) = (np.moveaxis(f(given[..., 3:]), -1, 0) for f in (np.cos, np.sin))
+    out = np.broadcast_to(np.eye(4), (*given.shape[:-1], 4, 4)).copy()
+    out[..., 0, 0], out[..., 0, 1], out[..., 0, 2] = cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr
+    out[..., 1, 0], out[..., 1, 1], out[..., 1, 2] = sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr
+    out[..., 2, 0], out[..., 2, 1], out[..., 2, 2] = -sp, cp * sr, cp * cr
+    out[..., :3, 3] = given[..., :3]
+    return out
+
+
+def moving_frame(system: CompiledMechanism, frame: str) -> None:
+    """Refuse a frame that does not exist or does not move."""
+    if not isinstance(frame, str):
+        raise InputError(f"frame is {brief(frame)}; expected one of {', '.join(system.mechanism.frame_names)}")
+    if system.mechanism.frame(frame).body == GROUND:
+        raise InputError(f"frame {frame!r} is fixed to the ground; no joint moves it")
 
 
 def _poses(given: Numbers) -> Numbers:

@@ -22,6 +22,8 @@ from .sampling import Lists, as_time
 
 MAX_KNOTS = 2000
 """The most times of a compiled table: each adds a comparison and four selections per coordinate to every step."""
+RATES = ("qd.", "qdd.")
+"""The beginnings of the names of columns with velocities and accelerations."""
 ENDS = ("not-a-knot", "natural", "clamped")
 """The conditions at the ends of a spline, by the names of SciPy."""
 
@@ -31,13 +33,16 @@ class Table:
     """Values [times, coordinates] at increasing times [s], joined by a cubic spline; at rest before and after.
 
     `ends` is the condition at both ends of the spline: "not-a-knot", "natural" (zero acceleration) or "clamped" (zero
-    velocity, so that the motion begins and ends smoothly).
+    velocity, so that the motion begins and ends smoothly). With `rates` [times, coordinates] of the values, the cubics
+    meet these too. With `accelerations` as well, polynomials of degree 5 meet all three.
     """
 
     times: Any
     values: Any
     _: KW_ONLY
     ends: str = "not-a-knot"
+    rates: Any = None
+    accelerations: Any = None
 
     def __post_init__(self) -> None:
         """Read and check the numbers."""
@@ -63,30 +68,64 @@ class Table:
             raise InputError(f"the ends of Table are {self.ends!r}; give one of {', '.join(ENDS)}", path=("ends",))
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "values", values)
+        self._read_rates()
+
+    def _read_rates(self) -> None:
+        """Read and check rates and accelerations."""
+        for name in ("rates", "accelerations"):
+            if getattr(self, name) is None:
+                continue
+            given = _array(getattr(self, name), name)
+            if given.ndim == 1:
+                given = given[:, None]
+            if given.shape != self.values.shape:
+                what = f"the {name} of Table have shape {given.shape}; give that of the values, {self.values.shape}"
+                raise InputError(what, path=(name,))
+            object.__setattr__(self, name, given)
+        if self.accelerations is not None and self.rates is None:
+            raise InputError("Table has accelerations and no rates; give both", path=("accelerations",))
 
     @classmethod
     def from_csv(cls, path: str | Path, *, columns: Sequence[str] | None = None, ends: str = "not-a-knot") -> Table:
         """Read a table: a header whose first cell is t or time, then one line of numbers per time; # starts a comment.
 
-        `columns` are the names of the coordinates in the required order; by default all columns.
+        `columns` are the names of the coordinates in the required order; by default all columns. Columns named qd.NAME
+        and qdd.NAME, for every coordinate NAME, are its velocities and accelerations.
         """
         names, rows = _read(file_text(path), str(path))
+        plain = [name for name in names[1:] if not name.startswith(RATES)]
         for name in columns or ():
-            if name not in names[1:]:
-                raise unknown_name("column", name, names[1:], file=path)
-        chosen = [names.index(name) for name in columns] if columns else range(1, len(names))
+            if name not in plain:
+                raise unknown_name("column", name, plain, file=path)
+        chosen = list(columns) if columns else plain
         numbers = np.array(rows, dtype=float).reshape(len(rows), len(names))
+        more = {key: _rates(names, numbers, chosen, key, path) for key in ("rates", "accelerations")}
         try:
-            return cls(numbers[:, 0], numbers[:, list(chosen)], ends=ends)
+            return cls(numbers[:, 0], numbers[:, [names.index(name) for name in chosen]], ends=ends, **more)
         except InputError as error:
             raise ModelError(str(error), file=path) from None
 
     @cached_property
     def coefficients(self) -> NDArray[np.float64]:
-        """The cubic of each interval in powers of the time since its start, [4, intervals, coordinates]."""
+        """The polynomial of each interval in powers of the time since its start, [4 or 6, intervals, coordinates]."""
+        if self.rates is not None:
+            return self._hermite()
         from scipy.interpolate import CubicSpline
 
         return CubicSpline(self.times, self.values, bc_type=self.ends).c[::-1]
+
+    def _hermite(self) -> NDArray[np.float64]:
+        """Return the polynomials that meet values and rates, and accelerations if there are any, at both ends."""
+        h = np.diff(self.times)[:, None]
+        (a, b), (v, w) = ((x[:-1], x[1:]) for x in (self.values, self.rates))
+        way, v, w = b - a, v * h, w * h
+        if self.accelerations is None:
+            return np.stack([a, v / h, (3 * way - 2 * v - w) / h**2, (v + w - 2 * way) / h**3])
+        f, g = self.accelerations[:-1] * h**2, self.accelerations[1:] * h**2
+        third = 10 * way - 6 * v - 4 * w - (3 * f - g) / 2
+        fourth = -15 * way + 8 * v + 7 * w + (3 * f - 2 * g) / 2
+        fifth = 6 * way - 3 * (v + w) - (f - g) / 2
+        return np.stack([a, v / h, f / (2 * h**2), third / h**3, fourth / h**4, fifth / h**5])
 
     def __call__(self, t: Any) -> Lists:
         """Return q, qd, qdd."""
@@ -98,11 +137,27 @@ class Table:
             u, starts, self.coefficients
         )
         q, qd, qdd = [], [], []
-        for c0, c1, c2, c3 in cubics:
-            q.append(horner([c0, c1, c2, c3], since))
-            qd.append(inside(t, T, horner([c1, c2 * 2.0, c3 * 3.0], since)))
-            qdd.append(inside(t, T, horner([c2 * 2.0, c3 * 6.0], since)))
+        for c in cubics:
+            first = [x * float(k) if k > 1 else x for k, x in enumerate(c)][1:]
+            second = [x * float(k * (k - 1)) for k, x in enumerate(c)][2:]
+            q.append(horner(c, since))
+            qd.append(inside(t, T, horner(first, since)))
+            qdd.append(inside(t, T, horner(second, since)))
         return q, qd, qdd
+
+
+def _rates(
+    names: list[str], numbers: NDArray[np.float64], chosen: list[str], key: str, path: str | Path
+) -> NDArray[np.float64] | None:
+    """Return the columns of velocities or accelerations of all chosen coordinates; None if there are none."""
+    wanted = [RATES[key == "accelerations"] + name for name in chosen]
+    present = [name for name in wanted if name in names]
+    if not present:
+        return None
+    for name in wanted:
+        if name not in names:
+            raise ModelError(f"there is a column {present[0]}, but none {name}", remedy=f"add {name}", file=path)
+    return numbers[:, [names.index(name) for name in wanted]]
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -113,7 +168,7 @@ def column_names(path: str | Path) -> list[str]:
 def _looked_up(u: Any, starts: NDArray, cubics: NDArray):
     """Return the time since the start of the interval of each u, and its cubics, by binary search."""
     k = np.clip(np.searchsorted(starts, u, side="right") - 1, 0, len(starts) - 1)
-    return u - starts[k], [[cubics[p, k, j] for p in range(4)] for j in range(cubics.shape[2])]
+    return u - starts[k], [[cubics[p, k, j] for p in range(len(cubics))] for j in range(cubics.shape[2])]
 
 
 def _chosen(u: Any, starts: NDArray, cubics: NDArray):
@@ -133,7 +188,7 @@ def _chosen(u: Any, starts: NDArray, cubics: NDArray):
 
         return part(0, len(values))
 
-    picked = [[pick(cubics[p, :, j].tolist()) for p in range(4)] for j in range(cubics.shape[2])]
+    picked = [[pick(cubics[p, :, j].tolist()) for p in range(len(cubics))] for j in range(cubics.shape[2])]
     return u - pick(starts.tolist()), picked
 
 

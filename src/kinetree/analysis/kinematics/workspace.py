@@ -1,0 +1,95 @@
+"""Workspaces: the points that a frame reaches, sampled over the ranges of the joints in one batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...algebra.arrays import Numbers
+from ...compiled import CompiledMechanism
+from ...errors import AssemblyError
+from ...joints.random_states import generator
+from ...model.parameter_values import Named
+from ...numbers import whole
+from ...pictures import picture
+from ..loops.batch_assembly import assemble
+from .inverse_kinematics import parameter_values
+from .joint_ranges import Ranges
+from .null_motions import scaled_jacobian
+from .pose_targets import moving_frame
+
+SAMPLES = 20_000
+"""The default number of positions: enough for a dense cloud."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Points that the origin of a frame reaches [n, 3] at positions q [n, nq], with their manipulability [n].
+
+    The manipulability is the product of the singular values of the frame's Jacobian for its translation, as many as it
+    can have, in units of the characteristic length: zero at singular positions.
+    """
+
+    system: CompiledMechanism
+    frame: str
+    points: Numbers
+    q: Numbers
+    manipulability: Numbers
+
+    @property
+    def lower(self) -> Numbers:
+        """The least coordinates of the points, [3] [m]."""
+        return self.points.min(axis=0)
+
+    @property
+    def upper(self) -> Numbers:
+        """The largest coordinates of the points, [3] [m]."""
+        return self.points.max(axis=0)
+
+    def plot(self, path: Any = None, **options: Any) -> Any:
+        """Draw the points in three views, colored by their manipulability; return the figure, or write it to `path`."""
+        return picture("workspace_plot")(self, path, **options)
+
+
+def workspace(
+    system: CompiledMechanism,
+    frame: str,
+    *,
+    samples: int = SAMPLES,
+    limits: bool = True,
+    rng: Any = 0,
+    parameters: Named | None = None,
+) -> Workspace:
+    """Return the points that a frame reaches with random positions of the joints, within their limits.
+
+    Joints without limits take all angles, or lengths up to a meter. In closed mechanisms, random positions are
+    assembled, and those that do not close are left out.
+    """
+    moving_frame(system, frame)
+    ranges = Ranges.of(system, limits=limits, hold=())
+    values, q = parameter_values(system, parameters), ranges.starts(whole(samples, "samples"), generator(rng))
+    more: dict[str, Any] = {} if values is None else {"parameters": values}
+    if system.closures:
+        q = assemble(system, q, on_failure="nan", **more)
+        q = q[np.isfinite(q).all(axis=-1) & ranges.inside(q, 1e-9)]
+        if not len(q):
+            raise AssemblyError(f"none of {samples} random positions of {system.mechanism.name!r} closes its loops")
+    shared = None if values is None else np.broadcast_to(values, (len(q), values.shape[-1]))
+    used = (False, False, False, True, True, True)
+    s = np.linalg.svd(_translation(scaled_jacobian(system, frame, used, q, shared), len(system.closures)))[1]
+    rank = max(1, int((s > 1e-9 * s.max()).sum(axis=-1).max()))
+    points = system.pose(q, frame, **more)[..., :3, 3]
+    return Workspace(system, frame, points, q, s[..., :rank].prod(axis=-1))
+
+
+def _translation(J: Numbers, closures: int) -> Numbers:
+    """Return the Jacobian of the frame's translation for motions that keep loops closed, [n, 3, k]."""
+    if not closures:
+        return J
+    _, s, V = np.linalg.svd(J[..., 3:, :])
+    full = np.zeros((*s.shape[:-1], J.shape[-1]))
+    full[..., : s.shape[-1]] = s
+    free = np.swapaxes(V, -1, -2) * (full <= 1e-7 * s.max(axis=-1, keepdims=True))[..., None, :]
+    return J[..., :3, :] @ free
