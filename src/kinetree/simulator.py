@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .compiler.lower.build import Request, is_long
 from .compiler.runtime.singular_inertia import refuse_singular
+from .errors import InputError
+from .model.contacts import Contact
 from .model.mechanism import Mechanism
 from .model.parameter_values import Named
 from .numbers import positive
@@ -21,6 +23,7 @@ from .results.trajectory import Trajectory
 from .simulation.array_arguments import OUTPUTS as OUTPUTS
 from .simulation.array_arguments import fitting, free_values, on_host, output_times, precision, start_state
 from .simulation.closed_starts import closed_start
+from .simulation.contact.given_contacts import touching
 from .simulation.control.driven import resolved_control
 from .simulation.control.following import followed
 from .simulation.control.sampled import PythonControl, Sampled
@@ -71,6 +74,7 @@ def simulate(
     control: Control | Sequence[Control] | None = None,
     forces: Force | Sequence[Force] | None = None,
     passive: bool = True,
+    contacts: Contact | Sequence[Contact] | None = None,
     events: Event | Sequence[Event] = (),
     parameters: Named | None = None,
     method: str = "auto",
@@ -106,14 +110,17 @@ def simulate(
     (Projection, the default), with gaps that decay (Baumgarte), or by independent degrees of freedom that determine the
     others (Minimal).
 
+    `contacts` are hard contacts with Coulomb friction and restitution, by default those of the mechanism, () for none.
+    The run then goes from event to event; `run.contact` has events, forces and residuals (docs/contact.md).
+
     With a system on a GPU, `arm.on("cuda")`, each run is a thread of the GPU (docs/gpu.md). `keep="device"` leaves the
     samples there, as arrays of the library of q0, and returns DeviceRuns instead of a Trajectory.
     """
     library = kept_by(keep, system, q0)
     problem = problem_of(
         system, q0, qd0, duration=duration, times=times, control=control, forces=forces, passive=passive,
-        parameters=parameters, method=method, dt=dt, rtol=rtol, atol=atol, max_steps=max_steps, threads=threads,
-        checkpoint=checkpoint, loops=loops, library=library,
+        contacts=contacts, parameters=parameters, method=method, dt=dt, rtol=rtol, atol=atol, max_steps=max_steps,
+        threads=threads, checkpoint=checkpoint, loops=loops, library=library,
     )  # fmt: skip
     watch = Watch(problem.mechanism, events_of(events), problem.parameters, problem.kept.native)
     if library is not None:
@@ -139,6 +146,7 @@ def problem_of(
     control: Control | Sequence[Control] | None = None,
     forces: Force | Sequence[Force] | None = None,
     passive: bool = True,
+    contacts: Contact | Sequence[Contact] | None = None,
     parameters: Named | None = None,
     method: str = "auto",
     dt: float | None = None,
@@ -152,9 +160,11 @@ def problem_of(
 ) -> Problem:
     """Return the checked problem of a run with the options of `simulate`; `library` is that of samples on a GPU."""
     device, dtype = device_of(system, q0), "float64"
-    system, times = system_of(system), output_times(duration, times)
+    system, times = touching(system_of(system), contacts), output_times(duration, times)
     parameters = free_values(system, parameters)
     mechanism = system.mechanism
+    if mechanism.contacts and device is not None:
+        raise InputError("contacts are not simulated on a GPU; leave out .on('cuda'), or give contacts=()")
     acted = resolved_control(mechanism, control_of(control))
     drives, begin = drives_of(acted), float(times[0])
     there = library if library and drives is None and stays(library, system, device, (q0, qd0)) else None
@@ -207,11 +217,12 @@ def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[Eve
         good = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
         end = len(t) if good.all() else int(np.argmin(good))
         t, q, qd = t[:end], q[:end], qd[:end]
-        acted = {name: x if callable(x) else x[:end] for name, x in acted.items()}
+        acted = {name: x if callable(x) or isinstance(x, dict) else x[:end] for name, x in acted.items()}
     method, settings = problem.method, problem.settings
-    options = {"dt": settings.dt}
+    options: dict[str, Any] = {"dt": settings.dt}
     if method.adaptive:
         options = {"rtol": settings.rtol, "atol": settings.atol, "max_steps": settings.most}
+    options |= acted.pop("options", {})
     return Trajectory(
         system, t, q, qd, **acted,
         parameters=problem.parameters, reference=followed(problem.mechanism, problem.control, t), method=method.name,

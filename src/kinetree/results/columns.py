@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..contacts import labels
 from ..errors import unknown_name
 from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism
@@ -41,7 +42,9 @@ class Column:
         return f"{self.name} [{self.unit}] {self.shape}"
 
 
-GIVEN = ("control", "reference", "wrenches")
+CONTACTS = ("contact_forces", "contact_gaps", "contact_residuals")
+RESIDUALS = ("signorini", "cone", "dissipation")
+GIVEN = ("control", "reference", "wrenches", *CONTACTS)
 """Fields that only some runs have, which are also the names of their columns."""
 
 
@@ -74,6 +77,8 @@ def columns(mechanism: Mechanism, *, given: Sequence[str] = ()) -> dict[str, Col
         listed.append(_wrenches("loop_reactions", [loop.name for loop in mechanism.loops]))
     if "wrenches" in given:
         listed.append(_wrenches("wrenches", bodies))
+    if mechanism.contacts:
+        listed += [column for column in _contacts(mechanism) if column.name in given]
     if "control" in given:
         listed.append(_of_joints(mechanism, "control", 2, lambda unit: EFFORTS[unit]))
     if "reference" in given:
@@ -116,6 +121,32 @@ def _wrenches(name: str, bodies: list[str]) -> Column:
             parts.setdefault(f"{b}.{entry}", (i, k))
     labels = tuple(f"{name}.{b}.{entry}" for b in bodies for entry in WRENCH)
     return Column(name, (len(bodies), 6), labels, WRENCH_UNITS * len(bodies), parts)
+
+
+def contact_shapes(mechanism: Mechanism) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a sample of the fields of contacts."""
+    count = len(contact_names(mechanism))
+    return {"contact_forces": (count, 3), "contact_gaps": (count,), "contact_residuals": (3,)}
+
+
+def contact_names(mechanism: Mechanism) -> list[str]:
+    """Return the names of the candidates of all contacts."""
+    return [label for contact in mechanism.contacts for label in labels(contact)]
+
+
+def _contacts(mechanism: Mechanism) -> list[Column]:
+    names = contact_names(mechanism)
+    axes = ("n", "t1", "t2")
+    parts: dict[str, Index] = {x: (i, slice(None)) for i, x in enumerate(names)}
+    for i, x in enumerate(names):
+        for k, axis in enumerate(axes):
+            parts.setdefault(f"{x}.{axis}", (i, k))
+    listed = tuple(f"contact_forces.{x}.{axis}" for x in names for axis in axes)
+    return [
+        Column("contact_forces", (len(names), 3), listed, ("N",) * len(listed), parts),
+        _vector("contact_gaps", tuple(names), ("m",) * len(names)),
+        _vector("contact_residuals", RESIDUALS, ("1",) * 3),
+    ]
 
 
 def _gap(mechanism: Mechanism) -> Column:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..algebra.arrays import Numbers
 from ..analysis.loops.common_motion import common_loads, same_geometry
+from .columns import GIVEN
 from .recorded import is_zeros
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def derive(run: Trajectory, name: str) -> dict[str, Numbers]:
 
 
 def _single(run: Trajectory, name: str) -> Numbers:
-    if name in ("t", "q", "qd", "control", "reference", "wrenches"):
+    if name in ("t", "q", "qd", *GIVEN):
         return getattr(run, name)
     if name == "tracking_error":
         return run["reference"] - run.q

@@ -26,7 +26,8 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
 
     q is the cubic through the coordinates and their rates at both samples around a time. Its error is of the fourth
     order in the step. qd is the same cubic from the accelerations if the run has them, else the rate of the cubic of q,
-    with an error of the third order. Torques, accelerations, wrenches and the reference are linear between samples.
+    with an error of the third order. Torques, accelerations, wrenches, contacts and the reference are linear between
+    samples.
     """
     if len(run) == 1:
         return {name: getattr(run, name) for name in [*run._given(), *_shared(run)]}
@@ -54,7 +55,7 @@ def resample(run: Trajectory, times: Numbers) -> dict[str, Numbers]:
         if is_zeros(values):
             out[name] = np.broadcast_to(values.flat[0], (*run.shape, len(times), *values.shape[len(run.shape) + 1 :]))
             continue
-        axis = 1 if name != "wrenches" else 2
+        axis = 2 if name in ("wrenches", "contact_forces") else 1
         share = s[:, 0].reshape(-1, *(1,) * axis)
         before, after = (np.take(values, i, axis=-1 - axis) for i in (k, k + 1))
         out[name] = (1.0 - share) * before + share * after

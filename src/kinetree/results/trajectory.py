@@ -16,7 +16,8 @@ from ..algebra.arrays import Numbers
 from ..errors import InputError, unknown_name
 from ..pictures import picture
 from ..system import System
-from .columns import GIVEN, Column, columns, find
+from .columns import GIVEN, Column, columns, contact_shapes, find
+from .contacts import ContactResults
 from .derived import call_options, derive, energy_error
 from .files import save
 from .frames import to_dataframe
@@ -24,7 +25,10 @@ from .recorded import Recorded, array
 from .resampling import resample
 from .summary import summary_lines
 
-SAMPLED = {"q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2}
+SAMPLED = {
+    "q": 1, "qd": 1, "torque": 1, "control": 1, "accelerations": 1, "wrenches": 2, "contact_forces": 2,
+    "contact_gaps": 1, "contact_residuals": 1,
+}  # fmt: skip
 """The arrays with a row per sample of each run, and their number of axes after that of time."""
 
 
@@ -37,8 +41,10 @@ class Trajectory:
     [..., nt, nv] and `wrenches` [..., nt, nb, 6] include other forces of the simulation; without them, "qdd" and
     "reactions" are those of the torques alone. Torque, control, accelerations and wrenches may be functions
     (field, run) -> array, which are called at the first use. `reference` [nt, nq] is the desired motion of the control,
-    NaN where a joint is not driven. `status` is "finished" or "stopped: reason"; samples after a stop in a batch are
-    NaN, and `failures` has the reasons of the runs that stopped, by their number in the batch.
+    NaN where a joint is not driven. Runs with contacts also have `contact_forces` [..., nt, nc, 3] along normal and
+    tangents, `contact_gaps` [..., nt, nc] and `contact_residuals` [..., nt, 3]; see `contact`. `status` is "finished"
+    or "stopped: reason"; samples after a stop in a batch are NaN, and `failures` has the reasons of the runs that
+    stopped, by their number in the batch.
 
     run["tau"] is a column by name, run["q.joint2"] a part of it, run[10:20] the samples 10 to 19.
     """
@@ -53,6 +59,9 @@ class Trajectory:
     control: Recorded = Recorded()
     accelerations: Recorded = Recorded()
     wrenches: Recorded = Recorded()
+    contact_forces: Recorded = Recorded()
+    contact_gaps: Recorded = Recorded()
+    contact_residuals: Recorded = Recorded()
     reference: Numbers | None = None
     method: str = "rk4"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -67,6 +76,7 @@ class Trajectory:
             raise InputError(f"t has shape {t.shape}; expected one or more finite times [nt] that increase")
         object.__setattr__(self, "t", t)
         sizes = {"q": (self.system.nq,), "wrenches": (len(self.system.bodies), 6)}
+        sizes |= contact_shapes(self.system.mechanism)
         lead = np.shape(self.q)[:-2]
         for name, value in self._given().items():
             if not callable(value):
@@ -157,6 +167,11 @@ class Trajectory:
         if frame not in known:
             raise unknown_name("part of column 'poses'", frame, known)
         return self.system.pose(self.q, frame, **call_options(self))
+
+    @property
+    def contact(self) -> ContactResults:
+        """The results of contacts: names, forces, gaps, events, and the largest residuals."""
+        return ContactResults(self)
 
     @property
     def energy_error(self) -> float | Numbers:

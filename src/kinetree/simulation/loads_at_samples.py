@@ -55,7 +55,7 @@ class Acting:
 
     @cached_property
     def _compiled(self) -> Any:
-        return _Compiled({program.name: program for program in (self.loads, self.drives) if program is not None})
+        return Compiled({program.name: program for program in (self.loads, self.drives) if program is not None})
 
     def _blocks(self, run: Any) -> Iterator[tuple[slice, slice, tuple[np.ndarray, ...]]]:
         """Yield blocks of runs and samples as slices, with the arguments of the Programs for them."""
@@ -77,10 +77,11 @@ class Acting:
                 yield rows, times, (run.t[times, None], q[rows, times], qd[rows, times], *more)
 
 
-class _Compiled:
+class Compiled:
     """Programs by name, compiled when they are first called; pickles contain only the Programs."""
 
     def __init__(self, programs: dict[str, Program]) -> None:
+        """Store the Programs."""
         self._programs = programs
         self._functions: dict[str, Any] = {}
 
@@ -90,7 +91,7 @@ class _Compiled:
         return self._functions[name]
 
     def __reduce__(self):
-        return (_Compiled, (self._programs,))
+        return (Compiled, (self._programs,))
 
 
 def zeros(shape: tuple[int, ...]) -> np.ndarray:

@@ -19,6 +19,7 @@ from ...formats.toml_writer import write_toml
 from ...simulation.loads_at_samples import zeros
 from ...system import System
 from ...version import VERSION as PACKAGE_VERSION
+from ..columns import CONTACTS, contact_shapes
 from ..recorded import is_zeros
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ STORED = {
     "accelerations": "qdd",
     "wrenches": "wrenches",
     "reference": "reference",
+    **{name: name for name in CONTACTS},
 }
 """Fields that may be absent, with the names of the columns that store them."""
 
@@ -102,7 +104,7 @@ def unpack(content: Content, path: Path, system: System | None) -> dict[str, Any
     own = _system(about["mechanism"], path, system)
     fields: dict[str, Any] = {name: arrays[name] for name in ("t", "q", "qd")}
     fields |= {field: arrays[column] for field, column in STORED.items() if column in about["given"]}
-    sizes = {"wrenches": (len(own.bodies), 6), "reference": (own.nq,)}
+    sizes = {"wrenches": (len(own.bodies), 6), "reference": (own.nq,), **contact_shapes(own.mechanism)}
     for field, column in STORED.items():
         if column in about.get("zero", ()):  # files of earlier versions store all zeros
             lead = arrays["t"].shape if field == "reference" else arrays["q"].shape[:-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...errors import InputError
 from ..motion_problem import Problem
 from .engine import Engine
+from .event_driven import EventDriven
 from .gpu import Gpu
 from .held_torques import HeldTorques
 from .marching_engine import Marching
@@ -14,6 +15,7 @@ from .scipy_referee import Scipy
 from .sundials import Sundials
 
 ENGINES: tuple[Engine, ...] = (
+    EventDriven(),
     Gpu(),
     Marching(),
     PythonStages(),

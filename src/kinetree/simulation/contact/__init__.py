@@ -1,0 +1,1 @@
+"""Hard contact with Coulomb friction: the cone problem, impacts, modes, and event-driven runs."""

@@ -1,0 +1,205 @@
+"""Modes of contacts: which are closed, and which of these stick or slip; forces and accelerations in a mode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from .cone_problem import RANK, ConeProblem, ConeSolution, NoForces, solve
+from .redundant_forces import null_space, within_cones
+from .touching import Coefficients, State
+
+SLOPE = 1e-6
+"""The least normal answer W_nn - mu W_nt . d of a sliding contact, in parts of W_nn, that is not a Painleve state."""
+SLACK = 1e-9
+"""The violation of the cone, or of a normal force of zero, that is accepted in a mode, in parts of the forces."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """The closed candidates, in order; `slip` has the direction of slip (t1, t2) of those that slide."""
+
+    closed: tuple[int, ...] = ()
+    slip: dict[int, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def sticks(self) -> tuple[int, ...]:
+        """The closed candidates that stick."""
+        return tuple(i for i in self.closed if i not in self.slip)
+
+
+@dataclass(frozen=True)
+class Acting:
+    """Accelerations in a mode, with the forces of the closed candidates [k, 3] and their relative accelerations."""
+
+    qdd: np.ndarray
+    forces: np.ndarray
+    rates: np.ndarray
+    unit: float
+    unique: bool = True
+
+
+class PainleveError(InputError):
+    """A sliding contact at which rigid bodies with Coulomb friction have no unique forces."""
+
+
+def directions(mode: Mode, state: State, still: float) -> np.ndarray:
+    """Return the direction of slip of each closed candidate [k, 2], NaN where it sticks.
+
+    It is that of the velocity, reversed beyond a stop so that it continues: a step of the integrator may go past it.
+    """
+    out = np.full((len(mode.closed), 2), np.nan)
+    for k, i in enumerate(mode.closed):
+        if i not in mode.slip:
+            continue
+        known, v = mode.slip[i], state.v[i, 1:]
+        speed = float(np.hypot(v[0], v[1]))
+        out[k] = known if speed <= still else v * (np.copysign(1.0, v @ known) / speed)
+    return out
+
+
+def accelerations(given: Coefficients, mode: Mode, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """Return dq and qdd as one array, with the forces of the mode."""
+    dq, free = given.free(t, q, qd)
+    if not mode.closed:
+        return np.concatenate([dq, free])
+    state = given.at(q, qd)
+    return np.concatenate([dq, acting(given, mode, state, free).qdd])
+
+
+def acting(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> Acting:
+    """Return the forces that keep the mode: no normal acceleration, and no tangential one where it sticks."""
+    closed = list(mode.closed)
+    if not closed:
+        return Acting(free, np.zeros((0, 3)), np.zeros((0, 3)), 1.0)
+    J, X, W = state.answers(closed)
+    b = J @ free + state.bias[closed].ravel()
+    d, mu = directions(mode, state, 0.01 * given.scales.still), given.mu[closed]
+    basis, rows = _basis(d, mu)
+    A = (W @ basis)[rows]
+    z, unique = _solution(A, -b[rows])
+    f = basis @ z
+    unit = float(np.abs(b).max(initial=0.0) / np.diag(W).max()) + float(np.abs(f).max(initial=0.0))
+    return Acting(free + X @ f, f.reshape(-1, 3), (b + W @ f).reshape(-1, 3), unit or 1.0, unique)
+
+
+def _basis(d: np.ndarray, mu: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """Return the directions of forces as columns, and the rows that are kept at zero."""
+    size, columns, rows = 3 * len(d), [], []
+    for k, along in enumerate(d):
+        rows.append(3 * k)
+        if np.isnan(along[0]):
+            columns += [np.eye(size)[3 * k + j] for j in range(3)]
+            rows += [3 * k + 1, 3 * k + 2]
+        else:
+            e = np.zeros(size)
+            e[3 * k], e[3 * k + 1 : 3 * k + 3] = 1.0, -mu[k] * along
+            columns.append(e)
+    return np.array(columns).T, rows
+
+
+def _solution(A: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return the solution of least norm, and whether it is the only one."""
+    if len(A) == 1:
+        return b / A[0], True
+    z, _, rank, _ = np.linalg.lstsq(A, b, rcond=RANK)
+    return z, bool(rank == len(A))
+
+
+def cone_problem(given: Coefficients, closed: list[int], state: State, free: np.ndarray, slip: dict) -> ConeProblem:
+    """Return the problem of accelerations of closed candidates; those in `slip` slide in their direction."""
+    J, _, W = state.answers(closed)
+    b = (J @ free + state.bias[closed].ravel()).reshape(-1, 3)
+    rays = np.array([slip.get(i, (np.nan, np.nan)) for i in closed], dtype=float).reshape(-1, 2)
+    return ConeProblem.of(W, b, given.mu[closed], rays)
+
+
+def refuse_painleve(given: Coefficients, mode: Mode, state: State) -> None:
+    """Raise PainleveError if a sliding candidate answers to its own force by no acceleration, or a negative one."""
+    if not mode.slip:
+        return
+    closed = list(mode.closed)
+    _, _, W = state.answers(closed)
+    for k, d in enumerate(directions(mode, state, 0.01 * given.scales.still)):
+        if np.isnan(d[0]):
+            continue
+        row = W[3 * k, 3 * k : 3 * k + 3]
+        if row[0] - given.mu[closed[k]] * (row[1:] @ d) < SLOPE * row[0]:
+            raise PainleveError(
+                f"Painleve state of contact {given.names[closed[k]]!r}: it slides with friction "
+                f"{given.mu[closed[k]]:g}, and its normal force pushes the body into the surface; rigid bodies with "
+                "Coulomb friction have no unique forces here: use less friction, or GroundForce"
+            )
+
+
+def feasible(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> tuple[Acting, list[int]]:
+    """Return the forces of a mode, and the closed candidates that violate it.
+
+    Where forces are not unique, such as those of four corners, others with the same accelerations are looked for.
+    """
+    found = acting(given, mode, state, free)
+    wrong = violated(given, mode, found)
+    if not wrong or found.unique:
+        return found, wrong
+    closed = list(mode.closed)
+    _, _, W = state.answers(closed)
+    d = directions(mode, state, 0.01 * given.scales.still)
+    basis, rows = _basis(d, given.mu[closed])
+    slides = ~np.isnan(d[:, 0])
+    loose = basis @ null_space((W @ basis)[rows], RANK)
+    other = within_cones(found.forces, np.linalg.qr(loose)[0], given.mu[closed], slides)
+    return (found, wrong) if other is None else (replace(found, forces=other), [])
+
+
+def violated(given: Coefficients, mode: Mode, found: Acting) -> list[int]:
+    """Return the closed candidates whose force pulls, or lies outside of the cone."""
+    out, slack = [], SLACK * found.unit
+    for i, f in zip(mode.closed, found.forces, strict=True):
+        size = np.hypot(f[1], f[2])
+        if f[0] < -slack or (i not in mode.slip and size > given.mu[i] * f[0] + slack):
+            out.append(i)
+    return out
+
+
+def chosen(
+    given: Coefficients, closed: list[int], state: State, free: np.ndarray, *, now: Any = ()
+) -> tuple[Mode, ConeSolution | None]:
+    """Return the mode that the velocities and the forces of closed candidates require.
+
+    Those in `now` violated the last mode: a force on the border of its cone slips then, and one of zero opens.
+    """
+    if not closed:
+        return Mode(), None
+    slip: dict[int, np.ndarray] = {}
+    for i in closed:
+        v = state.v[i, 1:]
+        speed = float(np.hypot(*v))
+        if given.mu[i] == 0.0:
+            slip[i] = v / speed if speed > 0 else np.array([1.0, 0.0])
+        elif speed > given.scales.still:
+            slip[i] = v / speed
+    refuse_painleve(given, Mode(tuple(closed), slip), state)
+    problem = cone_problem(given, closed, state, free, slip)
+    try:
+        found = solve(problem)
+    except NoForces as error:
+        names = ", ".join(repr(given.names[i]) for i in closed)
+        what = f"contacts {names}: {error}; rigid bodies with Coulomb friction allow no motion here"
+        raise PainleveError(what) from None
+    unit = float(np.abs(found.forces).max(initial=0.0))
+    rate = float(np.abs(problem.b).max(initial=0.0))
+    kept: list[int] = []
+    for i, f, a in zip(closed, found.forces, found.velocities, strict=True):
+        if a[0] > SLACK * rate or (i in now and f[0] <= 10 * SLACK * unit):
+            slip.pop(i, None)
+            continue
+        kept.append(i)
+        if i in slip:
+            continue
+        size, most = float(np.hypot(f[1], f[2])), given.mu[i] * f[0]
+        if np.hypot(a[1], a[2]) > SLACK * rate or (i in now and size >= most - 10 * SLACK * unit and size > 0):
+            slip[i] = -f[1:] / size if size > SLACK * unit else a[1:] / np.hypot(a[1], a[2])
+    return Mode(tuple(kept), {i: d for i, d in slip.items() if i in kept}), found

@@ -1,0 +1,125 @@
+"""Compiled functions of contacts at one state: gaps, velocities, rows of J, and the answers to contact forces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...compiler.lower.contacts import answer_program, candidate_names, motion_program
+from ...compiler.runtime.native import native
+from ...contacts import labels
+from ...model.mechanism import resolved
+from ...model.scales import characteristic_length
+from ..motion_problem import Problem
+from ..rates import rates
+
+GAP = 1e-11
+"""The largest gap of contacts that touch, in parts of the characteristic length: above the rounding of positions."""
+START = 1e-7
+"""The largest gap, or depth, of contacts that touch at the start, in parts of the characteristic length: positions are
+given with about as many digits, and are corrected."""
+SPEED = 1e-9
+"""The velocity below which contacts neither approach nor slide, in parts of the characteristic velocity sqrt(g l)."""
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The characteristic length [m] and velocity [m/s] of a mechanism with contacts."""
+
+    length: float
+    speed: float
+
+    @property
+    def gap(self) -> float:
+        """The largest gap of contacts that touch [m]."""
+        return GAP * self.length
+
+    @property
+    def still(self) -> float:
+        """The velocity below which contacts neither approach nor slide [m/s]."""
+        return SPEED * self.speed
+
+
+class State:
+    """The candidates at one state, and the answers to forces at some of them."""
+
+    def __init__(self, functions: Functions, q: np.ndarray, qd: np.ndarray, more: tuple) -> None:
+        """Evaluate gaps, velocities, biases and J of all candidates."""
+        self._functions, self._q, self._more = functions, q, more
+        self.gap, self.v, self.bias, self.J, self.points, self.axes = functions.motion(q, qd, *more)
+
+    def rows(self, which: Sequence[int]) -> np.ndarray:
+        """Return J of some candidates [3 k, nv]."""
+        return self.J[list(which)].reshape(-1, self.J.shape[-1])
+
+    def answers(self, which: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows of J [3 k, nv], the accelerations X [nv, 3 k] of unit forces there, and W = J X, symmetric."""
+        J = self.rows(which)
+        X = self._functions.answer(self._q, J, *self._more).T
+        W = J @ X
+        return J, X, 0.5 * (W + W.T)
+
+
+class Functions:
+    """The compiled functions of a problem with contacts, and its coefficients for one run."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Look up or compile the functions."""
+        p, kept = problem, problem.kept
+        self.problem, self.names = p, candidate_names(p.mechanism)
+        self.motion = kept.part("contact motion", lambda: native(motion_program(p.mechanism)))
+        self.answer = kept.part("contact answer", lambda: native(answer_program(p.mechanism)))
+        self.rates = kept.part(
+            ("contact rates", p.acting_key), lambda: native(rates(p.mechanism, p.forces, p.control, loops=p.loops))
+        )
+        self.integrate = p.system.function("integrate").gufunc
+        self.closer = p.closer if p.system.closures else None
+
+    def of(self, parameters: np.ndarray | None) -> Coefficients:
+        """Return friction, restitution and scales for the free parameters of one run."""
+        return Coefficients(self, parameters)
+
+
+class Coefficients:
+    """Friction, restitution and laws of all candidates, by candidate, for the parameters of one run."""
+
+    def __init__(self, functions: Functions, parameters: np.ndarray | None) -> None:
+        """Resolve the expressions of all contacts."""
+        mechanism = functions.problem.mechanism
+        self.functions, self.names, self.parameters = functions, functions.names, parameters
+        self.more: tuple[Any, ...] = () if parameters is None else (parameters,)
+        self._values = mechanism.values(None if parameters is None else parameters.tolist())
+        plain = resolved(mechanism.contacts, self._values)
+        spread = [c for c in plain for _ in labels(c)]
+        self.mu = np.array([c.friction for c in spread])
+        self.restitution = np.array([c.restitution for c in spread])
+        self.poisson = np.array([c.law == "poisson" for c in spread])
+        self._plain = plain
+
+    @cached_property
+    def scales(self) -> Scales:
+        """The characteristic length, from the mechanism and the sizes of the contacts, and velocity."""
+        mechanism = self.functions.problem.mechanism
+        sizes = [abs(x) for c in self._plain for x in (*c.size, *c.placement.translation) if x]
+        lengths = [*mechanism.lengths, *sizes]
+        length = float(np.mean(lengths)) if lengths else characteristic_length(mechanism)
+        gravity = math.hypot(*resolved(mechanism.gravity, self._values)) or 10.0
+        return Scales(length, math.sqrt(gravity * length))
+
+    def at(self, q: np.ndarray, qd: np.ndarray) -> State:
+        """Return the candidates at a state."""
+        return State(self.functions, q, qd, self.more)
+
+    def gaps(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gaps and normal velocities [..., nc] at many states."""
+        found = self.functions.motion(q, qd, *self.more)
+        return found[0], found[1][..., 0]
+
+    def free(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return dq and qdd without contact forces."""
+        return self.functions.rates([t], q, qd, *self.more)

@@ -1,0 +1,79 @@
+"""Runs with hard contact, event by event: touch-down, lift-off, stick and slip are located to rounding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...errors import InputError
+from ..contact.loads import contact_fields, contact_options
+from ..contact.march import March
+from ..contact.records import Records
+from ..contact.touching import Functions
+from ..drives import drives_of
+from ..events import Watch
+from ..motion_problem import Problem
+from ..run_states import Run
+from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
+from .native import acting_on
+from .scipy_pairs import run_each
+
+PAIRS = {"dop853": "DOP853", "scipy": "DOP853", "dopri5": "RK45"}
+"""SciPy's embedded pairs by method."""
+
+
+class EventDriven:
+    """The engine for mechanisms with contacts and methods with adaptive steps; batches go one run after the other."""
+
+    def takes(self, problem: Problem) -> bool:
+        """Return whether the mechanism has contacts."""
+        return bool(problem.mechanism.contacts)
+
+    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
+        """Integrate every run of a batch, one after the other."""
+        _refuse(problem)
+        functions, records = Functions(problem), list[Records]()
+        count = [0]
+
+        def evaluated() -> int:
+            before, count[0] = count[0], 0
+            return before
+
+        def marched(kept: list[Records]):
+            def samples(q0, qd0, times, parameters):
+                march = March(functions.of(parameters), (q0, qd0), times, problem.settings, PAIRS[problem.method.name])
+                kept.append(march.records)
+                try:
+                    yield from march.samples()
+                finally:
+                    count[0] = march.evaluations
+
+            return samples
+
+        def again(q, qd, t, more) -> Run:
+            short = replace(problem, start=(q, qd), times=t, parameters=more)
+            return run_each(short, marched([]), evaluated)
+
+        done = run_each(problem, marched(records), evaluated, watch, progress)
+
+        def complete(ended: Run) -> tuple[Run, Fields]:
+            acted = acting_on(problem)
+            fields = acted | contact_fields(problem, ended, records, acted["wrenches"])
+            return ended, fields | {"options": contact_options(records)}
+
+        return Motion(done, onward_by(problem, done, again), complete)
+
+
+def _refuse(problem: Problem) -> None:
+    """Raise an InputError for options that runs with contacts do not support."""
+    no_checkpoint(problem, "a run with contacts")
+    if problem.outside:
+        raise InputError("contacts require a compiled controller, such as kt.PD or kt.TorqueFunction")
+    if drives_of(problem.control) is not None:
+        raise InputError("contacts and kt.Driven do not go together yet; use a stiff kt.PD instead of kt.Driven")
+    if problem.loops is not None and not problem.loops.projects:
+        raise InputError("contacts require loops that are closed after each step; use loops=kt.Projection()")
+    if problem.method.name not in PAIRS:
+        raise InputError(
+            f"contacts are simulated event by event with {' or '.join(PAIRS)}, not with {problem.method.name}; "
+            "leave out method and dt"
+        )

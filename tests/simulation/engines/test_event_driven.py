@@ -1,0 +1,177 @@
+"""Runs with hard contact against closed forms: bounces, slopes, ladders, Painleve's rod."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.errors import InputError, ModelError
+from tolerance import assert_close
+from touching_bodies import G, ball, box_on_slope, ladder, planar_rod
+
+FINE = {"rtol": 1e-11, "atol": 1e-12}
+
+
+def times_of(run: kt.Trajectory, kind: str) -> list[float]:
+    """Return the times of the events of a kind."""
+    return [e.t for e in run.contact.events if e.kind == kind]
+
+
+@pytest.mark.parametrize("law", ["newton", "poisson"])
+def test_bouncing_ball_comes_to_rest_at_the_zeno_time(law) -> None:
+    """Compare impacts, apexes and the end of infinitely many bounces with their geometric series."""
+    e, fall = 0.6, math.sqrt(2 * 0.7 / G)
+    system, q, ground = ball(0.7, restitution=e, law=law)
+    apexes = [fall * (1 + 2 * sum(e**k for k in range(1, n)) + e**n) for n in range(1, 8)]
+    zeno = fall * (1 + 2 * e / (1 - e))
+    run = kt.simulate(system, q, times=[0.0, *apexes, zeno + 0.1], contacts=ground, **FINE)
+    impacts = times_of(run, "impact")
+    expected = [fall * (1 + 2 * sum(e**k for k in range(1, n))) for n in range(1, len(impacts) + 1)]
+    assert len(impacts) > 15
+    assert_close(impacts, expected, 1e-9, "times of impacts")
+    assert_close(run.q[1:-1, 2] - 0.1, [0.7 * e ** (2 * n) for n in range(1, 8)], 1e-9, "heights of apexes")
+    assert_close(times_of(run, "rest"), [zeno], 1e-9, "Zeno time")
+    assert_close(run.qd[-1], np.zeros(6), 1e-12, "velocity at rest")
+    assert_close(run.contact.forces("ground")[-1], [1.3 * G, 0.0, 0.0], 1e-9, "force at rest")
+
+
+@pytest.mark.slow
+def test_elastic_bounces_keep_the_energy() -> None:
+    """Bounce 100 times without loss."""
+    system, q, ground = ball(1.0, restitution=1.0)
+    qd = [0.3, 0.2, 0.1, 0.5, 0.2, 0.0]
+    run = kt.simulate(system, q, qd, duration=92.0, contacts=ground, **FINE)
+    assert len(times_of(run, "impact")) > 100
+    assert_close(run.energy_error, 0.0, 1e-9, "energy after 100 bounces")
+
+
+@pytest.mark.parametrize("degrees, friction", [(20.0, 1.0), (20.0, 0.37), (44.0, 0.97)])
+def test_box_on_a_slope_holds_still(degrees, friction) -> None:
+    """Creep by less than 1e-12 m/s below the angle of the cone."""
+    system, q, corners = box_on_slope(math.radians(degrees), friction)
+    run = kt.simulate(system, q, times=np.linspace(0, 10, 6), contacts=corners)
+    assert run.finished
+    assert_close(run.qd, np.zeros((6, 6)), 1e-12, "creep")
+    assert_close(run.q, np.tile(run.q[0], (6, 1)), 1e-12, "displacement")
+    assert_close(run["contact_forces"][-1, :, 0].sum(), 2.0 * G * math.cos(math.radians(degrees)), 1e-9, "weight")
+
+
+@pytest.mark.parametrize("degrees, friction", [(20.0, 0.3), (35.0, 0.0), (44.0, 0.95)])
+def test_box_on_a_slope_slides(degrees, friction) -> None:
+    """Slide with g (sin - mu cos) above the angle of the cone."""
+    angle = math.radians(degrees)
+    system, q, corners = box_on_slope(angle, friction)
+    run = kt.simulate(system, q, times=np.linspace(0, 0.7, 4), contacts=corners, **FINE)
+    expected = G * (math.sin(angle) - friction * math.cos(angle))
+    assert_close(run["qdd"][:, 3], np.full(4, expected), 1e-9, "acceleration along the slope")
+    assert_close(run.qd[-1, 3], 0.7 * expected, 1e-9, "velocity along the slope")
+    assert max(run.contact.residuals.values()) < 1e-10
+
+
+def test_sliding_box_stops_and_stays() -> None:
+    """Stop after v / (mu g), to rounding, and stay."""
+    system, q, corners = box_on_slope(0.0, 0.4)
+    run = kt.simulate(system, q, [0, 0, 0, 1.2, -0.9, 0], times=[0.0, 0.2, 1.0], contacts=corners, **FINE)
+    sticks = [e.t for e in run.contact.events if e.kind == "stick"]
+    assert_close(sticks, [1.5 / (0.4 * G)] * 4, 1e-9, "time of the stop")
+    assert_close(run.qd[-1], np.zeros(6), 1e-12, "velocity after the stop")
+    assert_close(np.hypot(*run.q[-1, :2]), 1.5**2 / (2 * 0.4 * G), 1e-9, "distance")
+
+
+def test_ladder_leaves_the_wall() -> None:
+    """Leave a smooth wall where the top has come down to two thirds of its height, and stand under friction."""
+    system, q, smooth = ladder(0.6, 0.0, 0.0)
+    run = kt.simulate(system, q, duration=0.8, contacts=smooth, **FINE)
+    (left,) = [e.t for e in run.contact.events if e.kind == "lift-off"]
+    there = kt.simulate(system, q, times=[0.0, left], contacts=smooth, **FINE)
+    assert_close(there.q[-1, 2], math.cos(0.6) * 2 / 3, 1e-9, "height of the center at lift-off")
+    assert_close(run.energy_error, 0.0, 1e-9, "energy of the smooth ladder")
+    system, q, rough = ladder(0.6, 0.5, 0.0)
+    held = kt.simulate(system, q, times=[0.0, 3.0], contacts=rough)
+    assert_close(held.qd[-1], np.zeros(6), 1e-12, "creep")
+    assert_close(held.contact.forces("foot")[0, :2], [3 * G, -3 * G * math.tan(0.6) / 2], 1e-9, "forces on the foot")
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.55])
+def test_painleve_rod_is_recognized(angle) -> None:
+    """Name the Painleve state of a rod that is pushed with much friction; pull it, and it moves."""
+    system, tip = planar_rod(1.6)
+    q = [0.0, math.cos(angle), angle]
+    assert 1 + 3 * math.sin(angle) ** 2 - 3 * 1.6 * math.sin(angle) * math.cos(angle) < 0
+    with pytest.raises(InputError, match="Painleve state of contact 'tip': it slides with friction 1.6"):
+        kt.simulate(system, q, [-2.0, 0.0, 0.0], duration=0.5, contacts=tip)
+    run = kt.simulate(system, q, [2.0, 0.0, 0.0], times=[0.0, 0.3], contacts=tip)
+    assert run.finished and max(run.contact.residuals.values()) < 1e-10
+
+
+def test_painleve_state_within_a_run_keeps_the_data() -> None:
+    """Stop a run that comes to a Painleve state, and keep all samples before it."""
+    system, tip = planar_rod(1.6)
+    angle = 0.85
+    q, qd = [0.0, math.cos(angle), angle], [-6.0, 4.0 * math.sin(angle), -4.0]
+    qd[1] = -math.sin(angle) * qd[2]
+    run = kt.simulate(system, q, qd, duration=0.5, contacts=tip)
+    assert "stopped: " in run.status and "Painleve state of contact 'tip'" in run.status
+    assert len(run) > 3 and np.isfinite(run.q).all() and np.isfinite(run["contact_forces"]).all()
+
+
+def test_impossible_starts_are_refused() -> None:
+    """Refuse a start under the ground, unknown bodies and methods that know no contacts."""
+    system, q, ground = ball(-0.03)
+    with pytest.raises(InputError, match="q0 puts contact 'ground' 0.03 m under its surface; start with all gaps"):
+        kt.simulate(system, q, duration=1.0, contacts=ground)
+    with pytest.raises(ModelError, match="contact 'c': no body 'bal'; did you mean 'ball'"):
+        kt.simulate(system, q, duration=1.0, contacts=[kt.Contact("c", "bal")])
+    system, q, ground = ball(0.3)
+    with pytest.raises(InputError, match="contacts are simulated event by event with .*, not with rk4; leave out"):
+        kt.simulate(system, q, duration=1.0, dt=1e-3, method="rk4", contacts=ground)
+    with pytest.raises(InputError, match="contacts and kt.Driven do not go together"):
+        kt.simulate(system, duration=1.0, contacts=ground, control=kt.Driven("root", kt.Hold(q)))
+    with pytest.raises(InputError, match="the run has no contacts; give simulate"):
+        _ = kt.simulate(system, q, duration=0.1).contact
+
+
+def test_results_of_contacts_are_saved(tmp_path) -> None:
+    """Save and read forces, gaps, residuals and events, slice them, and take one run of a batch."""
+    system, q, ground = ball(0.2, restitution=0.5, friction=0.3)
+    starts = np.stack([q, q + np.array([0, 0, 0.1, 0, 0, 0, 0])])
+    batch = kt.simulate(system, starts, [0, 0, 0, 0.3, 0.2, 0], duration=0.6, contacts=ground)
+    assert batch.contact.forces("ground").shape == (2, 1001, 3)
+    assert {e.run for e in batch.contact.events} == {0, 1}
+    run = batch.run(0)
+    again = kt.read_trajectory(run.save(tmp_path / "run.npz"))
+    assert np.array_equal(again["contact_forces"], run["contact_forces"])
+    assert again.contact.events == run.contact.events and again.contact.names == ("ground",)
+    assert again.contact.residuals == run.contact.residuals
+    assert np.array_equal(run[10:20]["contact_gaps.ground"], run.contact.gaps("ground")[10:20])
+    with pytest.raises(kt.UnknownNameError, match="no contact 'floor'; available: ground"):
+        run.contact.forces("floor")
+
+
+def test_reactions_include_contact_forces() -> None:
+    """Balance the wrenches of contacts on the bodies with the accelerations of the run."""
+    system, q, corners = box_on_slope(0.4, 0.2)
+    run = kt.simulate(system, q, times=[0.0, 0.1, 0.3], contacts=corners, **FINE)
+    tau = system.inverse_dynamics(run.q, run.qd, run["qdd"], wrenches=run["wrenches"])
+    assert_close(tau, np.zeros((3, 6)), 1e-9, "torques of the free joint")
+
+
+def test_contacts_of_the_mechanism_act_by_default() -> None:
+    """Let contacts of a mechanism act without naming them, and leave them out on request."""
+    system, q, ground = ball(0.05, restitution=0.0)
+    whole = kt.assemble("ball", system.bodies, system.joints, contacts=[ground])
+    held, free = kt.simulate(whole, q, duration=0.5), kt.simulate(whole, q, duration=0.5, contacts=())
+    assert_close(held.q[-1, 2], 0.1, 1e-12, "on the ground")
+    assert_close(free.q[-1, 2], 0.15 - G / 8, 1e-9, "through the ground")
+
+
+def test_user_events_between_contacts() -> None:
+    """Locate a user's event on a flight between two bounces."""
+    system, q, ground = ball(0.5, restitution=0.8)
+    top = kt.Event(lambda now: now.qd[5], direction=-1, name="apex")
+    run = kt.simulate(system, q, duration=0.9, contacts=ground, events=top, **FINE)
+    fall = math.sqrt(1.0 / G)
+    assert_close([h.t for h in kt.event_hits(run)], [fall * 1.8], 1e-9, "apex")
