@@ -33,8 +33,10 @@ def contact_fields(problem: Problem, run: Run, records: Sequence[Records], other
     for k, record in enumerate(records):
         for name, array in arrays.items():
             known = record.stacked(name)[:count]
+            if not len(known):
+                continue
             array[k, : len(known)] = known
-            if 0 < len(known) < count and not lead:  # the state at an event that ended the run
+            if len(known) < count and not lead:  # the state at an event that ended the run
                 array[k, len(known) :] = known[-1]
     found: dict[str, Any] = {name: x.reshape(*lead, count, *shapes[name]) for name, x in arrays.items()}
     program = problem.kept.part("contact motion program", lambda: motion_program(mechanism))

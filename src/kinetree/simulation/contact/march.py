@@ -39,10 +39,12 @@ State = tuple[np.ndarray, np.ndarray]
 class March:
     """One run: its time, state and mode, from event to event."""
 
-    def __init__(self, given: Coefficients, start: State, times: np.ndarray, settings: Settings, pair: str) -> None:
+    def __init__(
+        self, given: Coefficients, start: State, times: np.ndarray, settings: Settings, pair: str, records: Records
+    ) -> None:  # fmt: skip
         """Examine the start: contacts that touch are closed, or bounce if they approach."""
         self.given, self.times, self.settings, self.pair = given, times, settings, pair
-        self.records, self.mode = Records(), Mode()
+        self.records, self.mode = records, Mode()
         self.t, self.y, self.evaluations, self.steps = float(times[0]), start, 0, 0
         self._refuse_depth(start)
         state = given.at(*start)

@@ -40,8 +40,9 @@ class EventDriven:
 
         def marched(kept: list[Records]):
             def samples(q0, qd0, times, parameters):
-                march = March(functions.of(parameters), (q0, qd0), times, problem.settings, PAIRS[problem.method.name])
-                kept.append(march.records)
+                kept.append(Records())  # also of a run that is refused
+                pair = PAIRS[problem.method.name]
+                march = March(functions.of(parameters), (q0, qd0), times, problem.settings, pair, kept[-1])
                 try:
                     yield from march.samples()
                 finally:
