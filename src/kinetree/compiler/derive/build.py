@@ -1,4 +1,4 @@
-"""The Program of a request, also of derivatives: by pages of sweeps where there are some, else by differentiation."""
+"""The Program of a request, also of derivatives: by sweeps or inverse dynamics where possible, else differentiated."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..ir.program import Program
 from ..lower import build as lower
 from ..lower.build import Request, signature
 from ..lower.derivatives import COORDINATES, Derivative
+from .accelerations import product_of_accelerations
 from .charts import Chart
 from .closed import closed_accelerations
 from .jacobians import Charts, cheapest, derivative
@@ -16,9 +17,9 @@ from .pages import page
 from .products import hvp, jvp, vjp
 
 SHORT = 400
-"""The most operations of a function whose Jacobian is also computed by differentiation if there is a page of sweeps.
+"""The most operations of a function that is also differentiated itself if there is another way to its derivative.
 
-Pages take fewer operations for all longer ones that were tried, from six joints on."""
+Pages of sweeps and inverse dynamics take fewer operations for all longer ones that were tried, from six joints on."""
 
 
 def build(mechanism: Mechanism, request: Request) -> Program:
@@ -36,7 +37,11 @@ def _derived(mechanism: Mechanism, plain: Request, wanted: Derivative) -> Progra
     if wanted.kind == "jacobian":
         return _jacobian(mechanism, plain, wanted, charts)
     program = lower.build(mechanism, plain)
-    return {"jvp": jvp, "vjp": vjp, "hvp": hvp}[wanted.kind](program, wanted.wrt, charts=charts)
+    implicit = product_of_accelerations(mechanism, plain, wanted.kind, wanted.wrt, charts)
+    if implicit is not None and len(program.ops) > SHORT:
+        return implicit
+    found = {"jvp": jvp, "vjp": vjp, "hvp": hvp}[wanted.kind](program, wanted.wrt, charts=charts)
+    return found if implicit is None else cheapest([implicit, found])
 
 
 def _jacobian(mechanism: Mechanism, plain: Request, wanted: Derivative, charts: Charts) -> Program:
