@@ -50,7 +50,16 @@ def test_every_page_is_listed():
     assert sorted(LISTED) == PAGES
 
 
-SLOW = ("seven-steps.md", "results.md", "ropes.md", "closed-loops.md", "verify.md", "charmie.md", "run-derivatives.md")
+SLOW = (
+    "seven-steps.md",
+    "results.md",
+    "ropes.md",
+    "closed-loops.md",
+    "verify.md",
+    "charmie.md",
+    "run-derivatives.md",
+    "regulators.md",
+)
 
 
 @pytest.mark.parametrize("page", everyday.without([page for page in PAGES if blocks(page)], SLOW))

@@ -37,7 +37,9 @@ from .simulation.changes import with_gear, with_parameters, with_payload
 from .simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
 from .simulation.control.driven import Driven
 from .simulation.control.from_casadi import FromCasadi
+from .simulation.control.lqr import LQR
 from .simulation.control.sampled import PythonControl, Sampled
+from .simulation.control.tracking import TrackingLQR
 from .simulation.events import Event, event_hits
 from .simulation.forces.ground_forces import GroundForce
 from .simulation.forces.joint_forces import JointDamper, JointFriction, JointSpring, JointStops
@@ -65,6 +67,7 @@ _provide_pictures()
 
 __all__ = [
     "GROUND",
+    "LQR",
     "PD",
     "AssemblyError",
     "Baumgarte",
@@ -118,6 +121,7 @@ __all__ = [
     "System",
     "Table",
     "TorqueFunction",
+    "TrackingLQR",
     "Trajectory",
     "Trapezoid",
     "UnknownNameError",

@@ -99,6 +99,10 @@ class Instant:
         known = self._wrenches.get(body, Wrench())
         self._wrenches[body] = known + Wrench(tuple(entries[:3]), tuple(entries[3:]))
 
+    def difference(self, q: Scalars) -> list[Any]:
+        """Return the displacement from coordinates q to the present ones, in the tangent space."""
+        return states.difference(Tree(self.mechanism, self.inputs(q=list(q), q2=self.q)))
+
     def inverse_dynamics(self, q: Scalars, qd: Scalars, qdd: Scalars) -> list[Any]:
         """Return the joint torques of any motion of the mechanism, without the forces that act."""
         return inverse.inverse_dynamics(self._tree(q=q, qd=qd, qdd=qdd))

@@ -82,9 +82,8 @@ def closed_start(name: str):
 
 
 @pytest.mark.parametrize(
-    "name", ["four_bar", pytest.param("five_bar", marks=pytest.mark.slow),
-             pytest.param("three_rrr", marks=pytest.mark.slow)],
-)  # fmt: skip
+    "name", ["slider_crank", *(pytest.param(x, marks=pytest.mark.slow) for x in ("four_bar", "five_bar", "three_rrr"))]
+)
 def test_closed_loops_by_complex_steps(name):
     """Differentiate the steps of a closed mechanism exactly, with the closing of its loops after each."""
     system, q, qd = closed_start(name)

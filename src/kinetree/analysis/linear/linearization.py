@@ -75,7 +75,7 @@ def linearize(
     return Linearization(*((A, B) if dt is None else discrete(A, B, dt)), tuple(names), labels, G, dt)
 
 
-def discrete(A: Numbers, B: Numbers, dt: float) -> tuple[Numbers, Numbers]:
+def discrete(A: Numbers, B: Numbers, dt: float | Numbers) -> tuple[Numbers, Numbers]:
     """Return A and B of a time step with constant inputs, by the exponential of [A B; 0 0] dt (Van Loan)."""
     from scipy.linalg import expm
 
