@@ -14,10 +14,13 @@ import strategies
 from kinetree import joints, loops
 from kinetree.formulations.closed_system import closed_equations
 from kinetree.formulations.kinematics import body_states
-from kinetree.model import GROUND, Body, Coupling, Joint, Loop, Mechanism, Placement, assemble
+from kinetree.model import GROUND, Body, Coupling, Curve, Joint, Loop, Mechanism, Placement, assemble
 from strategies import nested
 
-KINDS = tuple(loops.KINDS)
+KINDS = tuple(name for name, kind in loops.KINDS.items() if "curve" not in kind.data)
+EGG = Curve(points=tuple((0.3 * np.cos(s) + 0.05 * np.cos(2 * s), 0.22 * np.sin(s)) for s in np.arange(14) * np.pi / 7))
+OVALS = Curve.ellipse(0.31, 0.24, (0.05, -0.03)), Curve.ellipse(0.17, 0.21, (-0.02, 0.04))
+"""Curves of cams: a spline, and two ellipses."""
 DRIVES = {
     "four_bar": ["crank"],
     "slider_crank": ["crank"],
@@ -47,11 +50,32 @@ def displaced(loop: Loop, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
     if loop.kind in ("rolling_disc", "rolling_rollers"):
         axle = R @ np.array(loops.frame(loop)).T @ np.array(loop.axis2) / np.linalg.norm(loop.axis2)
         return np.array([*rng.normal(size=2), loop.radius * np.hypot(*axle[:2])]), R
+    if loop.curve is not None:
+        return _touching(loop, rng)
     joint = Joint("cut", loop.kind, "a", "b", axis=loop.axis, axis2=loop.axis2, pitch=loop.pitch)
     kind = joints.kind(loop.kind)
     before, turn, after = kind.displacement(joint, [float(x) for x in kind.random(joint, rng)])
     turn = np.array(turn.matrix(), dtype=float)
     return np.array(before) + turn @ np.array(after), turn
+
+
+def _touching(loop: Loop, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return a position and a rotation at which a point, roller, face or curve of b touches the curve of a."""
+    R = np.array(strategies.rotation(rng))
+    piece = loops.starts(loop.curve)[int(rng.integers(8))]
+    p = piece.place(float(0.4 * piece.above * rng.uniform()))
+    c, normal = np.array([*p.c, rng.normal()]), np.array([p.d[1], -p.d[0], 0.0]) / np.hypot(*p.d)
+    if loop.curve_b is not None:
+        turn = Rotation.from_euler("z", rng.uniform(-3, 3)).as_matrix()
+        inward = -turn.T @ normal
+        (x, y), (a, _), (_, b) = *loop.curve_b.cosines, *loop.curve_b.sines
+        s = np.arctan2(b * inward[1], a * inward[0])
+        return c - turn @ [x + a * np.cos(s), y + b * np.sin(s), 0.0], turn
+    if loop.axis2 is not None:
+        axis = np.array(loops.frame(loop)).T @ np.array(loop.axis2) / np.linalg.norm(loop.axis2)
+        onto = Rotation.align_vectors([normal], [axis])[0].as_matrix()
+        return c + 0.3 * np.cross(normal, [0.0, 0.0, 1.0]), onto
+    return c + (loop.radius or 0.0) * normal, R
 
 
 def looped(mechanism: Mechanism, q, loop: Loop, rng: np.random.Generator) -> Loop:
@@ -82,6 +106,8 @@ def random_loop(name: str, kind: str, a: str, b: str, rng: np.random.Generator) 
         length=0.7 if kind == "rod" else 0.0,
         radius=0.45 if "radius" in data else None,
         angle=0.7 if "angle" in data else None,
+        curve=OVALS[0] if "curve_b" in data else EGG if "curve" in data else None,
+        curve_b=OVALS[1] if "curve_b" in data else None,
     )
 
 

@@ -22,10 +22,12 @@ from kinetree.model import (
     GROUND,
     Body,
     Coupling,
+    Curve,
     Expression,
     ForceElement,
     Frame,
     Joint,
+    Law,
     Limits,
     Loop,
     Parameter,
@@ -101,6 +103,17 @@ def joints(draw, name, parent, child):
     )
 
 
+POINT = st.tuples(st.floats(-9, 9), st.floats(-9, 9))
+CURVE = st.builds(Curve.ellipse, st.floats(0.1, 2), st.floats(0.1, 2), POINT) | st.builds(
+    Curve, points=st.lists(POINT, min_size=3, max_size=5, unique=True).map(tuple), closed=st.booleans()
+)
+LAW = (
+    st.builds(Law, polynomial=st.lists(st.floats(-9, 9), min_size=1, max_size=4).map(tuple))
+    | st.builds(Law, slope=st.floats(0.1, 2), sines=st.lists(st.floats(-9, 9), max_size=3).map(tuple))
+    | st.builds(Law, points=st.just(((0.1, 0.2), (0.7, -0.1), (1.3, 0.4))), periodic=st.booleans())
+)
+
+
 @st.composite
 def loops(draw, ends):
     """Draw a loop of any kind between two of the ends, with all fields of its kind."""
@@ -112,6 +125,10 @@ def loops(draw, ends):
     own["knife_edge"] = {"axis2": axis2}
     own["rolling_disc"] = own["rolling_ball"] | own["knife_edge"]
     own["rolling_rollers"] = own["rolling_disc"] | {"angle": draw(st.floats(-1.5, 1.5))}
+    own["point_on_curve"] = {"curve": draw(CURVE)}
+    own["roller_on_curve"] = own["point_on_curve"] | own["rolling_ball"]
+    own["face_on_curve"] = own["point_on_curve"] | own["knife_edge"]
+    own["curve_on_curve"] = own["point_on_curve"] | {"curve_b": draw(CURVE)}
     if kind == "universal" and draw(st.booleans()):
         own["universal"] = {"axis2": axis2}
     return Loop(draw(NAME), kind, body_a, body_b, draw(PLACEMENT), draw(PLACEMENT), axis, **own.get(kind, {}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from scipy.spatial.transform import Rotation
 
 import kinetree as kt
@@ -32,6 +33,7 @@ def test_a_differential_drive_moves_as_its_wheels_roll():
     assert_close(run.q[:, :2], path.T, 1e-9, "circle")
 
 
+@pytest.mark.slow
 def test_torques_of_wheels_accelerate_the_base():
     """Accelerate a differential drive straight ahead by 2 tau / radius over its mass and that of its rolling wheels."""
     base, radius = kt.load("differential_drive"), 0.08
@@ -49,6 +51,7 @@ def test_torques_of_wheels_accelerate_the_base():
     assert loads.cuts.shape == (3, 6)
 
 
+@pytest.mark.slow
 def test_a_car_turns_about_the_axis_of_its_rear_wheels():
     """Find the rotation v tan(d) / wheelbase at a steering angle d, and the rates of all wheels."""
     car, angle, rate = kt.load("car"), 0.43, 7.0

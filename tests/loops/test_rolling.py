@@ -53,6 +53,7 @@ def triads(run):
     return t, s, np.cross(t, s), beta, np.einsum("kij,kj->ki", R, run.qd[:, :3])
 
 
+@pytest.mark.slow
 def test_a_disc_rolls_in_steady_circles():
     """Keep a tilted disc on its circle for two revolutions, with the forces at the contact of the closed form.
 
@@ -156,6 +157,7 @@ def test_a_disc_obeys_newton_and_euler_with_explicit_multipliers():
         assert_close(power, 0.0, 1e-12 * np.abs(force).max(), "power of the reactions")
 
 
+@pytest.mark.slow
 def test_a_ball_rolls_down_an_inclined_plane():
     """Accelerate a ball by 5/7 of g sin(angle), on a plane that is inclined about an arbitrary direction."""
     turn = Rotation.from_rotvec([0.31, -0.22, 0.4]).as_matrix()
@@ -182,6 +184,7 @@ def test_a_ball_rolls_down_an_inclined_plane():
     assert_close(np.linalg.norm(force[1:]), 2 / 7 * MASS * np.linalg.norm(along), 1e-11, "friction of the incline")
 
 
+@pytest.mark.slow
 def test_a_ball_on_a_turntable_moves_in_circles():
     """Move a ball in a circle, at 2/7 of the rate of the turntable that is driven under it."""
     rate, inertia = 3.1, 0.4 * MASS * RADIUS**2
@@ -238,6 +241,7 @@ def test_the_sleigh_of_chaplygin_follows_its_closed_form():
     assert_close(slips(system, run), np.zeros((len(run.t), 1)), 1e-13, "J qd")
 
 
+@pytest.mark.slow
 def test_a_knife_edge_on_an_incline_draws_cycloids():
     """Keep a rotating knife edge on an incline near its height: it draws a cycloid across the slope."""
     down, rate = 4.1, 2.3

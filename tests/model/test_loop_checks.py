@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kinetree import Body, Coupling, Joint, Loop, ModelError, Parameter, assemble
+from kinetree import Body, Coupling, Curve, Joint, Loop, ModelError, Parameter, assemble
 from kinetree.loops import KINDS
 from kinetree.model import parse
 
@@ -24,6 +24,10 @@ OWN = {
     "rolling_disc": {"axis2": (0.2, 1.1, -0.3), "radius": 0.31},
     "rolling_ball": {"radius": 0.17},
     "rolling_rollers": {"axis2": (0.2, 1.1, -0.3), "radius": 0.31, "angle": 0.7},
+    "point_on_curve": {"curve": Curve.circle(0.2)},
+    "roller_on_curve": {"curve": Curve.circle(0.2), "radius": 0.03},
+    "face_on_curve": {"curve": Curve.circle(0.2), "axis2": (0.2, 1.1, -0.3)},
+    "curve_on_curve": {"curve": Curve.circle(0.2), "curve_b": Curve.ellipse(0.1, 0.2)},
     "knife_edge": {"axis2": (0.2, 1.1, -0.3)},
 }
 
@@ -60,12 +64,13 @@ def test_every_kind_of_loop_can_be(kind):
     ({"kind": "universal", "axis2": (0.0, 0.0, 0.0)}, "loop 'l': the axis2 (0.0, 0.0, 0.0) has no direction"),
     ({"axis2": (0.0, 1.0, 0.0)},
      "loop 'l', axis2: a revolute loop has no axis2; leave it out, or make it a universal or rolling_disc or rolling_"
-     "rollers or knife_edge loop"),
+     "rollers or face_on_curve or knife_edge loop"),
+    ({"kind": "point_on_curve"}, "loop 'l', curve: a point_on_curve loop has no curve; give its curve"),
     ({"kind": "rolling_disc", "axis2": (0.0, 1.0, 0.0)},
      "loop 'l', radius: a rolling_disc loop has no radius; give its radius"),
     ({"kind": "rolling_disc", "radius": 0.3},
-     "loop 'l', axis2: a rolling_disc loop has no axis2; give the axle of the wheel, or the direction of the edge, in "
-     "frame b"),
+     "loop 'l', axis2: a rolling_disc loop has no axis2; give the axle of the wheel, the direction of the edge, or "
+     "the normal of the face, in frame b"),
     ({"kind": "rolling_ball", "radius": -0.3}, "loop 'l', radius: the radius is -0.3 m; give a radius above 0"),
     ({"kind": "rolling_ball", "radius": math.nan}, "loop 'l': radius is nan; give a finite number"),
     ({"kind": "rolling_rollers", "axis2": (0.0, 1.0, 0.0), "radius": 0.3, "angle": 1.6},

@@ -9,6 +9,7 @@ from .. import loops
 from ..algebra.poses import Pose
 from ..algebra.spatial import Twist, TwistRate, Wrench, power
 from ..algebra.vectors import Matrix, Vector, add, cross, dot, matmul, sub, times, transpose
+from ..loops import laws
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,12 @@ def row_of(ends, motion: Relative, e: loops.Equation) -> Row:
 
 
 def of_coupling(coupling) -> Row:
-    """Return the equation of a coupling: the sum of ratio q is the offset, which may move."""
+    """Return the equation of a coupling: the sum of ratio q is the offset, which may move.
+
+    With a law, the joint that follows, which comes first, has the law of the sum of the others.
+    """
+    if coupling.law is not None:
+        return _of_law(coupling)
     residual, rate, bias = -coupling.offset, 0.0, 0.0
     if coupling.moving is not None:
         rate, bias = (-x for x in coupling.moving)
@@ -149,3 +155,17 @@ def end(chain: list, frame) -> End:
 def fixed_to(frame, T: Pose, t: Twist, dt: TwistRate) -> End:
     """Return the motion of a frame that is fixed to a body with pose T, twist t and twist rate dt."""
     return T.then(frame.R, frame.r), frame.A @ t, frame.A @ dt
+
+
+def _of_law(coupling) -> Row:
+    """Return the equation q - offset - f(u) = 0 of a coupling, with u the sum of ratio q of the other joints."""
+    (joint, _), *others = coupling.terms
+    moved = (0.0, 0.0) if coupling.moving is None else coupling.moving
+    u = sum((-ratio * i.q[0] for i, ratio in others), start=0.0)
+    du = sum((-ratio * i.qd[0] for i, ratio in others), start=0.0)
+    f, slope, bend = laws.values(coupling.law, u)
+    torques: dict[int, Any] = {joint.labels[0]: 1.0}
+    for i, ratio in others:
+        torques[i.labels[0]] = torques.get(i.labels[0], 0.0) + slope * ratio
+    rate = joint.qd[0] - slope * du - moved[0]
+    return Row(joint.q[0] - f - coupling.offset, rate, -(bend * du * du) - moved[1], torques=torques)

@@ -40,6 +40,7 @@ from .fields import (
     truth,
     vector,
 )
+from .toml_curves import curve, law
 
 BODY = ("name", "mass", "com", "inertia", "shape")
 SHAPE = ("kind", "size", "role", "file", "color", "name", *PLACEMENT)
@@ -50,21 +51,8 @@ JOINT = ("name", "kind", "parent", "child", *PLACEMENT, "child_placement", *MOTI
 PAIR_ENDS = ("body_a", "body_b", "placement_a", "placement_b")
 PAIR = ("name", "kind", *PAIR_ENDS, *MOTION, "limits", *LOSSES, "cut")
 FRAME = ("name", "body", *PLACEMENT)
-LOOP = (
-    "name",
-    "kind",
-    "body_a",
-    "body_b",
-    "placement_a",
-    "placement_b",
-    "axis",
-    "axis2",
-    "pitch",
-    "length",
-    "radius",
-    "angle",
-)
-COUPLING = ("name", "joint", "terms", "offset")
+LOOP = ("name", "kind", *PAIR_ENDS, "axis", "axis2", "pitch", "length", "radius", "angle", "curve", "curve_b")
+COUPLING = ("name", "joint", "terms", "offset", "law")
 FORCE = ("name", "kind", "body_a", "body_b", "point_a", "point_b", "coefficients")
 CONTACT = ("name", "body", "shape", "size", *PLACEMENT, "surface", "friction", "restitution", "law")
 SURFACE = ("kind", "body", *PLACEMENT, "edges", "heights", "spacing")
@@ -169,6 +157,7 @@ def loop(table: Any, where: str) -> Loop:
         **_axes(table, where),
         length=number(table.get("length", 0.0), below(where, "length")),
         **{key: number(table[key], below(where, key)) for key in ("radius", "angle") if key in table},
+        **{key: curve(table[key], below(where, key)) for key in ("curve", "curve_b") if key in table},
     )
 
 
@@ -207,6 +196,7 @@ def coupling(table: Any, where: str) -> Coupling:
         name(required(table, "joint", where), below(where, "joint")),
         _pairs(required(table, "terms", where), below(where, "terms")),
         number(table.get("offset", 0.0), below(where, "offset")),
+        law(table["law"], below(where, "law")) if "law" in table else None,
     )
 
 

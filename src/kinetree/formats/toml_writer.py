@@ -11,6 +11,7 @@ from ..algebra.vectors import IDENTITY, ZERO
 from ..errors import ModelError
 from ..model import GROUND, Body, Contact, Expression, Joint, Limits, Mechanism, Parameter, Placement, Shape, parse
 from ..model.checks import impossible_inertias
+from . import toml_curves
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -39,9 +40,10 @@ def write_toml(mechanism: Mechanism) -> str:
     for loop in mechanism.loops:
         sides = [(key, _table(_placement(getattr(loop, key)))) for key in ("placement_a", "placement_b")]
         pairs = [*_texts(loop, "name", "kind", "body_a", "body_b"), *(side for side in sides if side[1] != "{}")]
-        blocks.append(_block("[[loop]]", [*pairs, *_unlike(loop, **_LOOP)]))
+        blocks.append(_block("[[loop]]", [*pairs, *_unlike(loop, **_LOOP), *_data(loop, "curve", "curve_b")]))
     for coupling in mechanism.couplings:
         pairs = [*_texts(coupling, "name", "joint"), ("terms", _map(coupling.terms)), *_unlike(coupling, offset=0.0)]
+        pairs += _data(coupling, "law")
         blocks.append(_block("[[coupling]]", pairs))
     for force in mechanism.forces:
         pairs = [*_texts(force, "name", "kind", "body_a", "body_b"), *_unlike(force, point_a=ZERO, point_b=ZERO)]
@@ -114,6 +116,12 @@ def _placement(placement: Placement) -> Pairs:
 
 def _texts(part: Any, *keys: str) -> Pairs:
     return [(key, _value(getattr(part, key))) for key in keys]
+
+
+def _data(part: Any, *keys: str) -> Pairs:
+    """Return curves and laws as tables."""
+    given = [(key, getattr(part, key)) for key in keys]
+    return [(key, _table((k, _value(x)) for k, x in toml_curves.pairs(value))) for key, value in given if value]
 
 
 def _unlike(part: Any, **defaults: Any) -> Pairs:

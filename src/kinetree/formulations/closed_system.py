@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import loops
+from ..loops import laws
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import GROUND, Placement
 from .denoc import DeNOC, denoc
@@ -79,6 +80,10 @@ def closure(mechanism: Mechanism, d: DeNOC, q: ArrayLike) -> tuple[Matrix, Matri
     at_q, at_v = _entries(mechanism)
     angles = np.asarray(q, dtype=float)
     for coupling in resolved(mechanism.couplings, mechanism.values()):
+        if coupling.law is not None:
+            for column, part in zip((residual, rows, bias), _of_law(coupling, d, angles, at_q, at_v), strict=True):
+                column.append(part)
+            continue
         row, gap = np.zeros(mechanism.nv), -coupling.offset
         for name, ratio in ((coupling.joint, 1.0), *((name, -ratio) for name, ratio in coupling.terms)):
             row[at_v[name]] += ratio
@@ -123,6 +128,18 @@ def _of_loop(d: DeNOC, loop) -> tuple[list[float], list[Matrix], list[float]]:
         out[1].append(pull @ N)
         out[2].append(float(rate @ t + pull @ (dN @ d.qd)))
     return out
+
+
+def _of_law(coupling, d: DeNOC, q: Matrix, at_q: dict[str, int], at_v: dict[str, int]) -> tuple[float, Matrix, float]:
+    """Return the equation of a coupling with a law: q - f(u) = offset, u the sum of ratio q."""
+    u = sum(ratio * q[at_q[name]] for name, ratio in coupling.terms)
+    du = sum(ratio * d.qd[at_v[name]] for name, ratio in coupling.terms)
+    f, slope, bend = (float(x) for x in laws.values(coupling.law, float(u)))
+    row = np.zeros(len(d.qd))
+    row[at_v[coupling.joint]] = 1.0
+    for name, ratio in coupling.terms:
+        row[at_v[name]] -= slope * ratio
+    return float(q[at_q[coupling.joint]]) - f - coupling.offset, row, float(-bend * du**2)
 
 
 def _entries(mechanism: Mechanism) -> tuple[dict[str, int], dict[str, int]]:

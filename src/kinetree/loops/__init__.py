@@ -3,7 +3,8 @@
 A loop constrains frame b of one body relative to frame a of another. The position r and the rotation R of b in a are
 given in axes with z along the loop's axis. The residual of an equation is zero if the loop is closed. Its rate is
 n . w + f . v of the relative twist, and [n; f] is the direction of the loop's reaction on b. Equations that are not
-holonomic restrict velocities alone. A new kind is a line below; a new block is a function in blocks.py or rolling.py.
+holonomic restrict velocities alone. A new kind is a line below; a new block is a function in blocks.py, in rolling.py
+for equations of velocities, or in higher_pairs.py for contacts of curves.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from .. import joints as joint_kinds
 from ..algebra.vectors import Matrix
 from ..errors import unknown_name
 from ..joints._common import axes_with_z
+from . import higher_pairs
 from .blocks import Block, Equation, across, along, distance, place, screw, square, swing, turn
+from .curves import pieces as starts
 from .rolling import ball, blade, disc, rollers
 
 Point = tuple[float, float, float]
@@ -59,6 +62,10 @@ KINDS: dict[str, LoopKind] = {
     "rolling_disc": LoopKind((disc,), ("axis", "axis2", "radius"), joint=False, aligned=False),
     "rolling_ball": LoopKind((ball,), ("axis", "radius"), joint=False, aligned=False),
     "rolling_rollers": LoopKind((rollers,), ("axis", "axis2", "radius", "angle"), joint=False, aligned=False),
+    "point_on_curve": LoopKind((higher_pairs.point,), ("axis", "curve"), joint=False, balls=(1,), aligned=False),
+    "roller_on_curve": LoopKind((higher_pairs.roller,), ("axis", "curve", "radius"), joint=False, aligned=False),
+    "face_on_curve": LoopKind((higher_pairs.face,), ("axis", "axis2", "curve"), joint=False, aligned=False),
+    "curve_on_curve": LoopKind((higher_pairs.curves,), ("axis", "curve", "curve_b"), joint=False, aligned=False),
     "knife_edge": LoopKind((blade,), ("axis", "axis2"), joint=False, aligned=False),
 }
 """The kinds of loops by name: all joint kinds that constrain a motion, and kinds that exist only for loops."""
@@ -96,4 +103,4 @@ def labels(loop: Any) -> list[tuple[str, str, bool]]:
     return [(e.label, e.unit, e.holonomic) for e in equations(loop, some, tilted, some, some)]
 
 
-__all__ = ["KINDS", "Equation", "LoopKind", "equations", "frame", "kind", "labels", "shipped"]
+__all__ = ["KINDS", "Equation", "LoopKind", "equations", "frame", "kind", "labels", "shipped", "starts"]

@@ -2,6 +2,7 @@
 
 from .construction import assemble
 from .contacts import Contact, Surface
+from .curves import Curve, Law
 from .formulas import parse
 from .mechanism import Mechanism
 from .parameters import Expression, Number, Parameter
@@ -12,10 +13,12 @@ __all__ = [
     "Body",
     "Contact",
     "Coupling",
+    "Curve",
     "Expression",
     "ForceElement",
     "Frame",
     "Joint",
+    "Law",
     "Limits",
     "Loop",
     "Mechanism",

@@ -12,8 +12,12 @@ from ..joints._common import check_axis
 from .mechanism import Mechanism
 from .parts import GROUND
 
-LEFT_OUT = {"axis2": None, "pitch": 0.0, "length": 0.0, "radius": None, "angle": None}
+LEFT_OUT = {"axis2": None, "pitch": 0.0, "length": 0.0, "radius": None, "angle": None, "curve": None, "curve_b": None}
 """The default values of a loop's data, the only ones allowed for kinds that do not use them."""
+
+
+MOST_PAIRS = 1600
+"""The most pairs of points of two curves that touch: the code compares them all, some ten operations each."""
 
 
 def loop(x: Any) -> None:
@@ -55,21 +59,34 @@ def _own_data(x: Any, data: tuple[str, ...], where: str) -> None:
         raise ModelError(
             f"a {x.kind} loop has no axis2",
             where=below(where, "axis2"),
-            remedy="give the axle of the wheel, or the direction of the edge, in frame b",
+            remedy="give the axle of the wheel, the direction of the edge, or the normal of the face, in frame b",
         )
     if "axis2" in data:
         check_axis(x.axis2, where, "axis2")
-    for key in ("radius", "angle"):
+    for key in ("radius", "angle", "curve", "curve_b"):
         if key in data and getattr(x, key) is None:
             raise ModelError(f"a {x.kind} loop has no {key}", where=below(where, key), remedy=f"give its {key}")
     if "radius" in data and not x.radius > 0:
         raise ModelError(f"the radius is {x.radius:g} m", where=below(where, "radius"), remedy="give a radius above 0")
+    _curves(x, where)
     if "angle" in data and not abs(x.angle) < math.pi / 2:
         raise ModelError(
             f"the rollers are at {x.angle:g} rad to the axle",
             where=below(where, "angle"),
             remedy="give an angle between -pi/2 and pi/2, such as 0.785398 for 45 degrees",
         )
+
+
+def _curves(x: Any, where: str) -> None:
+    """Refuse two curves with so many points that comparing each with each would take too long."""
+    if x.curve is not None and x.curve_b is not None:
+        counts = [len(loop_kinds.starts(curve)) for curve in (x.curve, x.curve_b)]
+        if math.prod(counts) > MOST_PAIRS:
+            raise ModelError(
+                f"the curves have {counts[0]} and {counts[1]} points, {math.prod(counts)} pairs of them",
+                where=below(where, "curve_b"),
+                remedy=f"give up to {MOST_PAIRS} pairs, such as 40 points each",
+            )
 
 
 def couplings(mechanism: Mechanism) -> None:

@@ -19,7 +19,7 @@ from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Sha
 
 T = TypeVar("T")
 
-LATER = ("child_placement", "contacts", "radius", "angle")
+LATER = ("child_placement", "contacts", "radius", "angle", "curve", "curve_b", "law")
 """Fields that hashes leave out where they are None or empty, so that files of earlier versions keep their hashes."""
 
 
@@ -142,6 +142,7 @@ class Mechanism:
         places = [j.placement for j in joints] + [p for x in loops for p in (x.placement_a, x.placement_b)]
         sizes = [math.hypot(*p.translation) for p in places] + [float(x.length) for x in loops]
         sizes += [float(x.radius) for x in loops if x.radius is not None]
+        sizes += [c.size for x in loops for c in (x.curve, x.curve_b) if c is not None]
         if not any(sizes):
             sizes = [math.hypot(*b.com) for b in bodies]
         return tuple(x for x in sizes if x > 0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..algebra.rotations import from_euler
 from ..algebra.vectors import IDENTITY, ZERO, Matrix, Vector
 from ..errors import ModelError, brief
+from .curves import Curve, Law
 from .parameters import Number
 from .part_fields import MAX_NAME, check_part, spell_axes
 
@@ -145,7 +146,8 @@ class Loop:
     a wheel or the direction of a knife edge, fixed to frame b. `pitch` [m/rad] is that of a helical cut and `length`
     [m] that of a rod. `radius` [m] is that of a wheel or ball whose center is the origin of frame b and which rolls on
     the plane through the origin of frame a perpendicular to the axis. `angle` [rad] is that of the rollers of a wheel:
-    0 along its axle, 45 degrees for Mecanum wheels.
+    0 along its axle, 45 degrees for Mecanum wheels. `curve` is that of a cam or slot in the plane of frame a
+    perpendicular to the axis, and `curve_b` that of another cam in frame b.
     """
 
     name: str
@@ -160,6 +162,8 @@ class Loop:
     length: Number = 0.0
     radius: Number | None = None
     angle: Number | None = None
+    curve: Curve | None = None
+    curve_b: Curve | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""
@@ -200,12 +204,13 @@ class Pair:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A coordinate that follows others: q[joint] = offset + sum of ratio q[other]."""
+    """A coordinate that follows others: q[joint] = offset + u, or offset + law(u), with u the sum of ratio q[other]."""
 
     name: str
     joint: str
     terms: tuple[tuple[str, Number], ...]
     offset: Number = 0.0
+    law: Law | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the counts of numbers."""

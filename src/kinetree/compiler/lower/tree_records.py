@@ -180,13 +180,15 @@ class LoopRecord:
 
 
 class CouplingRecord:
-    """A coupling, sum of ratio * q = offset, with (record, ratio) of each joint.
+    """A coupling, sum of ratio * q = offset, with (record, ratio) of each joint, first of the one that follows.
 
+    With a `law`, the coordinate of the first joint less the law of the sum of the others is the offset.
     `moving` is None, or the rate and the acceleration of the offset.
     """
 
     def __init__(self, coupling, by_joint: Mapping[str, Any], moved: Sequence[Any] | None = None) -> None:
         """Look up the records of the joints by name; `moved` are an offset, its rate and its acceleration."""
+        self.law = coupling.law
         self.name, self.offset = coupling.name, coupling.offset if moved is None else moved[0]
         self.moving = None if moved is None else tuple(moved[1:])
         ratios = ((coupling.joint, 1.0), *((name, -ratio) for name, ratio in coupling.terms))
