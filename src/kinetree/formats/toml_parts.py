@@ -156,9 +156,14 @@ def loop(table: Any, where: str) -> Loop:
         placement_b=_side(table, "placement_b", where),
         **_axes(table, where),
         length=number(table.get("length", 0.0), below(where, "length")),
-        **{key: number(table[key], below(where, key)) for key in ("radius", "angle") if key in table},
-        **{key: curve(table[key], below(where, key)) for key in ("curve", "curve_b") if key in table},
+        **_own(table, where),
     )
+
+
+def _own(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the data of a loop that only some kinds have."""
+    readers = {"radius": number, "angle": number, "curve": curve, "curve_b": curve}
+    return {key: read(table[key], below(where, key)) for key, read in readers.items() if key in table}
 
 
 def _names(table: Mapping[str, Any], where: str, *keys: str) -> dict[str, Any]:

@@ -37,19 +37,15 @@ def knots_of(s: Sequence[float], values: Sequence[Sequence[float]], *, closed: b
     cubic = np.diff(bends, axis=0) / (6.0 * h[:, None])
     slopes = np.diff(y, axis=0) / h[:, None] - h[:, None] * (2.0 * bends[:-1] + bends[1:]) / 6.0
     out = []
-    count = len(h)
+    count, far = len(h), 1e6 * float(at[-1] - at[0])
     none = np.zeros(y.shape[1])
     for k in range(count if closed else count + 1):
         first, last = not closed and k == 0, not closed and k == count
         slope = slopes[k] if k < count else slopes[-1] + h[-1] * (bends[-2] + bends[-1]) / 2.0
-        out.append(
-            Knot(
-                float(at[k]), *(tuple(x.tolist()) for x in (y[k], slope, bends[k] / 2.0)),
-                tuple((none if first else cubic[k - 1]).tolist()), tuple((none if last else cubic[k % count]).tolist()),
-                -1e6 * float(at[-1] - at[0]) if first else -float(h[k - 1]),
-                1e6 * float(at[-1] - at[0]) if last else float(h[k % count]),
-            )
-        )  # fmt: skip
+        left, right = none if first else cubic[k - 1], none if last else cubic[k % count]
+        value, slope, bend, left, right = (tuple(x.tolist()) for x in (y[k], slope, bends[k] / 2.0, left, right))
+        below = -far if first else -float(h[k - 1])
+        out.append(Knot(float(at[k]), value, slope, bend, left, right, below, far if last else float(h[k % count])))
     return tuple(out)
 
 
