@@ -200,3 +200,39 @@ PLACE = """() => {
     return [0.5 + 0.5 * at(0), 0.5 - 0.5 * at(1)];
 }"""
 """A point on the second link, in the picture."""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_pages_are_accessible(tmp_path):
+    """Look for violations of the rules of accessibility that are serious or worse, in all themes and modes."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    run = kt.simulate(kt.load("planar_2r"), [0.3, -0.2], duration=0.2, dt=1e-3)
+    with browser() as chromium, opened(chromium, run.page(arrows=True).save(tmp_path / "run.html")) as page:
+        page.evaluate("kinetree.player.play(false)")
+        for theme in ("light", "dark", "projector"):
+            page.evaluate("(theme) => kinetree.store.set({ theme, picked: 1 })", theme)
+            for mode in page.eval_on_selector_all(".modes button", "all => all.map((x) => x.textContent)"):
+                page.get_by_role("button", name=mode, exact=True).click()
+                found = axe.Axe().run(page).response["violations"]
+                assert [(x["id"], theme, mode) for x in found if x["impact"] in ("serious", "critical")] == []
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_saved_page_is_a_page(tmp_path):
+    """Save the page from the browser, and open what was saved; names with elements in them stay text."""
+    evil = "</script><img src=x onerror=alert(1)>"
+    body = kt.Body(evil, mass=1.0, com=(0.2, 0.0, 0.1), inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+    arm = kt.System(kt.assemble(evil, [body], [kt.Joint(evil, "revolute", kt.GROUND, evil, axis="y")]))
+    with browser() as chromium:
+        with opened(chromium, arm.page().save(tmp_path / "arm.html")) as page:
+            page.keyboard.press("s")
+            with page.expect_download() as saved:
+                page.get_by_role("button", name="This page (HTML)").click()
+            saved.value.save_as(tmp_path / "again.html")
+        with opened(chromium, tmp_path / "again.html", size=(390, 800)) as page:
+            assert page.inner_text(".bodies .pick") == evil
+            assert page.locator("img").count() == 0
+            page.keyboard.press("f")
+            assert page.evaluate("kinetree.store.get('mode')") == "Forward"

@@ -14,6 +14,7 @@ from ..model.axes import axis_labels, axis_names
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import Joint, Placement
 from ..results.columns import EFFORTS
+from ..simulation.forces.point_forces import forces_of
 from .plots import COLORS
 
 
@@ -55,6 +56,7 @@ def page_model(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, Any]:
         ],
         "couplings": [{"name": c.name, "joint": c.joint} for c in m.couplings],
         "closed": bool(m.closures),
+        "passive": bool(forces_of(m)),  # damping, friction, springs and other forces of its own
         "parameters": [{"name": p.name, "value": float(p.value)} for p in m.free_parameters],
     }  # fmt: skip
 

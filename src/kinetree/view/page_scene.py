@@ -21,21 +21,21 @@ FLAT = 1e-9
 """The part of a velocity perpendicular to a plane below which a motion is planar: above rounding."""
 
 
-NEARER = 0.75
-"""The part of the distance from which all positions of a mechanism are visible: most of them are, and larger."""
+NEARER = 0.65
+"""The part of the distance from which all positions of an arm are visible: it is larger, and most of them still are."""
 
 
 def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None, *, standing: bool) -> dict[str, Any]:
     """Return the drawing of poses [nt, nb, 4, 4]; `normal` is that of the plane of a planar mechanism.
 
-    With `standing`, the poses are the first position and others that the mechanism may reach. If the first one is above
-    the ground, the floor is that of the ground, except for planar mechanisms, which may swing below it.
+    With `standing`, the poses are the first position and others that the mechanism may reach. The floor is then that of
+    the first position, except for planar mechanisms, which may swing below it.
     """
     sight = fit(drawn, poses)
-    if standing:
+    if standing and normal is None:
         still = fit(drawn, poses[:1])
         near = replace(sight.camera, distance=max(NEARER * sight.camera.distance, still.camera.distance))
-        sight = replace(sight, camera=near, floor=sight.floor if normal is not None else still.floor)
+        sight = replace(sight, camera=near, floor=still.floor)
     solids = [*drawn.bodies, *SOLIDS.values()]
     whole = joined(solids)
     counts = [3 * len(mesh.faces) for mesh in solids]

@@ -1,5 +1,6 @@
 // The page: header with modes, left panel, stage, inspector, player and plots, joined by the store.
 
+import { hasReactions } from "./arrows.js";
 import { unpacked } from "./data.js";
 import { download, el } from "./elements.js";
 import { buildInspector } from "./inspector.js";
@@ -24,7 +25,7 @@ export async function start(host, text) {
   defineState(app);
   const layout = buildLayout(host, app);
   app.stage = new Stage(layout.stage, data.scene, model);
-  app.player = new Player(layout.player, store, { toggles: buildToggles(app) });
+  app.player = new Player(layout.player, store, { toggles: buildToggles(app, { live: kernel?.has("time_step") ? ["drives", ...(hasReactions(app) ? ["reactions"] : [])] : [] }) });
   app.plots = new Plots(layout.plots, store, { seek: (t) => app.player.seek(t), name: fileName(model.name) });
   app.keys = new Keys();
   app.say = (message) => store.set({ message });
@@ -63,7 +64,7 @@ function defineState({ data, store }) {
   store.define("ghost", null);
   store.define("picked", -1, { link: true });
   store.define("hidden", new Set(), { undo: true, link: { write: (x) => [...x].join("."), read: (t) => new Set(t.split(".").filter(Boolean).map(Number)) } });
-  store.define("show", firstShown());
+  store.define("show", firstShown(data), { link: true });
   store.define("units", "deg", { link: true });
   store.define("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   store.define("message", "");
@@ -235,7 +236,9 @@ function help({ keys }) {
 
 function saving(app) {
   const { store, stage, model, part } = app;
-  const link = `${location.href.split("#")[0]}${linkOf(store)}`;
+  const { azimuth, elevation, distance, target } = stage.view.state;
+  const time = store.get("motion")?.recorded ? `&t=${store.get("time")}` : "";
+  const link = `${location.href.split("#")[0]}${linkOf(store)}&view=${[azimuth, elevation, distance, ...target].join(",")}${time}`;
   const row = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
   const field = (label, text) => el("label", { class: "field" }, el("span", { text: label }), el("textarea", { readonly: "", rows: String(Math.min(12, text.split("\n").length)), value: text, onfocus: (event) => event.target.select() }, text));
   dialog("Save and share",

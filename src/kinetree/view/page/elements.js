@@ -33,7 +33,7 @@ export function choice(values, { label, value, change, titles = {} }) {
 
 // A section of a panel with a heading.
 export function section(title, ...children) {
-  return el("section", { class: "group" }, el("h3", { text: title }), children);
+  return el("section", { class: "group" }, el("h2", { text: title }), children);
 }
 
 // A table of names and values; rows are [name, value, unit?]. Numbers stand right, with their full value in data-value.

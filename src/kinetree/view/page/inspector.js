@@ -55,7 +55,7 @@ function detailsOf(app) {
   const { model, store, kernel } = app;
   const i = store.get("picked");
   if (i < 0) {
-    const rows = [["bodies", String(model.bodies.length)], ["joint velocities", String(model.nv)]];
+    const rows = [["bodies", String(model.bodies.length)], ["velocities", String(model.nv)]];
     rows.push(["mass", short(model.bodies.reduce((s, b) => s + b.mass, 0)), "kg"]);
     if (kernel?.has("kinetic_energy", "potential_energy")) {
       const e = kernel.energies(store.get("q"), store.get("qd"));
@@ -83,7 +83,7 @@ function detailsOf(app) {
     section(body.name, valueTable([
       ["mass", short(body.mass), "kg", body.mass],
       ...["x", "y", "z"].map((axis, k) => [`center of mass ${axis}`, short(body.com[k]), "m", body.com[k]]),
-      ...["xx", "yy", "zz", "xy", "yz", "zx"].map((axis, k) => [`inertia ${axis}`, short(body.inertia[k]), "kg m^2", body.inertia[k]]),
+      ...["xx", "yy", "zz", "xy", "yz", "zx"].map((axis, k) => [`inertia ${axis}`, short(body.inertia[k]), "kg m\u00b2", body.inertia[k]]),
     ])),
     section(`Joint ${joint.name}`, valueTable(jointRows)),
     section("Pose in the ground", poseTable(rows)),

@@ -1,7 +1,7 @@
 // Curves over time beside the stage: one chart per quantity and unit, a cursor at the time of the player, values under the
 // pointer, a legend that hides curves, and exports.
 //
-// plots.show([{ title, unit, series: [{ name, t, values, color?, dashed? }] }]) where t and values are arrays of numbers of
+// plots.show([{ title, unit, series: [{ name, t, values, color?, tone?, dashed? }] }]) where t and values are arrays of numbers of
 // the model; angles are shown in the reader's unit. A series may have `count`, the number of valid samples, and `stride` and
 // `offset` of its values. All of them may be getters: a motion that grows needs `refresh`, not a new `show`.
 
@@ -10,20 +10,21 @@ import { CanvasPen, SvgPen } from "./pens.js";
 import { short, shownUnit } from "./units.js";
 
 export const COLORS = ["#1f5fa8", "#c8552b", "#2f8f5b", "#8a4fa3", "#b8860b", "#3aa0b5", "#a33b5c", "#5a6472", "#6b8e23", "#d98fb0"];
+const ON_DARK = ["#7fb2ee", "#f0936b", "#6fc99a", "#c79ae0", "#e3b94e", "#7fd0e0", "#ea87a5", "#aab4c2", "#b3d36a", "#f2b8d2"];
 const EDGES = { left: 58, right: 12, top: 24, bottom: 22 };
 
 export class Plots {
   constructor(host, store, { seek, name = "kinetree" }) {
     Object.assign(this, { host, store, seek, name, charts: [], hover: null, off: new Set(), asked: false, chosen: [] });
     this.bar = el("div", { class: "plotbar" });
-    this.tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "quantities to plot" });
+    this.tabs = el("div", { class: "tabs", role: "group", "aria-label": "quantities to plot" });
     this.legend = el("div", { class: "legend" });
     const exportButton = (text, title, action) => el("button", { type: "button", class: "quiet", text, title, onclick: action });
     this.bar.append(this.tabs, el("span", { class: "spring" }),
       exportButton("PNG", "save the chart as a picture", () => this.savePng()),
       exportButton("SVG", "save the chart as a vector picture", () => this.saveSvg()),
       exportButton("CSV", "save the numbers of all curves", () => download(`${name}.csv`, this.csv(), "text/csv")));
-    this.canvas = el("canvas", { class: "chart", role: "img", "aria-label": "curves over time", tabindex: "-1" });
+    this.canvas = el("canvas", { class: "chart", role: "img", "aria-label": "curves over time" });
     this.body = el("div", { class: "plotbody" }, this.canvas);
     host.append(this.bar, this.body, this.legend);
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
@@ -33,7 +34,8 @@ export class Plots {
       this.point(event, true);
     });
     new ResizeObserver(() => this.refresh()).observe(this.body);
-    store.on(["time", "units", "theme"], () => this.refresh());
+    store.on(["time", "units"], () => this.refresh());
+    store.on(["theme"], () => { this.showLegend(); this.refresh(); });
   }
 
   show(charts) {
@@ -59,7 +61,11 @@ export class Plots {
 
   get shownCharts() { return this.charts.filter((c) => this.chosen.includes(c.title)); }
 
-  color(series, k) { return series.color || COLORS[k % COLORS.length]; }
+  // The color of a series: its own, or that of its number `tone`, by default its place in the chart.
+  color(series, k) {
+    const palette = this.store.get("theme") === "dark" ? ON_DARK : COLORS;
+    return series.color || palette[(series.tone ?? k) % palette.length];
+  }
 
   showLegend() {
     const several = this.shownCharts.length > 1;
@@ -235,11 +241,16 @@ export function charts(title, labels, units, t, columns, { count, dashed, prefix
   return byUnit(title, units, (k) => ({ name: prefix + labels[k], t, values: columns[k], count, dashed }));
 }
 
+const WORDS = { // titles of the charts of a quantity whose entries have several units
+  position: { rad: "angle", m: "displacement", 1: "quaternion" }, velocity: { "rad/s": "angular velocity", "m/s": "velocity" },
+  torque: { "N m": "torque", N: "force" }, "drive torque": { "N m": "drive torque", N: "drive force" },
+};
+
 // One chart per unit; make(k) returns the series of entry k.
 export function byUnit(title, units, make) {
   const found = [...new Set(units)];
   return found.map((unit) => ({
-    title: found.length === 1 ? title : unit === "1" ? "quaternions" : `${title} [${unit}]`, unit,
+    title: found.length === 1 ? title : WORDS[title]?.[unit] || `${title} ${unit}`, unit,
     series: units.flatMap((own, k) => (own === unit ? [make(k)] : [])),
   }));
 }
@@ -255,7 +266,7 @@ export function motionCharts(model, motion, ghost = null) {
   ];
   return groups.flatMap(([title, entries, values, stride]) => byUnit(title, entries.map((e) => e.unit), (k) => k).map((chart) => {
     const series = (from, k, dashed) => ({
-      name: dashed ? `${entries[k].label}, before` : entries[k].label, dashed, color: COLORS[chart.series.indexOf(k) % COLORS.length],
+      name: dashed ? `${entries[k].label}, before` : entries[k].label, dashed, tone: chart.series.indexOf(k),
       stride: stride || 1, offset: stride ? k : 0,
       get t() { return from.t; },
       get count() { return from.count; },

@@ -16,12 +16,14 @@ export const SHOWN = [ // [name, text, key, tooltip, on at first]
 export const ARROWS = [["reactions", "reactions"], ["drives", "drives"], ["wrenches", "other forces"], ["values", "values"]];
 
 // The toggles that are on at first.
-export function firstShown() {
-  return Object.fromEntries([...SHOWN.map(([name, , , , on]) => [name, on]), ...ARROWS.map(([name]) => [name, true])]);
+export function firstShown({ arrows = [] }) {
+  const given = new Set(arrows.map((arrow) => arrow.group)).add("values");
+  return Object.fromEntries([...SHOWN.map(([name, , , , on]) => [name, on]), ...ARROWS.map(([name]) => [name, given.has(name)])]);
 }
 
-export function buildToggles({ data, store }, names = SHOWN.map(([name]) => name)) {
-  const groups = new Set((data.arrows || []).map((arrow) => arrow.group));
+// live: groups of arrows that the page computes by itself.
+export function buildToggles({ data, store }, { names = SHOWN.map(([name]) => name), live = [] } = {}) {
+  const groups = new Set([...(data.arrows || []).map((arrow) => arrow.group), ...live]);
   const all = [
     ...SHOWN.filter(([name]) => names.includes(name)).map(([name, text, key, title]) => [name, text, `${title} (${key})`]),
     ...ARROWS.filter(([name]) => groups.has(name) || (name === "values" && groups.size)).map(([name, text]) => [name, text, `arrows: ${text}`]),

@@ -5,7 +5,8 @@ const IN_DEGREES = { rad: "deg", "rad/s": "deg/s", "rad/s^2": "deg/s^2" };
 // The unit that is shown for a unit of the model, and the factor of its numbers.
 export function shownUnit(unit, units) {
   const degrees = units === "deg" && IN_DEGREES[unit];
-  return degrees ? { unit: degrees, factor: 180 / Math.PI } : { unit: unit === "1" ? "" : unit, factor: 1 };
+  const text = (degrees || (unit === "1" ? "" : unit)).replace("^2", "\u00b2");
+  return { unit: text, factor: degrees ? 180 / Math.PI : 1 };
 }
 
 // Four decimals or so, in columns that align; very large and very small numbers with an exponent.
@@ -17,7 +18,6 @@ export function short(x) {
   return x.toFixed(decimals).replace(/^-(0\.?0*)$/, "$1");
 }
 
-// Values with an exponent, superscripts as text: m/s^2 is shown as it is written.
 export const withUnit = (x, unit, units) => {
   const shown = shownUnit(unit, units);
   return `${short(x * shown.factor)}${shown.unit ? ` ${shown.unit}` : ""}`;

@@ -14,7 +14,7 @@ async function start(host, text) {
   const motion = Motion.recorded(data.model, data.run);
   const store = new Store();
   const fields = {
-    time: motion.start, playing: false, speed: data.speed, motion, picked: -1, hidden: new Set(), show: firstShown(), units: "rad",
+    time: motion.start, playing: false, speed: data.speed, motion, picked: -1, hidden: new Set(), show: firstShown(data), units: "rad",
   };
   for (const [name, value] of Object.entries(fields)) store.define(name, value);
   const box = el("div", { class: "stage", tabindex: "0", role: "application", "aria-label": "The mechanism in three dimensions. Drag to rotate the view." },
@@ -22,7 +22,7 @@ async function start(host, text) {
   const bar = el("div", { class: "player", role: "group", "aria-label": "player" });
   host.append(box, bar);
   const stage = new Stage(box, data.scene, data.model, { embedded: true });
-  const player = new Player(bar, store, { toggles: buildToggles({ data, store }, ["trails", "names", "axes"]) });
+  const player = new Player(bar, store, { toggles: buildToggles({ data, store }, { names: ["trails", "names", "axes"] }) });
   stage.compose = sceneOf({ data, store }, () => motion.matrices(store.get("time")), (_, k) => motion.matrices(motion.t[k]));
   store.on(["time", "show"], () => stage.refresh());
   const keys = new Keys((event) => host.contains(event.target));

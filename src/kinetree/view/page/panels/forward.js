@@ -1,6 +1,7 @@
 // Forward dynamics in the page: an initial state, drives, and motion in real time or ahead of it. A body is pulled with
 // the pointer; a motion may be kept to compare the next one with it.
 
+import { LiveArrows } from "../arrows.js";
 import { numberControl } from "../controls.js";
 import { choice, el, section } from "../elements.js";
 import { shortLabels } from "../names.js";
@@ -30,6 +31,7 @@ export const panel = {
     if (Object.keys(readLater).length) store.set(readLater);
     let motion = null;
     let pulled = null;
+    const arrows = new LiveArrows(app);
 
     const settings = () => store.get("forward");
     const drives = () => drivesOf(settings());
@@ -147,8 +149,11 @@ export const panel = {
       },
       charts: () => motionCharts(model, motion, store.get("ghost")).filter((c) => settings().drive !== "none" || !c.title.startsWith("drive")),
       layer() {
-        if (!pulled) return null;
+        const acting = { ...drives(), ...(pulled ? { wrenches: motion.wrenches } : {}) };
+        const forces = arrows.at(store.get("q"), store.get("qd"), acting);
+        if (!pulled) return { arrows: forces };
         return {
+          arrows: forces,
           lines: [{ points: new Float32Array([...pulled.at, ...pulled.goal]), color: app.stage.palette.accent, width: 2 }],
           marks: [{ solid: "ball", matrix: ball(pulled.goal, 0.012 * app.data.scene.size), color: app.stage.palette.accent.slice(0, 3) }],
         };

@@ -1,0 +1,98 @@
+"""Make the pictures of docs/page.md: pages of library mechanisms, opened in Chromium.
+
+Run it with `python docs/page_pictures.py`, with playwright and Chromium installed. A picture is a page, a size, and
+steps in JavaScript that bring the page to the state that is shown; `kinetree` is the page's own object.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import kinetree as kt
+
+FOLDER = Path(__file__).parent / "pictures"
+SETTLED = 400  # [ms] after each step, for frames of the page to be drawn
+DESKTOP, PHONE = (1280, 800), (390, 800)
+
+
+def pages(folder: Path) -> dict[str, Path]:
+    """Write the pages, and return their files by name."""
+    arm = kt.load("planar_3r")
+    way = kt.Cycloid([0.3, -0.4, 0.2], [1.2, 0.8, -0.5], 1.5)
+    run = kt.simulate(arm, [0.3, -0.4, 0.2], duration=2.0, dt=1e-3, control=kt.PDGravity(20.0, 2.0, way))
+    made = {name: kt.load(name).page().save(folder / f"{name}.html") for name in ("puma560", "stewart", "stanford")}
+    return made | {"run": run.page(arrows=True).save(folder / "run.html")}
+
+
+def ahead(seconds: float) -> str:
+    """Return the step that computes a motion and shows its end."""
+    return (
+        f"const m = kinetree.store.get('motion'); m.extend({seconds}, {{ patience: 1e5 }}); "
+        "kinetree.player.show(); kinetree.player.seek(m.end)"
+    )
+
+
+SHOW = "kinetree.store.set({{ show: {{ ...kinetree.store.get('show'), {} }} }})"
+"""The step that sets toggles of the picture."""
+
+PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
+    "page-joints": ("puma560", DESKTOP, [
+        "kinetree.moveTo(Float64Array.from([0.6, -0.7, 0.4, 0.3, 0.9, 0]))", "kinetree.store.set({ picked: 2 })",
+        SHOW.format("axes: true, joints: true"), "kinetree.stage.fit()",
+    ]),
+    "page-forward": ("stanford", DESKTOP, [
+        "kinetree.moveTo(Float64Array.from([0.3, 1.2, 0.3, 0, 0.5, 0]))", "kinetree.store.set({ mode: 'Forward' })",
+        SHOW.format("reactions: true"), ahead(0.3), "kinetree.stage.fit()",
+    ]),
+    "page-run": ("run", DESKTOP, ["kinetree.player.play(false)", "kinetree.player.seek(0.8)"]),
+    "page-dark": ("stewart", DESKTOP, [
+        "kinetree.store.set({ theme: 'dark', mode: 'Forward' })", ahead(0.35), "kinetree.plots.choose('energy')",
+    ]),
+    "page-phone": ("puma560", PHONE, [
+        "kinetree.moveTo(Float64Array.from([0.6, -0.7, 0.4, 0.3, 0.9, 0]))", "kinetree.stage.fit()",
+    ]),
+}  # fmt: skip
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Yield a headless browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        found = shutil.which("chromium") or shutil.which("google-chrome")
+        opened = play.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+        )
+        yield opened
+        opened.close()
+
+
+def shot(browser: Any, file: Path, to: Path, size: tuple[int, int], steps: list[str]) -> None:
+    """Open a page, take the steps, and save what it shows."""
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.goto(file.as_uri())
+    page.wait_for_selector("body[data-ready]", state="attached")
+    for step in steps:
+        page.evaluate(f"() => {{ {step} }}")
+        page.wait_for_timeout(SETTLED)
+    page.screenshot(path=to)
+    page.close()
+
+
+def main() -> None:
+    """Make all pictures."""
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        found = pages(Path(folder))
+        for name, (page, size, steps) in PICTURES.items():
+            shot(browser, found[page], FOLDER / f"{name}.png", size, steps)
+            print(FOLDER / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()
