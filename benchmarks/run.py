@@ -24,6 +24,7 @@ CASES = {
     "large_batches": "time per sample over the size of a batch, with and without prefetch",
     "chains": "time per link from 10 to 100,000 links, compared with Pinocchio up to 300 links",
     "stepping": "Runge-Kutta steps of one arm and of thousands, compared with MuJoCo and SciPy",
+    "contact_steps": "time steps of a quadruped on four feet, compared with MuJoCo's batches",
     "accuracy": "the error of integrators over right-hand sides and over seconds, compared with SciPy and MuJoCo",
     "closed_loops": "forward dynamics of closed mechanisms, compared with Pinocchio's constraint dynamics",
     "design_batches": "a million designs of a closed mechanism along a motion, and the bearing loads of a press",

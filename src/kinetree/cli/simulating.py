@@ -31,7 +31,7 @@ def simulate(
         str,
         typer.Option(
             help="auto, rk4, euler, midpoint, gauss, implicit_euler, implicit_midpoint (with --dt), dopri5, dop853, "
-            "rodas5p, bdf or scipy."
+            "rodas5p, bdf, scipy, or moreau for contacts."
         ),
     ] = "auto",
     dt: Annotated[float | None, typer.Option(help="The step in seconds, for methods with fixed steps.")] = None,

@@ -68,6 +68,23 @@ def contact_motion(tree) -> tuple[list, ...]:
     )
 
 
+def of_accelerations(tree, touched: list[Touch], qdd: list) -> list:
+    """Return J qdd of all rows, by the accelerations of the bodies: no row of J is formed."""
+    tree.ground.mu = Twist()
+
+    @tree.outward
+    def accelerate(i, p):
+        i.mu = i.A @ p.mu
+        for label, pk in zip(i.labels, i.P.columns, strict=True):
+            i.mu += pk * qdd[label]
+
+    return [
+        sum((power(w, tip.mu) for _, tip, w in row.wrenches if isinstance(tip.mu, Twist)), start=0.0)
+        for x in touched
+        for row in x.rows
+    ]
+
+
 def contact_response(tree) -> tuple[list, list]:
     """Return the Delassus matrix W = J I^-1 J^T and the accelerations X = I^-1 J^T of unit contact forces.
 
@@ -109,10 +126,28 @@ class Answers:
         return W
 
     def _entry(self, k: int, m: int) -> Any:
-        value = self.pulls.product(self.first + k, self.first + m)
+        value = self._product(k, m)
         for j, x in self._loops[m].items() if self._loops else ():
             value = value + x * self.pulls.product(j, self.first + k)
         return value
+
+    def _product(self, k: int, m: int) -> Any:
+        """Return y_k^T D^-1 y_m of two rows of contacts, with D^-1 y_m formed once."""
+        total: Any = 0.0
+        for i in self.tree.records:
+            for (_, pivot, _), y in zip(i.pivots, i.pulls, strict=True):
+                if self.first + k in y and self.first + m in y:
+                    total = total + y[self.first + k] * (y[self.first + m] * pivot.inverse)
+        return total
+
+    def moved(self, impulses: list) -> list:
+        """Return the changes of the velocities by impulses along the rows, loops closed: X p without X."""
+        total = {self.first + c: x for c, x in enumerate(impulses)}
+        for c, x in enumerate(impulses):
+            for j, answer in self._loops[c].items() if self._loops else ():
+                total[j] = total[j] + answer * x if j in total else answer * x
+        self.pulls.act(total)
+        return self.pulls.accelerate()
 
     def responses(self) -> list:
         """Return X [nv, rows], row by row: the accelerations of unit forces, loops closed."""

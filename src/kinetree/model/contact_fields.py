@@ -40,7 +40,7 @@ def numbers_of(x: Any, where: str, *, expressions: bool = False) -> tuple[Any, .
     """Return a list of finite numbers as a tuple, or raise ModelError; `expressions` of parameters may be allowed."""
     out = []
     for value in list_of(x, where):
-        if isinstance(value, Expression) and expressions:
+        if expressions and (isinstance(value, Expression) or _is_traced(value)):
             out.append(value)
             continue
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -49,3 +49,8 @@ def numbers_of(x: Any, where: str, *, expressions: bool = False) -> tuple[Any, .
             raise ModelError(f"a number is {value}", where=where, remedy="give a finite number")
         out.append(float(value))
     return tuple(out)
+
+
+def _is_traced(x: Any) -> bool:
+    """Return whether a value stands for a number in code that is being compiled: it has a sign but no value."""
+    return hasattr(x, "__neg__") and not hasattr(x, "__float__") and not isinstance(x, complex)

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import contacts as kinds
+from ..algebra.scalars import is_number
 from ..contacts.features import shape_kind
 from ..errors import ModelError, Where, below, brief, part_at, unknown_name
 from . import checks
 from .contact_fields import is_list, list_of, numbers_of, placement_of
 from .mechanism import Mechanism, resolved
-from .parameters import Expression, Number
+from .parameters import Number
 from .part_fields import check_name
 from .parts import GROUND, Placement
 
@@ -101,10 +102,10 @@ def check_contact(contact: Contact, values: Mapping[str, Any] | None = None) -> 
     if plain.law not in LAWS:
         raise unknown_name("law of restitution", plain.law, LAWS, where=where)
     for label, value in zip(kind.sizes, plain.size, strict=True):
-        _refuse(not isinstance(value, Expression) and value <= 0, f"the {label} is {value} m", where, "above zero")
+        _refuse(_below(value, 0.0, equal=True), f"the {label} is {value} m", where, "above zero")
     mu, e = plain.friction, plain.restitution
-    _refuse(not isinstance(mu, Expression) and mu < 0, f"the friction is {mu}", where, "of zero or more")
-    _refuse(not isinstance(e, Expression) and not 0 <= e <= 1, f"the restitution is {e}", where, "from 0 to 1")
+    _refuse(_below(mu, 0.0), f"the friction is {mu}", where, "of zero or more")
+    _refuse(_below(e, 0.0) or _below(1.0, e), f"the restitution is {e}", where, "from 0 to 1")
     _check_surface(plain, below(where, "surface"))
 
 
@@ -201,6 +202,11 @@ def _resolved(contact: Contact, values: Mapping[str, Any]) -> Contact:
         return resolved(contact, values)
     except ModelError as error:
         raise ModelError(error.what, where=part_at("contact", contact.name), remedy=error.remedy) from None
+
+
+def _below(a: Any, b: Any, *, equal: bool = False) -> bool:
+    """Return whether a number is below another; formulas and numbers of compiled code count as fitting."""
+    return is_number(a) and is_number(b) and (a < b or (equal and a == b))
 
 
 def _refuse(fault: bool, what: str, where: str, wanted: str) -> None:

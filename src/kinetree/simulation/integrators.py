@@ -45,6 +45,7 @@ METHODS = {
         Method("euler", "semi-implicit Euler, fixed steps", 1, False, lambda: None),
         Method("midpoint", "implicit midpoint, symmetric, fixed steps", 2, False, lambda: tableaus.MIDPOINT),
         Method("gauss", "Gauss with two stages, symmetric, fixed steps", 4, False, lambda: tableaus.GAUSS),
+        Method("moreau", "time steps with hard contact, fixed steps", 1, False, None),
         Method("dopri5", "Dormand-Prince 5(4), dense output", 5, True, tableaus.dopri5),
         Method("dop853", "Dormand-Prince 8(5,3), dense output", 8, True, tableaus.dop853),
         Method("rodas5p", "Rosenbrock 5(4) for stiff systems, exact Jacobian, dense output", 5, True, rodas5p),

@@ -154,6 +154,10 @@ class Instant:
         more: dict[str, Any] = {} if self._parameters is None else {"parameters": self._parameters}
         return given | more | ({"offsets": self.offsets} if self.offsets else {})
 
+    def moving_tree(self) -> Tree:
+        """Return a tree for joint torques and accelerations, with the state of the instant."""
+        return self._tree(q=self.q, qd=self.qd)
+
     def _tree(self, **given: Scalars) -> Tree:
         """Return a tree for joint torques and accelerations."""
         return self._make(self.mechanism, self.inputs(**given))
@@ -174,8 +178,8 @@ def rates(
     `loops` is the way in which they stay closed; a projection is no part of the rates.
     """
     trace = Trace()
-    inputs = _inputs(mechanism)
-    now = _acted_on(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
+    inputs = rate_inputs(mechanism)
+    now = acted_on(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
     qdd = _accelerations(now, control, loops)
     return _program("rates", mechanism, inputs, trace, states.coordinate_rate(now.tree), qdd)
 
@@ -190,8 +194,8 @@ def euler_step(
     joint, so that quaternions keep their unit length.
     """
     trace = Trace()
-    inputs = [*_inputs(mechanism), Array("h", (1,))]
-    now = _acted_on(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
+    inputs = [*rate_inputs(mechanism), Array("h", (1,))]
+    now = acted_on(mechanism, trace, inputs, forces, control, loops, dtype, follow=True)
     (h,) = now.given["h"]
     qd = [v + h * a for v, a in zip(now.qd, _accelerations(now, control, loops), strict=True)]
     moved = states.integrate(Tree(mechanism, now.inputs(q=now.q, qd=[h * v for v in qd])))
@@ -211,8 +215,8 @@ def loads_and_drives(
 ) -> tuple[Program, Program | None]:
     """Return the Program of `loads` and that of the torques of control alone, which is None without control."""
     trace = Trace()
-    inputs = _inputs(mechanism)
-    now = _acted_on(mechanism, trace, inputs, forces, control)
+    inputs = rate_inputs(mechanism)
+    now = acted_on(mechanism, trace, inputs, forces, control)
     nv, nb = mechanism.nv, len(mechanism.bodies)
     outputs = (Array("tau", (nv,)), Array("qdd", (nv,)), Array("wrenches", (nb, 6)))
     drives = drives_of(control)
@@ -230,16 +234,16 @@ def measured(
 ) -> Program:  # fmt: skip
     """Return the Program (t, q, qd[, parameters]) -> value of a function of `now`, under forces and control."""
     trace = Trace()
-    inputs = _inputs(mechanism)
-    now = _acted_on(mechanism, trace, inputs, forces, control, loops, follow=True)
+    inputs = rate_inputs(mechanism)
+    now = acted_on(mechanism, trace, inputs, forces, control, loops, follow=True)
     return Program.of_trace("measured", inputs, (Array("value", (1,)),), trace, [[function(now)]])
 
 
 def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | None = None) -> Program:
     """Return the Program (t, q, qd[, parameters]) -> (tau, wrenches, control[, motion of drives]), without dynamics."""
     trace = Trace()
-    inputs = _inputs(mechanism)
-    now = _acted_on(mechanism, trace, inputs, forces, control)
+    inputs = rate_inputs(mechanism)
+    now = acted_on(mechanism, trace, inputs, forces, control)
     nv, nb = mechanism.nv, len(mechanism.bodies)
     outputs = [Array("tau", (nv,)), Array("wrenches", (nb, 6)), Array("control", (nv,))]
     results = [now.tau, now.wrenches(), now.control]
@@ -250,14 +254,15 @@ def acting(mechanism: Mechanism, forces: Sequence[Force], control: Controller | 
     return Program.of_trace("acting", inputs, outputs, trace, results)
 
 
-def _inputs(mechanism: Mechanism) -> list[Array]:
+def rate_inputs(mechanism: Mechanism) -> list[Array]:
+    """Return the inputs of rates: the time, a state and, if there are any, the free parameters."""
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
     if mechanism.free_parameters:
         inputs.append(Array("parameters", (len(mechanism.free_parameters),)))
     return inputs
 
 
-def _acted_on(
+def acted_on(
     mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None, dtype: str = "float64",
     *, follow: bool = False,
 ) -> Instant:  # fmt: skip

@@ -15,6 +15,7 @@ from ..compiler.lanes.form import Kernel
 from ..compiler.runtime.native import native_kernel
 from .kernels.adaptive_steps import adaptive_kernel
 from .kernels.closing_states import closing_kernel
+from .kernels.contact_steps import Moreau, contact_kernel
 from .kernels.fixed_steps import explicit_kernel, map_kernel
 from .kernels.implicit_steps import implicit_kernel
 from .kernels.rosenbrock_steps import rosenbrock_kernel
@@ -36,7 +37,7 @@ class Stepper:
     """
 
     program: Program
-    method: Tableau | Pair | None
+    method: Tableau | Pair | Moreau | None
     quaternions: tuple[int, ...]
     dtype: str = "float64"
     closing: Program | None = None
@@ -70,6 +71,8 @@ class Stepper:
         given = (self.quaternions, self.closing)
         if self.method is None:
             return map_kernel(self.program, *given, dtype=self.dtype)
+        if isinstance(self.method, Moreau):
+            return contact_kernel(self.program, self.method, *given, dtype=self.dtype)
         if isinstance(self.method, Rosenbrock):
             return rosenbrock_kernel(self.program, self.method, *given, dtype=self.dtype)
         if isinstance(self.method, Pair):

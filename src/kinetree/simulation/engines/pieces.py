@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...compiler.runtime.threads import in_parts
+from ..kernels.contact_steps import Moreau
 from ..run_states import Run, Settings
 from ..tableaus import Pair, Tableau
 
@@ -32,7 +33,7 @@ class RunStepper(Protocol):
     """The native integrator of a run: `Stepper`, or that of states with their derivatives."""
 
     @property
-    def method(self) -> Tableau | Pair | None:
+    def method(self) -> Tableau | Pair | Moreau | None:
         """The tableau; None for a Program that is a step itself."""
         ...
 

@@ -13,8 +13,10 @@ from .native import Native
 from .scipy_control import PythonStages
 from .scipy_referee import Scipy
 from .sundials import Sundials
+from .time_stepping import TimeStepping
 
 ENGINES: tuple[Engine, ...] = (
+    TimeStepping(),
     EventDriven(),
     Gpu(),
     Marching(),

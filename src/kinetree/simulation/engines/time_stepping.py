@@ -1,0 +1,118 @@
+"""Runs with hard contact by time steps, in native batches: Moreau's scheme with impulses on the exact cone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...compiler.lower.contacts import candidate_names, motion_program
+from ...compiler.runtime.native import native
+from ...errors import InputError
+from ..contact_rates import contact_programs, moving_program, widened
+from ..drives import drives_of
+from ..events import Watch
+from ..integrators import stepper_of
+from ..kernels.contact_steps import MEASURES, Moreau
+from ..motion_problem import Problem
+from ..run_states import Run
+from ..steppers import Stepper
+from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
+from .native import acting_on
+from .runs import run
+
+
+class TimeStepping:
+    """The engine for mechanisms with contacts and the method "moreau"."""
+
+    def takes(self, problem: Problem) -> bool:
+        """Return whether the method is that of time steps with contacts."""
+        return problem.method.name == "moreau"
+
+    def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
+        """Integrate piece by piece; the impulses of the last step are a part of the state."""
+        _refuse(problem)
+        p, nv = problem, problem.mechanism.nv
+        made = p.kept.part(("moreau", p.loops, p.acting_key), lambda: contact_stepper(p))
+        extra = made.method.rows + MEASURES  # type: ignore[union-attr]
+
+        def started(qd: np.ndarray) -> np.ndarray:
+            return np.concatenate([qd, np.zeros((*qd.shape[:-1], extra))], axis=-1)
+
+        def again(q, qd, t, more) -> Run:
+            return _plain(run(made, q, started(qd), t, p.settings, parameters=more), nv)
+
+        q0, qd0 = p.start
+        until = watch.stops if watch else None
+        examined = None if until is None else lambda so_far: until(_plain(so_far, nv))
+        whole = run(
+            made, q0, started(qd0), p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
+            until=examined,
+        ).with_end()  # fmt: skip
+
+        def complete(ended: Run) -> tuple[Run, Fields]:
+            return ended, acting_on(p) | contact_fields(p, ended, whole)
+
+        done = _plain(whole, nv)
+        return Motion(done, onward_by(p, done, again), complete)
+
+
+def contact_stepper(problem: Problem) -> Stepper:
+    """Return the native time steps of a problem with contacts."""
+    p = problem
+    program, pushing = contact_programs(p.mechanism, p.forces, p.control)
+    method = Moreau(pushing, moving_program(p.mechanism))
+    extra = method.rows + MEASURES
+    made = stepper_of(p.mechanism, widened(program, extra), None, p.loops)
+    closing = None if made.closing is None else widened(made.closing, extra)
+    return replace(made, method=method, closing=closing)
+
+
+def contact_fields(problem: Problem, ended: Run, whole: Run) -> Fields:
+    """Return forces, gaps and residuals of the contacts at the samples of a run.
+
+    Forces are the impulses of the last step before a sample, divided by its length; at the start they are zero.
+    """
+    p, count, nv = problem, len(candidate_names(problem.mechanism)), problem.mechanism.nv
+    nt = len(ended.t)
+    spans = np.diff(ended.t, prepend=ended.t[0])
+    steps = np.maximum(np.ceil(spans / p.settings.dt - 1e-9), 1.0)
+    lengths = np.where(spans > 0, spans / steps, 1.0)
+    more = () if p.parameters is None else (p.parameters[..., None, :],)
+    more = tuple(x[..., : len(p.mechanism.free_parameters)] for x in more)
+    state = whole.qd[..., :nt, nv:]
+    impulses, residuals = state[..., : 3 * count], state[..., 3 * count :]
+    with np.errstate(invalid="ignore"):
+        gaps = p.kept.part("contact_motion", lambda: native(motion_program(p.mechanism)))(ended.q, ended.qd, *more)[0]
+    forces = impulses.reshape(*impulses.shape[:-1], count, 3) / lengths[:, None, None]
+    normal, tangent = residuals[..., 0], residuals[..., 1]
+    return {
+        "contact_forces": forces,
+        "contact_gaps": gaps,
+        "contact_residuals": np.stack([normal, tangent, tangent], axis=-1),
+    }
+
+
+def _plain(done: Run, nv: int) -> Run:
+    """Return a run with velocities alone."""
+    end = None if done.end is None else (done.end[0], done.end[1], done.end[2][..., :nv])
+    return replace(done, qd=done.qd[..., :nv], end=end)
+
+
+def _refuse(problem: Problem) -> None:
+    """Raise an InputError for options that time steps with contacts do not support."""
+    no_checkpoint(problem, "a run with contacts")
+    if not problem.mechanism.contacts:
+        raise InputError('"moreau" is the method of mechanisms with contacts; give contacts=[kt.Contact(...)]')
+    if problem.outside:
+        raise InputError("contacts require a compiled controller, such as kt.PD or kt.TorqueFunction")
+    if drives_of(problem.control) is not None:
+        raise InputError("contacts and kt.Driven do not go together yet; use a stiff kt.PD instead of kt.Driven")
+    if problem.loops is not None and not problem.loops.projects:
+        raise InputError("contacts require loops that are closed after each step; use loops=kt.Projection()")
+    for contact in problem.mechanism.contacts:
+        if contact.law != "newton" and contact.restitution != 0.0:
+            raise InputError(
+                f"contact {contact.name!r} has restitution by Poisson's law, which time steps do not have; use "
+                'law="newton", or leave out method="moreau" for a run from event to event'
+            )

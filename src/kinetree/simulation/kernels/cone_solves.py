@@ -1,0 +1,250 @@
+"""Contact impulses of lanes: Signorini's conditions and Coulomb's exact cone, for every lane separately.
+
+With p the impulses of all contacts (normal and two tangents each), W the Delassus matrix and b the velocities without
+impulses, less those that are allowed along the normals, u = W p + b. Each contact is open (p = 0, u_n >= 0), sticks
+(u = 0, p in the cone) or slips (u_n = 0, p on the cone, opposite to u_t).
+
+Newton's method on the equations of [AlartCurnier1991] solves all contacts at once, from the impulses of the last step.
+Where it does not converge, sweeps over the contacts, each solved exactly with the impulses of the others, find which
+contacts are open and which slip, and Newton's method starts again from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...compiler.lanes.builder import Builder
+from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.form import Kind
+from .lane_solves import LaneSolver, StraightSolver
+
+NEWTON = 6
+"""The most steps of Newton's method in an attempt; one or two are usual."""
+SWEEPS = (5, 400)
+"""The most sweeps after each attempt of Newton's method: those of the first find which contacts are open or slip."""
+TURNS = 3
+"""The number of corrections of a slip in a sweep. It converges together with the sweeps."""
+TOLERANCE = {"float64": 1e-11, "float32": 1e-5}
+"""The residual at which impulses are accepted, relative to the velocities of the contacts."""
+TINY = {"float64": 1e-13, "float32": 1e-6}
+"""The residual [m/s] that is accepted in any case."""
+STRAIGHT = 15
+"""The most rows of a matrix that is solved by straight-line code, of some thousand operations."""
+HUGE = 1e30
+"""Impulses above this [N s] are those of a singular matrix, and not taken."""
+PLAY = {"float64": 1e-9, "float32": 1e-4}
+"""The part of the diagonal that is added to it in Newton's matrix. Where contacts are redundant, such as four legs of a
+rigid table, W is singular. The residual itself is that without it, so the solution is not changed."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the numbers of the contacts begin in a block, row by row."""
+
+    block: Block
+    W: int
+    friction: int
+
+
+class ConeSolver:
+    """The memory and the statements that solve for the impulses of all contacts."""
+
+    def __init__(self, k: Builder, count: int, data: Data, dtype: str) -> None:
+        """Declare the memory for a number of contacts."""
+        self.k, self.count, self.rows, self.data, self.dtype = k, count, 3 * count, data, dtype
+        n = self.rows
+        self.p, self.b, self.u, self.lack = (k.block(x, n) for x in ("p", "b", "u", "lack"))
+        self.slip, self.reach = k.block("slip", count), k.block("reach", count)
+        self.residual, self.slipped, self.scale = (k.block(x) for x in ("residual", "slipped", "velocity_scale"))
+        self.busy = k.block("busy", kind=Kind.MASK)
+        self.left = k.block("left", kind=Kind.COUNT)
+        self.solver = StraightSolver(k, n) if n <= STRAIGHT else LaneSolver(k, n)
+
+    def solve(self) -> None:
+        """Write the impulses for the velocities `b`, with what is left of their equations [m/s].
+
+        `residual` is that along the normals, `slipped` that along the tangents.
+        The impulses start from the present ones: those of the step before.
+        """
+        k = self.k
+        self._prepare()
+        with k.loop(len(SWEEPS)) as attempt:
+            self._until_solved(k.constant(NEWTON, Kind.COUNT), self._newton_step)
+            self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self._sweep)
+
+    def _until_solved(self, most: Value, improve: Callable[[], None]) -> None:
+        """Write improvements in the lanes that are not solved, as long as there are any and at most so many."""
+        k = self.k
+        self.left.value = most
+
+        def unsolved() -> Value:
+            self._evaluate()
+            self.busy.value = ~((self.residual.value <= self.scale.value) & (self.slipped.value <= self.scale.value))
+            return k.any(self.busy.value) & (self.left.value > 0)
+
+        with k.whilst(unsolved):
+            improve()
+            self.left.value = self.left.value - 1
+
+    def _prepare(self) -> None:
+        """Write the reciprocal of the mean compliance of each contact."""
+        k = self.k
+        with k.loop(self.count) as c:
+            self.slip[c] = 0.0
+            total = self._w(c * 3, c * 3) + self._w(c * 3 + 1, c * 3 + 1) + self._w(c * 3 + 2, c * 3 + 2)
+            self.reach[c] = k.cast(3.0, Kind.LANE) / total
+
+    def accept(self, size: Value) -> None:
+        """Write the residual that is accepted, for velocities of a size [m/s]."""
+        self.scale.value = size * TOLERANCE[self.dtype] + TINY[self.dtype]
+
+    def _w(self, i: Value, j: Value | int) -> Value:
+        return self.data.block[i * self.rows + j + self.data.W]
+
+    def _mu(self, c: Value) -> Value:
+        return self.data.block[c + self.data.friction]
+
+    def _velocity(self, row: Value) -> Value:
+        """Return u of one row."""
+        return self.b[row] + sum_of(self._w(row, j) * self.p[j] for j in range(self.rows))
+
+    def _sweep(self) -> None:
+        """Write the exact solution of one contact after the other, with the impulses of the others as they are."""
+        k = self.k
+        with k.loop(self.count) as c:
+            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
+            own = [self.p[x] for x in (n, s, t)]
+            W = [[self._w(x, y) for y in (n, s, t)] for x in (n, s, t)]
+            free = [self._velocity(x) - sum_of(W[i][j] * own[j] for j in range(3)) for i, x in enumerate((n, s, t))]
+            found = self._one(c, W, free)
+            for x, y, before in zip((n, s, t), found, own, strict=True):
+                self.p[x] = self.busy.value.where(y, before)
+
+    def _one(self, c: Value, W, free) -> list[Value]:
+        """Return the impulse of one contact with the velocity `free` without it.
+
+        Along the tangents, (S + x 1) p_t = -v with S = W_tt - W_tn W_nt / W_nn and v = free_t - W_tn free_n / W_nn;
+        u_t = -x p_t. The contact sticks with x = 0 if p is in the cone; else x is where p lies on it.
+        """
+        k, mu = self.k, self._mu(c)
+        stiff = k.cast(1.0, Kind.LANE) / W[0][0]
+        S11, S12 = W[1][1] - W[0][1] * W[0][1] * stiff, W[1][2] - W[0][1] * W[0][2] * stiff
+        S22 = W[2][2] - W[0][2] * W[0][2] * stiff
+        v1, v2 = free[1] - W[0][1] * free[0] * stiff, free[2] - W[0][2] * free[0] * stiff
+
+        def tangent(x, a, b) -> tuple[Value, Value]:
+            d1, d2 = S11 + x, S22 + x
+            inverse = k.cast(1.0, Kind.LANE) / (d1 * d2 - S12 * S12)
+            return (d2 * a - S12 * b) * inverse, (d1 * b - S12 * a) * inverse
+
+        def at(x) -> tuple[Value, Value, Value, Value]:
+            p1, p2 = tangent(x, -1.0 * v1, -1.0 * v2)
+            pn = -1.0 * (free[0] + W[0][1] * p1 + W[0][2] * p2) * stiff
+            return pn, p1, p2, (p1 * p1 + p2 * p2).sqrt()
+
+        pn, p1, p2, length = at(0.0)
+        sticks = length <= mu * pn
+        x = self.slip[c]
+        for _ in range(TURNS):  # Newton's method on mu p_n / |p_t| = 1, which is almost linear in x
+            n, a, b, size = at(x)
+            da, db = tangent(x, -1.0 * a, -1.0 * b)
+            dn = -1.0 * (W[0][1] * da + W[0][2] * db) * stiff
+            over = size - mu * n
+            slope = mu * dn - mu * n * (a * da + b * db) / (size * size)
+            step = x + over / slope
+            good = (step > 0.0) & (size > 0.0) & (mu > 0.0)
+            x = good.where(step, x * 0.5)
+        self.slip[c] = sticks.where(0.0, x)
+        n, a, b, size = at(x)
+        onto = (size > 0.0).where(mu * n / size, 0.0)
+        straight = -1.0 * free[0] * stiff
+        usable = (n > 0.0) & (mu > 0.0)
+        slid = [usable.where(n, straight), usable.where(a * onto, 0.0), usable.where(b * onto, 0.0)]
+        apart = free[0] >= 0.0
+        return [apart.where(0.0, sticks.where(y, z)) for y, z in zip((pn, p1, p2), slid, strict=True)]
+
+    def _evaluate(self) -> None:
+        """Write all velocities, and what is left of the equations of [AlartCurnier1991] as velocities.
+
+        p_n = max(0, p_n - r u_n), and p_t is the point of the disc of radius mu p_n nearest to p_t - r u_t.
+        """
+        k = self.k
+        self.residual.value, self.slipped.value = 0.0, 0.0
+        with k.loop(self.rows) as i:
+            self.u[i] = self._velocity(i)
+        with k.loop(self.count) as c:
+            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
+            r, mu = self.reach[c], self._mu(c)
+            push, (x, y), size, radius = self._probe(c, r, mu)
+            shut = push > 0.0
+            slips = size > radius
+            part = slips.where(radius / size, 1.0)
+            self.lack[n] = self.p[n] - shut.where(push, 0.0)
+            self.lack[s] = self.p[s] - shut.where(x * part, 0.0)
+            self.lack[t] = self.p[t] - shut.where(y * part, 0.0)
+            for row, block in ((n, self.residual), (s, self.slipped), (t, self.slipped)):
+                raise_to(block, abs(self.lack[row]) / r)
+
+    def _probe(self, c: Value, r: Value, mu: Value) -> tuple[Value, tuple[Value, Value], Value, Value]:
+        """Return p_n - r u_n, p_t - r u_t, its length, and the radius of the disc."""
+        n, s, t = c * 3, c * 3 + 1, c * 3 + 2
+        push = self.p[n] - r * self.u[n]
+        x, y = self.p[s] - r * self.u[s], self.p[t] - r * self.u[t]
+        positive = self.p[n] > 0.0
+        return push, (x, y), (x * x + y * y).sqrt(), mu * positive.where(self.p[n], 0.0)
+
+    def _newton_step(self) -> None:
+        """Write a step of Newton's method from the velocities and the lack of `_evaluate`."""
+        k, A, m = self.k, self.solver.matrix, self.rows
+        with k.loop(self.count) as c:
+            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
+            r, mu = self.reach[c], self._mu(c)
+            push, (x, y), size, radius = self._probe(c, r, mu)
+            shut, slips = push > 0.0, size > radius
+            part = slips.where(radius / size, 1.0)
+            e1, e2 = slips.where(x / size, 0.0), slips.where(y / size, 0.0)
+            # the derivative of the nearest point: part (1 - e e^T) along the tangents, mu e along the normal
+            T11, T12, T22 = part * (1.0 - e1 * e1), -1.0 * (part * e1 * e2), part * (1.0 - e2 * e2)
+            zero = k.constant(0.0, Kind.LANE)
+            rn = shut.where(r, zero)
+            r11, r12, r22 = rn * T11, rn * T12, rn * T22
+            with k.loop(m) as j:
+                wn, ws, wt = self._w(n, j), self._w(s, j), self._w(t, j)
+                A[n * m + j] = rn * wn
+                A[s * m + j] = r11 * ws + r12 * wt
+                A[t * m + j] = r12 * ws + r22 * wt
+            one = 1.0 + PLAY[self.dtype]
+            own = {
+                (n, n): shut.where(PLAY[self.dtype], zero + 1.0),
+                (s, n): shut.where(-1.0 * mu * e1, zero),
+                (s, s): shut.where(one - T11, zero + 1.0),
+                (s, t): shut.where(-1.0 * T12, zero),
+                (t, n): shut.where(-1.0 * mu * e2, zero),
+                (t, s): shut.where(-1.0 * T12, zero),
+                (t, t): shut.where(one - T22, zero + 1.0),
+            }
+            for (i, j), x in own.items():
+                A[i * m + j] = A[i * m + j] + x
+        if isinstance(self.solver, StraightSolver):
+            self.solver.solve(self.lack)
+        else:
+            self.solver.factor()
+            self.solver.solve(self.lack, k.constant(0, Kind.COUNT))
+        with k.loop(m) as i:
+            moved = self.p[i] - self.lack[i]
+            usable = self.busy.value & (abs(moved) < HUGE)
+            self.p[i] = usable.where(moved, self.p[i])
+
+
+def sum_of(terms) -> Value:
+    """Return the sum of values."""
+    first, *rest = terms
+    for x in rest:
+        first = first + x
+    return first
+
+
+def raise_to(block: Block, x: Value) -> None:
+    """Write the larger of a variable and a value, NaN if the value is NaN."""
+    block.value = (~(x <= block.value)).where(x, block.value)

@@ -1,0 +1,199 @@
+"""Time steps with contact: the laws of every step by dense matrices, known motions, and runs from event to event."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kinetree as kt
+from contacted import touching
+from kinetree.compiler.lower.contacts import motion_program
+from kinetree.errors import InputError
+from kinetree.model.formulas import parse
+from kinetree.simulation.kernels.contact_steps import OPENING
+from strategies import State, examples, moving_mechanisms, rotation
+from tolerance import assert_close
+
+H = 2e-3
+TILT = np.deg2rad(20.0)
+
+
+def block(friction: float, *, restitution: float = 0.0, tilt: float = TILT) -> kt.System:
+    """Return a box of 2 kg on a slope, which is the ground's xy plane, with a contact at every corner."""
+    body = kt.Body("box", 2.0, (0.01, -0.02, 0.015), (0.02, 0.03, 0.04, 0.001, 0.0, 0.002))
+    joint = kt.Joint("base", "free", "ground", "box")
+    gravity = (9.81 * np.sin(tilt), 0.0, -9.81 * np.cos(tilt))
+    mechanism = kt.build_mechanism("block", [body], [joint], gravity=gravity)
+    contact = kt.Contact("box", "box", "box", (0.4, 0.3, 0.2), friction=friction, restitution=restitution)
+    return kt.System(touching(mechanism, contact))
+
+
+def standing(system: kt.System, height: float = 0.1) -> np.ndarray:
+    """Return the position at a height above the plane."""
+    q = system.neutral()
+    q[2] = height
+    return q
+
+
+def test_a_box_holds_still_on_a_slope():
+    """Stand a box on a slope below the angle of friction for a second, and find it where it was."""
+    system = block(0.5)
+    run = kt.simulate(system, standing(system), duration=1.0, method="moreau", dt=1e-3)
+    assert_close(run.qd, np.zeros_like(run.qd), 1e-12, "velocities at rest")  # 6e-14 m/s
+    assert_close(run.q - run.q[0], np.zeros_like(run.q), 1e-13, "displacement in a second")
+    assert_close(run["contact_forces"][-1, :, 0].sum(), 2.0 * 9.81 * np.cos(TILT), 1e-9, "weight on the slope")
+
+
+def test_a_box_slides_down_a_slope():
+    """Let a box slide above the angle of friction, and find the acceleration g (sin - mu cos)."""
+    system = block(0.3)
+    run = kt.simulate(system, standing(system), duration=1.0, method="moreau", dt=1e-3)
+    expected = 9.81 * (np.sin(TILT) - 0.3 * np.cos(TILT))
+    assert_close(run.qd[-1, 3:], [expected, 0.0, 0.0], 1e-9, "velocity after a second")
+    assert max(run.contact.residuals.values()) < 1e-10
+
+
+def bounded(gap, arriving, free, restitution):
+    """Return the velocities along the normals that a step allows, by the words of the module."""
+    needed = -2.0 * gap / H
+    allowed = np.where(needed > 0.0, OPENING * needed, needed)
+    bounce = -restitution * arriving
+    return np.where((free < needed) & (bounce > allowed) & (restitution > 0.0), bounce, allowed)
+
+
+def near(system: kt.System, q: np.ndarray, rng: np.random.Generator, name: str, **laws: float) -> kt.Contact:
+    """Return a contact of a ball on a random body with a plane of the ground some millimeters away from it."""
+    k = int(rng.integers(len(system.bodies)))
+    at, radius, R = rng.normal(scale=0.2, size=3), 0.07, np.array(rotation(rng))
+    T = system.poses(q)[k]
+    center = T[:3, :3] @ at + T[:3, 3]
+    origin = center - R[:, 2] * (radius + rng.uniform(-2e-3, 6e-3))
+    surface = kt.Surface("plane", placement=kt.Placement(tuple(origin), tuple(map(tuple, R))))
+    return kt.Contact(name, system.bodies[k].name, "sphere", (radius,), tuple(at), surface, **laws)
+
+
+@given(moving_mechanisms(most=4), st.integers(0, 10**6))
+@examples(8)
+def test_every_step_satisfies_the_laws(mechanism, seed):
+    """Take a step of a random mechanism with random contacts, and check all laws by dense matrices."""
+    rng = np.random.default_rng(seed)
+    s = State(mechanism, seed, ())
+    bare = kt.System(mechanism)
+    middle = bare.integrate(s.q, s.qd * H / 2)
+    e, mu = rng.choice([0.0, 0.6], size=3), rng.uniform(0.1, 1.2, size=3)
+    contacts = [near(bare, middle, rng, f"c{k}", friction=mu[k], restitution=e[k]) for k in range(3)]
+    system = kt.System(touching(mechanism, *contacts))
+    found = motion_program(system.mechanism).interpret(middle, s.qd)
+    motion = dict(zip(("gap", "velocity", "bias", "J"), found[:4], strict=True))
+    run = kt.simulate(system, s.q, s.qd, times=[0.0, H], method="moreau", dt=H)
+    p = (run["contact_forces"][-1] * H).reshape(-1, 3)
+    J = motion["J"].reshape(-1, mechanism.nv)
+    inverse = system.inverse_inertia_matrix(middle)
+    free = s.qd + H * system.forward_dynamics(middle, s.qd, np.zeros(mechanism.nv))
+    after = free + inverse @ J.T @ p.ravel()
+    scale = np.abs(after).max() + np.abs(free).max()
+    assert_close(run.qd[-1] / scale, after / scale, 1e-9, "velocities after the step")
+    u, before = (J @ after).reshape(-1, 3), (J @ free).reshape(-1, 3)
+    lowest = bounded(motion["gap"], motion["velocity"][:, 0], before[:, 0], e)
+    size = np.abs(motion["velocity"]).max() + np.abs(before).max() + 1e-3
+    tol = 1e-8 * size
+    assert (p[:, 0] >= 0.0).all()
+    assert (u[:, 0] - lowest >= -tol).all()
+    closed = p[:, 0] > 0.0
+    assert (np.abs((u[:, 0] - lowest)[closed]) <= tol).all()
+    sideways, slip = np.linalg.norm(p[:, 1:], axis=1), np.linalg.norm(u[:, 1:], axis=1)
+    assert (sideways <= mu * p[:, 0] * (1 + 1e-9) + 1e-12).all()
+    sliding = closed & (slip > 1e-6 * size)
+    opposite = -mu[:, None] * p[:, :1] * u[:, 1:] / np.where(slip > 0, slip, 1.0)[:, None]
+    assert (np.abs(p[:, 1:] - opposite)[sliding] <= 1e-6 * (np.abs(p).max() + 1e-12)).all()
+
+
+def test_a_bounce_has_its_restitution():
+    """Drop a ball, and find apexes that shrink by the square of the restitution up to the error of a step."""
+    body = kt.Body("ball", 0.7, (0.0, 0.0, 0.0), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
+    mechanism = kt.build_mechanism("ball", [body], [kt.Joint("z", "prismatic", "ground", "ball", axis=(0, 0, 1))])
+    ball = kt.Contact("ball", "ball", "sphere", (0.1,), restitution=0.8)
+    drop, g = 0.5, 9.81
+    run = kt.simulate(mechanism, [0.6], duration=1.4, contacts=ball, method="moreau", dt=1e-4)
+    first = np.sqrt(2 * drop / g)
+    bounce = (run.t > first) & (run.t < first * (1 + 2 * 0.8))
+    assert_close(run.q[bounce].max() - 0.1, 0.64 * drop, 1e-3, "height of the first bounce")
+    assert run["contact_gaps"].min() > -1e-4 * np.sqrt(2 * g * drop)  # a step of the first impact
+
+
+@pytest.mark.slow
+def test_smaller_steps_approach_the_run_from_event_to_event():
+    """Halve the step twice for a box that lands on an edge, and find errors of the first order."""
+    system = block(0.4, tilt=0.3)
+    q = standing(system, 0.18)
+    q[3:7] = np.array([0.1, 0.15, 0.05, 1.0]) / np.linalg.norm([0.1, 0.15, 0.05, 1.0])
+    exact = kt.simulate(system, q, duration=0.3, times=None, rtol=1e-10)
+    errors = []
+    for dt in (8e-4, 4e-4, 2e-4, 1e-4):
+        run = kt.simulate(system, q, duration=0.3, method="moreau", dt=dt)
+        errors.append(np.abs(run.q[-1] - exact.q[-1]).max())
+    slope = np.polyfit(np.log([8, 4, 2, 1]), np.log(errors), 1)[0]
+    assert 0.7 < slope < 1.6, errors
+
+
+def test_a_batch_has_the_bits_of_single_runs():
+    """Simulate three boxes at once, on two threads, and one alone over more output times, with equal bits."""
+    system = block(0.35)
+    q = np.stack([standing(system, 0.1 + 0.01 * k) for k in range(17)])
+    qd = np.random.default_rng(5).normal(size=(17, 6))
+    together = kt.simulate(system, q, qd, times=[0.0, 0.05, 0.1], method="moreau", dt=1e-3, threads=2)
+    alone = kt.simulate(system, q[3], qd[3], times=[0.0, 0.05, 0.1], method="moreau", dt=1e-3)
+    assert np.array_equal(together.q[3], alone.q)
+    assert np.array_equal(together["contact_forces"][3], alone["contact_forces"])
+
+
+def test_friction_may_be_a_free_parameter():
+    """Vary the friction of a batch, and find boxes that hold and boxes that slide."""
+    system = block(0.3)
+    mechanism = system.mechanism
+    parameter = kt.Parameter("mu", 0.3, free=True)
+    contact = replace(mechanism.contacts[0], friction=parse("mu"))
+    varied = kt.System(replace(mechanism, parameters=(parameter,), contacts=(contact,)))
+    mu = np.array([[0.2], [0.5]])
+    run = kt.simulate(varied, np.stack([standing(system)] * 2), duration=0.2, parameters=mu, method="moreau", dt=1e-3)
+    expected = 0.2 * 9.81 * (np.sin(TILT) - 0.2 * np.cos(TILT))
+    assert_close(run.qd[:, -1, 3], [expected, 0.0], 1e-9, "velocities along the slope")
+
+
+def test_loops_stay_closed():
+    """Let a four-bar strike the ground with its coupler, and find its loop closed and the coupler on the ground."""
+    system = kt.load("four_bar")
+    q = system.assemble()
+    body = system.mechanism.bodies[2].name
+    place = system.poses(q)[2][:3, 3]
+    up = np.array(system.mechanism.gravity) / -np.linalg.norm(system.mechanism.gravity)
+    axes = np.linalg.svd(up[None])[2]
+    R = np.column_stack([axes[1], np.cross(up, axes[1]), up])
+    floor = kt.Surface("plane", placement=kt.Placement(tuple(place - 0.01 * up), tuple(map(tuple, R))))
+    contact = kt.Contact("knock", body, "point", surface=floor, friction=0.4)
+    run = kt.simulate(system, q, duration=0.5, contacts=contact, method="moreau", dt=5e-4)
+    assert np.abs(run["gap"]).max() < 1e-12
+    fastest = np.abs(np.diff(run["contact_gaps"][:, 0]) / np.diff(run.t)).max()
+    assert run["contact_gaps"].min() > -5e-4 / 2 * fastest  # half a step of the impact
+    assert run["contact_gaps"][-1, 0] > -1e-12
+    assert run["contact_forces"][:, 0, 0].max() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"contacts": ()}, "moreau.*is the method of mechanisms with contacts"),
+        ({"contacts": kt.Contact("c", "box", restitution=0.3, law="poisson")}, "Poisson's law"),
+        ({"checkpoint": "run.bin"}, "keeps no checkpoints"),
+        ({"dt": None}, "dt"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, words):
+    """Name the option and the remedy."""
+    system = block(0.3)
+    with pytest.raises(InputError, match=words):
+        kt.simulate(system, standing(system), **{"duration": 0.1, "method": "moreau", "dt": 1e-3} | options)
