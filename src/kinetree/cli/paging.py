@@ -21,7 +21,7 @@ def page(
     root: Root = None,
     lenient: Lenient = False,
 ) -> None:
-    """Write a web page in which a mechanism moves and computes, offline."""
+    """Write a web page that moves and computes by itself."""
     system = loaded(model, base, root, lenient)
     path = out or Path(f"{file_stem(system)}.html")
     made = system.page(path)
