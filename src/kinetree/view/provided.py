@@ -14,6 +14,9 @@ def provide_pictures() -> None:
         plot=_plot,
         portraits=_portraits,
         animate=_animate,
+        mode_run=_mode_run,
+        mode_page=_mode_page,
+        mode_animation=_mode_animation,
         replay=_replay,
         system_page=_system_page,
         run_page=_run_page,
@@ -49,6 +52,24 @@ def _animate(*arguments: Any, **options: Any) -> Path:
     from .animation import animate
 
     return animate(*arguments, **options)
+
+
+def _mode_run(*arguments: Any, **options: Any) -> Any:
+    from .mode_pictures import mode_run
+
+    return mode_run(*arguments, **options)
+
+
+def _mode_page(*arguments: Any, **options: Any) -> Any:
+    from .mode_pictures import mode_page
+
+    return mode_page(*arguments, **options)
+
+
+def _mode_animation(*arguments: Any, **options: Any) -> Path:
+    from .mode_pictures import mode_animation
+
+    return mode_animation(*arguments, **options)
 
 
 def _replay(*arguments: Any, **options: Any) -> Path:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
 from ...errors import InputError
 from ...model.axes import axis_labels
+from ...model.parameter_values import in_order
+from ...pictures import picture
 from .equilibrium import equilibrium
 from .linearization import has_forces, linearize
 
@@ -31,6 +34,8 @@ class Modes:
     eigenvalues: Numbers
     shapes: Numbers
     names: tuple[str, ...]
+    system: Any = field(repr=False, compare=False)
+    parameters: Numbers | None = field(default=None, repr=False)
 
     @property
     def frequencies(self) -> Numbers:
@@ -47,6 +52,22 @@ class Modes:
     def stable(self) -> bool:
         """Whether no mode grows, to rounding."""
         return bool((self.eigenvalues.real <= 1e-7 * np.abs(self.eigenvalues).max(initial=0.0)).all())
+
+    def run(self, k: int = 1, **options: Any) -> Any:
+        """Return mode k, counted from 1, as a run of constant amplitude, with loops closed.
+
+        Options: `amplitude`, the largest displacement [rad, m]; `period` [s] of a vibration in the run, None for its
+        own; `periods` and `samples` of each. See `kinetree.analysis.linear.mode_motions.mode_motion`.
+        """
+        return picture("mode_run")(self, k, **options)
+
+    def page(self, k: int = 1, path: str | Path | None = None, **options: Any) -> Any:
+        """Return a web page that shows mode k; with a `path`, write it there. Options are those of `run` and pages."""
+        return picture("mode_page")(self, k, path, **options)
+
+    def animate(self, k: int = 1, path: str | Path = "mode.gif", **options: Any) -> Path:
+        """Write mode k as an animation, .gif or .mp4; options are those of `run` and of a run's `animate`."""
+        return picture("mode_animation")(self, k, path, **options)
 
     def __str__(self) -> str:
         """Return a line per mode: frequency, damping ratio and the largest displacements."""
@@ -84,7 +105,10 @@ def modes(
     kept = [k for k in np.lexsort((np.real(values), np.abs(values))) if np.imag(values[k]) >= -1e-12 * size]
     kept = _one_of_each_pair(values, kept, size)
     shapes = np.array([_scaled(found.G @ vectors[:n, k]) for k in kept]).reshape(len(kept), system.nv)
-    return Modes(position, values[kept], shapes, tuple(axis_labels(system.mechanism, 1)))
+    names, chosen = tuple(axis_labels(system.mechanism, 1)), None
+    if parameters is not None:
+        chosen = np.asarray(in_order(system.mechanism, parameters), dtype=float)
+    return Modes(position, values[kept], shapes, names, system, chosen)
 
 
 def _one_of_each_pair(values: Numbers, kept: list[int], size: float) -> list[int]:
