@@ -74,9 +74,10 @@ def test_j_is_the_rate_of_the_residual(kind):
     mechanism, q = closed(tree, [(kind, "b2", "b4")], 4)
     qd, _ = motion(mechanism, q, 1)
     e, h = closed_equations(mechanism, q, qd), 1e-6
+    of_positions = [c.holonomic for c in mechanism.closures]
     for k, dq in enumerate(h * np.eye(mechanism.nv)):
         up, down = (closed_equations(mechanism, q + sign * dq).residual for sign in (1, -1))
-        assert_close((up - down) / (2 * h), e.J[:, k], 1e-8, "J")
+        assert_close(((up - down) / (2 * h))[of_positions], e.J[of_positions, k], 1e-8, "J")
     up, down = (closed_equations(mechanism, q + sign * h * qd).J for sign in (1, -1))
     assert_close((up - down) @ qd / (2 * h), e.bias, 1e-7, "bias")
 

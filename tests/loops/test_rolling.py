@@ -9,7 +9,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import kinetree as kt
+from closed_mechanisms import closed
+from kinetree import loops
 from kinetree.errors import InputError
+from strategies import random_mechanism
 from tolerance import assert_close
 
 MASS, RADIUS, G = 2.3, 0.41, 9.81
@@ -269,3 +272,95 @@ def test_a_wheel_off_its_plane_is_refused():
         kt.simulate(disc, q, qd + slip, duration=0.1)
     with pytest.raises(InputError, match=r"qd opens the loops: 'road' \(\w+\) would slip at .* m/s; give qd"):
         disc.inverse_dynamics(q, qd + slip, np.zeros(6), actuated=["base"])
+
+
+ROLLING = ("rolling_disc", "rolling_ball", "rolling_rollers", "knife_edge")
+
+
+def contact_rows(system: kt.System, q) -> np.ndarray:
+    """Return J of the one loop of a system by the velocities of the material points of both bodies at the contact."""
+    (loop,) = system.mechanism.loops
+    ends = []
+    for body, placement in ((loop.body_a, loop.placement_a), (loop.body_b, loop.placement_b)):
+        T = system.pose(q, body)
+        R = T[:3, :3] @ np.array(placement.rotation)
+        ends.append((T[:3, 3], T[:3, 3] + T[:3, :3] @ placement.translation, R, system.jacobian(q, body)))
+    (_, _, Ra, _), (_, center, Rb, _) = ends
+    frame = Ra @ np.array(loops.frame(loop))
+    z = frame[:, 2]
+    if loop.axis2 is None:
+        x, directions = center - loop.radius * z, [z, frame[:, 0], frame[:, 1]]
+    else:
+        s = Rb @ np.array(loop.axis2) / np.linalg.norm(loop.axis2)
+        t = np.cross(s, z) / np.linalg.norm(np.cross(s, z))
+        aside = np.cross(z, t)
+        x = center - (loop.radius or 0.0) * np.cross(t, s)
+        roller = math.cos(loop.angle or 0.0) * aside - math.sin(loop.angle or 0.0) * t
+        directions = {"rolling_disc": [z, t, aside], "rolling_rollers": [z, roller], "knife_edge": [t]}[loop.kind]
+    velocity = [J[3:] - np.array([np.cross(x - o, w) for w in J[:3].T]).T for o, _, _, J in ends]
+    return np.array(directions) @ (velocity[1] - velocity[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ROLLING)
+@pytest.mark.parametrize("seed", range(3))
+def test_random_trees_that_roll(kind, seed):
+    """Compare J, accelerations and forces with explicit multipliers in NumPy, then keep J qd = 0 and the energy.
+
+    J is that of the velocities at the contact, and dJ/dt qd its difference along the motion.
+    """
+    tree = random_mechanism(("revolute", "prismatic", "spherical", "free"), (-1, 0, -1, 2), seed)
+    mechanism, q = closed(tree, [(kind, "b1", "b3")], seed)
+    system = kt.System(mechanism)
+    rng = np.random.default_rng(seed)
+    qd = system.closing_speed(q, rng.normal(size=system.nv))
+    tau, h = rng.normal(size=system.nv), 1e-4
+    J = contact_rows(system, q)
+    assert_close(system.closure_jacobian(q), J, 1e-12, "J")
+    near = [contact_rows(system, system.integrate(q, k * h * qd)) @ qd for k in (-2, -1, 1, 2)]
+    bias = (8 * (near[2] - near[1]) - (near[3] - near[0])) / (12 * h)
+    assert_close(system.closure_bias(q, qd), bias, 1e-8, "dJ/dt qd")
+    n, m = system.nv, len(J)
+    whole = np.block([[system.inertia_matrix(q), -J.T], [J, np.zeros((m, m))]])
+    right = np.concatenate([tau - system.bias_torque(q, qd), -system.closure_bias(q, qd)])
+    found = np.linalg.solve(whole, right)
+    scale = max(1.0, np.abs(found).max())
+    assert_close(system.forward_dynamics(q, qd, tau), found[:n], 1e-9 * scale, "accelerations")
+    assert_close(system.multipliers(q, qd, tau), found[n:], 1e-9 * scale, "multipliers")
+    assert_close(found[n:] @ (J @ qd), 0.0, 1e-11 * scale, "power of the reactions")
+    run = kt.simulate(system, q, 0.3 * qd, duration=0.4, **TIGHT)
+    assert_close(slips(system, run), np.zeros((len(run.t), m)), 1e-11, "J qd along a run")
+    assert_close(run.energy_error, 0.0, 1e-8, "energy")
+
+
+@pytest.mark.slow
+def test_derivatives_of_runs_that_slide():
+    """Compare the derivatives of the end of a run with differences, and those of accelerations of a disc."""
+    system, _ = sleigh(0.23)
+    q0, qd0, h = system.neutral(), speeds(system, 0.3, 0.0, 1.1), 1e-6
+    found = kt.simulation_derivatives(system, q0, qd0, duration=1.0, dt=1e-3, method="rk4", wrt=("q0", "qd0"))
+
+    def end(q, qd):
+        run = kt.simulate(system, q, system.closing_speed(q, qd), duration=1.0, dt=1e-3, method="rk4")
+        return np.concatenate([run.q[-1], run.qd[-1]])
+
+    for k, e in enumerate(h * np.eye(3)):
+        assert_close(found["q0"][-1, :, k], (end(q0 + e, qd0) - end(q0 - e, qd0)) / (2 * h), 1e-8, "by q0")
+        assert_close(found["qd0"][-1, :, k], (end(q0, qd0 + e) - end(q0, qd0 - e)) / (2 * h), 1e-8, "by qd0")
+    disc, (q, qd), tau, h = free_disc(), disc_start(1.2, (0.4, 3.1, 0.9)), np.arange(6) * 0.1, 1e-5
+    by_q = disc.forward_dynamics_derivatives(q, qd, tau)[0]
+    for k, e in enumerate(h * np.eye(6)):
+        ahead, behind = (disc.forward_dynamics(disc.integrate(q, s * e), qd, tau) for s in (1, -1))
+        assert_close(by_q[:, k], (ahead - behind) / (2 * h), 1e-6, "accelerations by q")
+
+
+def test_what_positions_do_not_determine_is_refused():
+    """Refuse minimal coordinates, motions by positions and linearization of a body that slides on an edge."""
+    system, _ = sleigh(0.23)
+    q0 = system.neutral()
+    with pytest.raises(InputError, match=r"loops is Minimal\(\), and 'sleigh' has equations of velocities alone"):
+        kt.simulate(system, q0, duration=0.1, loops=kt.Minimal())
+    with pytest.raises(InputError, match="driven_motion of 'sleigh': it rolls or slides by equations of velocities"):
+        system.driven_motion({"base.x": np.zeros(3), "base.angle": np.zeros(3)})
+    with pytest.raises(InputError, match="linearize: 'sleigh' has equations of velocities alone, such as rolling"):
+        system.linearize(q0, np.zeros(3), np.zeros(3))
