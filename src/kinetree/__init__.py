@@ -49,6 +49,7 @@ from .simulation.forces.point_forces import ExternalWrench, LinearActuator, Spri
 from .simulation.monitors import energy_balance, limit_violations, momentum_balance
 from .simulation.references import Cosine, Cycloid, Hold, Polynomial, Table, Trapezoid
 from .simulation.stabilization import Baumgarte, Minimal, Projection
+from .simulation.wheels import with_driven_axle, with_mecanum_wheels
 from .simulator import simulate
 from .studies.files import read_study
 from .studies.measures import Measure, at_end, integral, maximum, mean, minimum, peak, rms, span
@@ -172,7 +173,9 @@ __all__ = [
     "study",
     "table",
     "uniform",
+    "with_driven_axle",
     "with_gear",
+    "with_mecanum_wheels",
     "with_parameters",
     "with_payload",
 ]
