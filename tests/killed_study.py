@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import kinetree as kt
+from kinetree.studies.store import PARTIAL
 
 OPTIONS = {
     "samples": 400,
@@ -33,6 +35,19 @@ def study(store: Path, **options) -> kt.Study:
         progress=False,
         **OPTIONS | options,
     )
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """Return all files of a folder by their relative names."""
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def settled(store: Path) -> None:
+    """Wait until workers without a client have ended their shard."""
+    for _ in range(300):
+        if not (store / PARTIAL).exists():
+            return
+        time.sleep(0.1)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,23 @@ def test_reports_of_studies_are_written(tmp_path, capsys):
     assert "peak below 1 N m or above 20.5 N m" in (tmp_path / "s_report.html").read_text()
 
 
+def test_a_file_gives_sensitivity_indices(tmp_path, capsys):
+    """Evaluate the scheme of a file into a store, and report indices and bands from the store alone."""
+    pytest.importorskip("zarr")
+    pytest.importorskip("SALib")
+    planned = FILE.replace("samples = 30", 'samples = 64\nkeep = ["control"]').replace("0.05, 0.4", "0.05, 0.1")
+    both = 'r = { uniform = [0.05, 0.1] }\nm_c = { uniform = [0, 6] }\n[sensitivity]\nmethod = "sobol"\n'
+    (tmp_path / "s.toml").write_text(planned.replace("r = { uniform = [0.05, 0.1] }\n", both))
+    assert run("study", str(tmp_path / "s.toml"), "-o", str(tmp_path), "--no-plot", "--no-table", "--shard", "99") == 0
+    capsys.readouterr()
+    assert run("report", str(tmp_path / "s.zarr")) == 0
+    out = words(capsys.readouterr().out)
+    assert "press: 256 of 256 runs" in out
+    assert "The most important quantity is r: it has" in out and "% of the variance of peak, with interactions" in out
+    page = (tmp_path / "s_report.html").read_text()
+    assert "control" in page and "m_c" in page
+
+
 WRONG = {
     "--limit peak": "--limit 'peak': give a measure, < or >, and a number: 'peak < 50'",
     "--limit torque<3": "no measure 'torque'",

@@ -46,7 +46,7 @@ def test_a_file_gives_the_study_of_the_same_call(tmp_path):
     assert found.plan.hash == same.plan.hash
 
 
-@pytest.mark.parametrize("name", ["press_study.toml", "torso_study.toml"])
+@pytest.mark.parametrize("name", ["press_study.toml", "torso_study.toml", "press_sensitivity.toml"])
 def test_examples_are_read(name):
     """Read every example."""
     file = read_study_file(EXAMPLES / name)
@@ -68,6 +68,70 @@ def test_experiments_are_varied(tmp_path):
     found = evaluated(plan)
     one = kt.simulate(kt.load("planar_2r"), [0.3, 0.5], times=np.linspace(0, 0.2, 11))
     assert found["end"][1] == pytest.approx(one.q[-1, 0], rel=1e-9)
+
+
+PLANNED = """
+[study]
+mechanism = "press"
+samples = 8
+seed = 3
+keep = "q"
+[over]
+m_c = { uniform = [0, 6] }
+k = { normal = [100, 20] }
+[sensitivity]
+method = "sobol"
+second_order = true
+[cycle]
+drive = "main_bearing"
+speed = 20
+steps = 12
+[measures]
+peak = "peak control.main_bearing"
+"""
+
+
+def test_schemes_are_those_of_the_same_call(tmp_path):
+    """Read the scheme of Sobol indices and of Morris' effects, with the samples and the seed of the study."""
+    pytest.importorskip("SALib")
+    path = tmp_path / "press.toml"
+    path.write_text(PLANNED)
+    plan, over = read_study_file(path).plan, {"m_c": (0, 6), "k": kt.normal(100, 20)}
+    assert plan.space.over == tuple(kt.sensitivity(over, samples=8, seed=3, second_order=True).items())
+    assert plan.keep == ("q",)
+    assert plan.about["sensitivity"]["method"] == "sobol"
+    path.write_text(
+        PLANNED.replace('"sobol"\nsecond_order = true', '"morris"\nlevels = 6').replace("normal", "uniform")
+    )
+    over = {"m_c": (0, 6), "k": kt.uniform(20, 100)}
+    path.write_text(path.read_text().replace("[100, 20]", "[20, 100]"))
+    found = dict(read_study_file(path).plan.space.over)
+    assert found == kt.sensitivity(over, method="morris", samples=8, seed=3, levels=6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("sobol", "sobl", "no method of sensitivity 'sobl'; did you mean 'sobol'?"),
+        ("second_order", "second", "sensitivity: no key 'second'; did you mean 'second_order'?"),
+        ("method =", "# ", "sensitivity: 'method' is missing; add method"),
+        ("samples = 8", "samples = 9", "sensitivity: samples is 9; the Sobol sequence is balanced for powers of two"),
+        (
+            "uniform = [0, 6]",
+            "grid = [0, 6, 3]",
+            "sensitivity: 'm_c' varies over Grid(values=(0.0, 3.0, 6.0)); give an",
+        ),
+        ('"q"', '"qq"', "no column 'qq'"),
+    ],
+)
+def test_faulty_schemes_are_refused(old, new, message, tmp_path):
+    """Name file and place of a fault in the scheme of a sensitivity study."""
+    pytest.importorskip("SALib")
+    (tmp_path / "study.toml").write_text(PLANNED.replace(old, new, 1))
+    with pytest.raises(kt.ModelError) as caught:
+        read_study_file(tmp_path / "study.toml")
+    assert str(tmp_path / "study.toml") in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,25 @@
-"""Studies on Dask: a cluster of separate processes, one started by its own commands, and an unreachable scheduler."""
+"""Studies on Dask: clusters in this process, in others, and by their own commands; killed, interrupted, unreachable."""
 
 from __future__ import annotations
 
 import os
-import random
-import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import killed_clusters
 import killed_study
 import kinetree as kt
+from killed_study import contents
+from kinetree.studies import on_dask, running, shards
+from kinetree.studies.store import Store
+from kinetree.version import VERSION
 
 pytest.importorskip("zarr")
 distributed = pytest.importorskip("distributed")
@@ -25,85 +30,143 @@ pytestmark = [
 ]  # those of Dask and its packages
 
 
-def contents(path: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of two workers in threads of this process: it starts in a tenth of a second."""
+    options = {"processes": False, "dashboard_address": ":0"}
+    with distributed.Client(n_workers=2, threads_per_worker=1, silence_logs="CRITICAL", **options) as made:
+        yield made
 
 
-def started(*arguments: str, log: Path) -> subprocess.Popen:
-    paths = os.pathsep.join(x for x in sys.path if x)
-    with open(log, "w") as out:
-        return subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]], stdout=out, stderr=out,
-            env={**os.environ, "PYTHONPATH": paths},
-        )  # fmt: skip
+def small(store: Path, **options) -> kt.Study:
+    """Run a small study of 8 shards."""
+    measures = {"peak": "peak control.main_bearing", **options.pop("measures", {})}
+    return kt.study(
+        kt.load("press"), {"m_c": kt.uniform(0.0, 9.0), "k": kt.sobol(0.0, 900.0)}, samples=39, seed=4, shard=5,
+        cycle={"drive": "main_bearing", "speed": 3.0}, steps=8, keep="q", store=store, progress=False,
+        measures=measures, **options,
+    )  # fmt: skip
 
 
-def address_in(log: Path) -> str:
-    for _ in range(300):
-        found = re.search(r"Scheduler at:\s+(tcp://\S+)", log.read_text())
-        if found:
-            return found.group(1)
+def test_a_cluster_writes_equal_bytes(client, tmp_path):
+    """Find the bytes of a study without Dask, and nothing left on the cluster."""
+    here, there = small(tmp_path / "here.zarr"), small(tmp_path / "there.zarr", on=client)
+    assert np.array_equal(here["peak"], there["peak"])
+    assert contents(tmp_path / "there.zarr") == contents(tmp_path / "here.zarr")
+    for _ in range(50):
+        if not (left := client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))):
+            break
         time.sleep(0.1)
-    raise AssertionError(log.read_text())
+    assert not left
 
 
-def test_an_unreachable_scheduler_is_named(monkeypatch):
+def test_interrupts_keep_what_is_done(client, tmp_path, monkeypatch):
+    """Return the finished shards after Ctrl-C, and go on with the others to equal bytes."""
+
+    @contextmanager
+    def impatient(progress, total):
+        def show(done):
+            if done > 12:
+                raise KeyboardInterrupt
+
+        yield show
+
+    monkeypatch.setattr(running, "shown", impatient)
+    part = small(tmp_path / "part.zarr", on=client)
+    monkeypatch.undo()
+    assert 12 < part.evaluated
+    again = small(tmp_path / "part.zarr", on=client)
+    assert again.complete
+    good = part.finished
+    assert np.array_equal(part["peak"][good], again["peak"][good])
+    small(tmp_path / "here.zarr")
+    assert contents(tmp_path / "part.zarr") == contents(tmp_path / "here.zarr")
+
+
+def test_errors_of_workers_come_back(client, tmp_path):
+    """Raise the error of a measure with its shard; finished shards stay."""
+
+    def wrong(run):
+        if run.parameters is not None and (run.parameters[:, 0] > 8.0).any():
+            raise ValueError("too heavy")
+        return run["control.main_bearing"].max(axis=1)
+
+    with pytest.raises(kt.InputError, match=r"shard \d of the study failed on Dask: .*too heavy"):
+        small(tmp_path / "e.zarr", on=client, measures={"x": wrong})
+
+
+def test_a_full_disk_is_an_error_of_writing(client, tmp_path, monkeypatch):
+    """Report a disk without space as such, keep what is done, and go on when there is some."""
+    write = Store.write
+
+    def full(self, k, arrays):
+        if k == 6:
+            raise kt.errors.unwritable(self.path, OSError(28, "No space left on device"))
+        write(self, k, arrays)
+
+    monkeypatch.setattr(Store, "write", full)
+    message = r"shard 6 of the study failed on Dask: .*full.zarr: cannot be written \(No space left on device\)"
+    with pytest.raises(kt.errors.WriteError, match=message):
+        small(tmp_path / "full.zarr", on=client)
+    monkeypatch.undo()
+    assert small(tmp_path / "full.zarr", on=client).complete
+
+
+def test_workers_without_the_folder_are_named(client, tmp_path, monkeypatch):
+    """Refuse to write to a machine that has no such store, or another version; miss files that did not arrive."""
+    given = {"blob": b"", "path": str(tmp_path / "none.zarr"), "runs": 10, "shard": 5}
+    with pytest.raises(kt.InputError, match=r"none.zarr: is not on .*; give a path on a file system that all workers"):
+        shards.remote_shard(0, **given, version=VERSION)
+    assert not (tmp_path / "none.zarr").exists()
+    with pytest.raises(kt.InputError, match=rf"has version {VERSION} of Kinetree, and the study was planned by 0.0.0"):
+        shards.remote_shard(0, **given, version="0.0.0")
+    monkeypatch.setattr(on_dask, "remote_shard", elsewhere)
+    monkeypatch.setattr(on_dask, "ARRIVAL", 0.0)
+    with pytest.raises(kt.InputError, match=r"8 shards that workers of Dask wrote are not here, such as shard 0"):
+        small(tmp_path / "s.zarr", on=client)
+
+
+def elsewhere(k, **given):
+    return k
+
+
+def test_an_unreachable_scheduler_is_named(tmp_path, monkeypatch):
     """Name the address that does not answer, before anything is written."""
-    from kinetree.studies import on_dask
-
     monkeypatch.setattr(on_dask, "TIMEOUT", 0.3)
     with pytest.raises(kt.InputError, match=r"the Dask scheduler at 'tcp://127.0.0.1:9' cannot be reached"):
-        on_dask.connected("tcp://127.0.0.1:9")
+        small(tmp_path / "s.zarr", on="tcp://127.0.0.1:9")
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_a_cluster_writes_equal_bytes(tmp_path):
-    """Run a study on two processes of a LocalCluster, and find the bytes of a study without it."""
-    killed_study.study(tmp_path / "here.zarr")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        killed_study.study(tmp_path / "there.zarr", on=client)
-    assert contents(tmp_path / "there.zarr") == contents(tmp_path / "here.zarr")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks clients")
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("kind", list(killed_clusters.CLUSTERS))
+def test_killed_workers_and_clients_leave_equal_bytes(kind, workers, tmp_path):
+    """Kill workers and clients of a LocalCluster, and of a scheduler and workers by their own commands."""
+    killed_study.study(tmp_path / "whole.zarr")
+    kills = int(os.environ.get("KINETREE_KILLS", "3"))
+    found = killed_clusters.disturbed(kind, workers, kills, tmp_path, contents(tmp_path / "whole.zarr"), seed=workers)
+    assert len(found) == kills
 
 
 @pytest.mark.slow
-def test_killed_workers_and_clients_leave_equal_bytes(tmp_path):
-    """Start a scheduler and workers by their own commands, kill workers and clients, and find equal bytes."""
-    rng, kills = random.Random(5), int(os.environ.get("KINETREE_KILLS", "4"))
-    killed_study.study(tmp_path / "here.zarr")
-    log = tmp_path / "scheduler.log"
-    scheduler = started("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", log=log)
-    address = address_in(log)
-
-    def worker(n: int) -> subprocess.Popen:
-        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard")
-        return started("dask_worker", address, *options, log=tmp_path / f"w{n}.log")
-
-    workers = [worker(0), worker(1)]
-    store, n = tmp_path / "there.zarr", 2
-    script = [sys.executable, killed_study.__file__, str(store), address]
-    try:
-        done = False
-        while not done:
+def test_ctrl_c_ends_a_client(tmp_path):
+    """Send Ctrl-C to a client process: it prints what is done, and the next one completes the store."""
+    killed_study.study(tmp_path / "whole.zarr")
+    with killed_clusters.started_cluster(1, tmp_path) as cluster:
+        store = tmp_path / "there.zarr"
+        script = [sys.executable, killed_study.__file__, str(store), cluster.address]
+        for interrupted in (True, False):
             client = subprocess.Popen(
-                script, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(x for x in sys.path if x)},
+                script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=killed_clusters.environment(),
+                start_new_session=True,
             )  # fmt: skip
-            if kills:
-                kills -= 1
-                time.sleep(rng.uniform(0.5, 8.0))
-                if rng.random() < 0.5:
-                    client.send_signal(signal.SIGKILL)
-                else:
-                    k = rng.randrange(2)
-                    workers[k].kill()
-                    workers[k].wait()
-                    workers[k], n = worker(n), n + 1
-            done = client.wait() == 0 and not kills
-        assert contents(store) == contents(tmp_path / "here.zarr")
-    finally:
-        for process in (*workers, scheduler):
-            process.kill()
-            process.wait()
+            while interrupted and client.poll() is None and not list((store / "status").glob("c/*")):
+                time.sleep(0.01)
+            if interrupted:
+                client.send_signal(signal.SIGINT)
+            out, err = client.communicate(timeout=120)
+            assert client.returncode == 0, err.decode()
+            assert ("not evaluated" in out.decode()) is interrupted
+        assert contents(store) == contents(tmp_path / "whole.zarr")

@@ -16,17 +16,13 @@ import pytest
 
 import killed_study
 import kinetree as kt
+from killed_study import contents, settled
 from kinetree.studies.plan import Plan
 from kinetree.studies.statuses import Status
 from kinetree.studies.store import PARTIAL, Store
 
 pytest.importorskip("zarr")
 SCRIPT = Path(killed_study.__file__)
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    """Return all files of a folder by their relative names."""
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +142,6 @@ def _children(pid: int) -> list[int]:
         return [int(x) for x in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
-
-
-def settled(store: Path) -> None:
-    """Wait until orphaned workers have ended their shard."""
-    for _ in range(100):
-        if not (store / PARTIAL).exists():
-            return
-        time.sleep(0.1)
 
 
 @pytest.mark.slow

@@ -27,6 +27,9 @@ def study(
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:8786, whose workers share the folder.")
     ] = None,
+    shard: Annotated[
+        int | None, typer.Option(help="Number of runs that are computed and stored at a time.", min=1)
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="A page (.html) with the statistics of all runs and a replay of the worst one.")
     ] = None,
@@ -35,7 +38,8 @@ def study(
     """Evaluate a mechanism over many designs or starts.
 
     Writes NAME.npz with all results, NAME.csv with a row per run, and NAME.png. Ctrl-C writes what is done. With
-    --store, --workers or --scheduler, results go to a Zarr folder shard by shard, and a study that was killed goes on.
+    --store, --workers, --scheduler or --shard, or if the file has columns to keep, results go to a Zarr folder shard by
+    shard, and a study that was killed goes on.
     Exit status 1 if no run finished or the study was interrupted, 2 if an input is wrong.
     """
     from time import perf_counter
@@ -51,11 +55,12 @@ def study(
     given, folder = read_study_file(file), made_folder(out)
     began = perf_counter()
     files = []
-    if store is None and workers is None and scheduler is None:
+    if all(x is None for x in (store, workers, scheduler, shard)) and not given.plan.keep:
         found = evaluated(given.plan)
     else:
         files.append(store or folder / f"{given.name}.zarr")
-        found = study_of(given.plan, stored_results(given.plan, files[0], workers=workers, on=scheduler), files[0])
+        results = stored_results(given.plan, files[0], shard=shard, workers=workers, on=scheduler)
+        found = study_of(given.plan, results, files[0])
     took = perf_counter() - began
     try:
         files.append(found.save(folder / f"{given.name}.npz"))

@@ -1,8 +1,8 @@
 """Reader of study files (.toml), with the tables:
 
-`[study]`, the mechanism, samples and seed; `[over]`, a sampling for each varied quantity; `[parameters]`, values of the
-other free parameters; one of `[motion]`, `[cycle]` and `[simulate]`, the way in which runs are evaluated; `[measures]`.
-Every number may be a formula in quotes, such as "pi/2".
+`[study]`, the mechanism, samples and seed; `[over]`, a sampling for each varied quantity; `[sensitivity]`, the method
+of sensitivity indices, if any; `[parameters]`, values of the other free parameters; one of `[motion]`, `[cycle]` and
+`[simulate]`, the way in which runs are evaluated; `[measures]`. Every number may be a formula in quotes: "pi/2".
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ from ..formats.toml_lines import Places
 from ..model.part_fields import MAX_NAME
 from ..studies import samplings
 from ..studies.plan import Plan, plan_of
+from ..studies.schemes import sensitivity
 from .forces_and_control import plain_numbers, reference
 from .paths import inner
 from .reading import read_experiment, system_of_head
 
 KEYS = {
-    "study": ("mechanism", "base", "description", "samples", "seed", "actuated", "passive"),
+    "study": ("mechanism", "base", "description", "samples", "seed", "actuated", "passive", "keep"),
+    "sensitivity": ("method", "second_order", "levels"),
     "motion": ("duration", "steps", "times", "joint"),
     "cycle": ("drive", "speed", "start", "revolutions", "steps"),
     "simulate": ("experiment",),
 }
-TABLES = ("study", "over", "parameters", "motion", "cycle", "simulate", "measures")
+TABLES = ("study", "over", "sensitivity", "parameters", "motion", "cycle", "simulate", "measures")
 SAMPLINGS = {
     "grid": (samplings.grid, 3),
     "latin": (samplings.latin, 2),
@@ -80,9 +82,13 @@ def _study(data: dict[str, Any], path: Path) -> StudyFile:
     if "actuated" in head:
         where = at("study", "actuated")
         given["actuated"] = [name(x, where) for x in _listed(head["actuated"])]
+    if "keep" in head:
+        given["keep"] = tuple(text(x, at("study", "keep")) for x in _listed(head["keep"]))
     if "passive" in head:
         given["passive"] = truth(head["passive"], at("study", "passive"))
     over = {key: _sampling(table, below(at("over"), key)) for key, table in _table(data, "over").items()}
+    if "sensitivity" in data:
+        over = _planned(known_keys(data["sensitivity"], KEYS["sensitivity"], at("sensitivity")), over, given)
     measures = {key: text(x, below(at("measures"), key)) for key, x in _table(data, "measures").items()}
     description = text(head.get("description", ""), at("study", "description"))
     return StudyFile(path.stem, description, plan_of(system, over, measures, **given))
@@ -120,6 +126,20 @@ def _sampling(table: Any, where: str) -> Any:
         return make(*numbers, **more) if kind == "grid" else make(*numbers)
     except InputError as error:
         raise ModelError(str(error), where=below(where, kind)) from None
+
+
+def _planned(table: Mapping[str, Any], over: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the samplings of a scheme for sensitivity indices; it takes the samples and the seed of the study."""
+    where = at("sensitivity")
+    options: dict[str, Any] = {"method": text(required(table, "method", where), at("sensitivity", "method"))}
+    if "second_order" in table:
+        options["second_order"] = truth(table["second_order"], at("sensitivity", "second_order"))
+    if "levels" in table:
+        options["levels"] = _whole(table["levels"], at("sensitivity", "levels"))
+    try:
+        return sensitivity(over, samples=given.pop("samples", None), seed=given.get("seed", 0), **options)
+    except InputError as error:
+        raise ModelError(str(error), where=where) from None
 
 
 def _motion(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, WriteError
 from ..results.files.atomic import optional
-from .shards import remote_shard, store_arguments
+from ..version import VERSION
+from .shards import remote_shard, store_arguments, warmed
 from .store import Store
 
 RETRIES = 3
@@ -15,6 +19,12 @@ RETRIES = 3
 
 TIMEOUT = 10
 """The time to wait for a scheduler [s]."""
+
+ARRIVAL = 60.0
+"""The time to wait for the files of other machines [s]: network file systems show them late, by default within 60 s."""
+
+LOOK = 0.2
+"""The time between looks for files of other machines [s]."""
 
 
 def connected(on: Any) -> Any:
@@ -35,22 +45,61 @@ def connected(on: Any) -> Any:
         ) from None
 
 
-def run_on_dask(client: Any, blob: bytes, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> None:
-    """Evaluate shards on a cluster; `done` is called with the number of each finished one."""
-    distributed = optional("distributed", "Studies on Dask", "studies")
-    plan = client.submit(_same, blob, pure=False)
-    futures = {
-        client.submit(remote_shard, plan, *store_arguments(store), k, pure=False, retries=RETRIES): k for k in shards
-    }  # fmt: skip
-    try:
-        for future in distributed.as_completed(list(futures)):
-            try:
-                future.result()
-            except Exception as error:  # of the task, or of the cluster
-                raise InputError(f"shard {futures[future]} of the study failed on Dask: {error}") from None
-            done(futures.pop(future))
-    finally:
-        client.cancel([*futures, plan])
+class OnDask:
+    """A plan on a cluster. Its workers load it and compile its functions while the store is prepared here."""
+
+    def __init__(self, client: Any, blob: bytes) -> None:
+        """Send the plan to a worker, and let all workers load it."""
+        self._client = client
+        with _quiet():
+            # a task, unlike scattered data, is computed again if the worker that has its result dies
+            self._plan = client.submit(_same, blob, pure=False)
+        self._warm = [client.submit(warmed, self._plan, workers=[x], pure=False) for x in client.nthreads()]
+
+    def run(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> None:
+        """Evaluate shards; `done` is called with the number of each finished one."""
+        distributed = optional("distributed", "Studies on Dask", "studies")
+        given = dict(zip(("path", "runs", "shard"), store_arguments(store), strict=True))
+        # one graph for all, so that the scheduler keeps them in a queue, and gives the next one to any free worker
+        tasks = self._client.map(
+            remote_shard, list(shards), blob=self._plan, version=VERSION, **given, pure=False, retries=RETRIES
+        )
+        futures = dict(zip(tasks, shards, strict=True))
+        try:
+            for future in distributed.as_completed(tasks):
+                try:
+                    future.result()
+                except Exception as error:  # of the task, or of the cluster
+                    kind = WriteError if isinstance(error, WriteError) else InputError
+                    raise kind(f"shard {futures[future]} of the study failed on Dask: {error}") from None
+                done(futures.pop(future))
+        finally:
+            self._client.cancel(list(futures))
+        _wait_for(store, shards)
+
+    def end(self) -> None:
+        """Forget the plan; tasks that are under way end by themselves."""
+        self._client.cancel([*self._warm, self._plan])
+
+
+def _wait_for(store: Store, shards: Sequence[int]) -> None:
+    """Wait until the files of all shards are visible here; workers may have another folder of the same name."""
+    until = time.monotonic() + ARRIVAL
+    while absent := set(shards) & set(store.missing()):
+        if time.monotonic() > until:
+            raise InputError(
+                f"{store.path}: {len(absent)} shards that workers of Dask wrote are not here, such as shard "
+                f"{min(absent)}; the workers must share this folder: give a path on a shared file system"
+            )
+        time.sleep(LOOK)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hide Dask's advice on large graphs, which would have data scattered."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+        yield
 
 
 def _same(blob: bytes) -> bytes:

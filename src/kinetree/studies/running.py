@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..numbers import whole
 from .evaluating import Block
-from .on_dask import connected, run_on_dask
+from .on_dask import OnDask, connected
 from .plan import Plan
 from .processes import run_in_processes
 from .progress import shown
@@ -33,38 +34,54 @@ def stored_results(
     if workers is not None and on is not None:
         raise InputError("workers and on: give one of them, the number of processes or a Dask client")
     count = None if workers is None else whole(workers, "workers")
-    client = None if on is None else connected(on)
-    store = prepared(plan, path, None if shard is None else whole(shard, "shard"))
-    missing = store.missing()
-    with shown(progress, store.runs) as show:
-        finished = store.runs - sum(stop - start for start, stop in map(store.span, missing))
-        show(finished)
-
-        def done(k: int) -> None:
-            nonlocal finished
-            start, stop = store.span(k)
-            finished += stop - start
+    with _cluster(plan, on) as cluster:
+        store = prepared(plan, path, None if shard is None else whole(shard, "shard"))
+        missing = store.missing()
+        with shown(progress, store.runs) as show:
+            finished = store.runs - sum(stop - start for start, stop in map(store.span, missing))
             show(finished)
 
-        try:
-            _run(plan, store, missing, count, client, done)
-        except KeyboardInterrupt:
-            pass
-        finally:
-            if client is not None and client is not on:
-                client.close()
+            def done(k: int) -> None:
+                nonlocal finished
+                start, stop = store.span(k)
+                finished += stop - start
+                show(finished)
+
+            with suppress(KeyboardInterrupt):
+                _run(plan, store, missing, count, cluster, done)
     if not store.missing():
         store.clean()
     return results_of(plan, store)
 
 
+@contextmanager
+def _cluster(plan: Plan, on: Any) -> Iterator[OnDask | None]:
+    """Yield the plan on a Dask cluster, or None without one; a client that was made here is closed."""
+    if on is None:
+        yield None
+        return
+    client = connected(on)
+    made = OnDask(client, dumped(plan))
+    try:
+        yield made
+    finally:
+        made.end()
+        if client is not on:
+            client.close()
+
+
 def _run(
-    plan: Plan, store: Store, missing: list[int], workers: int | None, client: Any, done: Callable[[int], None]
+    plan: Plan,
+    store: Store,
+    missing: list[int],
+    workers: int | None,
+    cluster: OnDask | None,
+    done: Callable[[int], None],
 ) -> None:
     if not missing:
         return
-    if client is not None:
-        run_on_dask(client, dumped(plan), store, missing, done)
+    if cluster is not None:
+        cluster.run(store, missing, done)
     elif workers is not None and workers > 1:
         run_in_processes(dumped(plan), store, missing, workers, done)
     else:

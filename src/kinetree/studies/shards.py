@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 from functools import lru_cache
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 from ..errors import InputError
+from ..version import VERSION
 from .evaluating import evaluate
 from .plan import Plan
-from .store import Store, shard_arrays
+from .store import Store, encoded, shard_arrays
 
 
 def dumped(plan: Plan) -> bytes:
@@ -41,9 +43,26 @@ def write_shard(plan: Plan, store: Store, k: int) -> int:
     return k
 
 
-def remote_shard(blob: bytes, path: str, runs: int, shard: int, k: int) -> int:
+def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, version: str) -> int:
     """Evaluate a shard on another machine that shares the file system; return its number."""
-    return write_shard(loaded(blob), Store(Path(path), runs, shard), k)
+    if version != VERSION:
+        raise InputError(
+            f"{gethostname()} has version {VERSION} of Kinetree, and the study was planned by {version}; install the "
+            "same version on all machines"
+        )
+    store = Store(Path(path), runs, shard)
+    if not store.exists:  # a new folder would be on the disk of this machine alone
+        raise InputError(f"{path}: is not on {gethostname()}; give a path on a file system that all workers share")
+    return write_shard(loaded(blob), store, k)
+
+
+def warmed(blob: bytes) -> None:
+    """Load a plan, its compiled functions and the codecs of stores, for the shards that follow."""
+    plan = loaded(blob)
+    try:
+        encoded(evaluate(plan, 0, 1).status, 1)
+    except Exception:  # the error is that of the first shard, which is reported
+        pass
 
 
 def store_arguments(store: Store) -> tuple[Any, ...]:

@@ -64,6 +64,11 @@ class Store:
         """The number of shards."""
         return -(-self.runs // self.shard)
 
+    @property
+    def exists(self) -> bool:
+        """Whether the folder is there, with its metadata."""
+        return (self.path / "zarr.json").exists()
+
     def span(self, k: int) -> tuple[int, int]:
         """Return the first run of a shard, and the first one after it."""
         return k * self.shard, min((k + 1) * self.shard, self.runs)
