@@ -28,6 +28,7 @@ CASES = {
     "accuracy": "the error of integrators over right-hand sides and over seconds, compared with SciPy and MuJoCo",
     "closed_loops": "forward dynamics of closed mechanisms, compared with Pinocchio's constraint dynamics",
     "design_batches": "a million designs of a closed mechanism along a motion, and the bearing loads of a press",
+    "study_workers": "a study in one process, in two, and on a Dask cluster, with shards of a second",
     "stiff_runs": "a KUKA LWR under stiff control: a native batch, compared with SUNDIALS run by run",
     "closed_stepping": "steps of four-bars, compared with Exudyn if it is installed",
     "other_peers": "inverse and forward dynamics, compared with Drake, adam, Robotics Toolbox and JaxSim if installed",
@@ -42,7 +43,7 @@ CASES = {
 """The cases in the page's order: each is a module here with `section(quick)`; pictures go to `section(..., folder)`."""
 GPU = ("gpu", "gpu_runs")
 """The cases of --gpu, which compare with no other library."""
-THREADED = ("throughput", "chains", "stepping", "compile_times", "memory_use", "webassembly", *GPU)
+THREADED = ("throughput", "chains", "stepping", "study_workers", "compile_times", "memory_use", "webassembly", *GPU)
 """Cases in which the process uses several cores, or waits for other processes."""
 
 

@@ -26,7 +26,7 @@ import killed_study
 from killed_study import contents, settled
 
 HERE = Path(__file__).parent
-ENDS = 120.0
+ENDS = 600.0
 """The longest time of a study that is not disturbed any more [s]."""
 SHARDS = killed_study.OPTIONS["samples"] // killed_study.OPTIONS["shard"]
 EARLY, START = 0.2, 1.5

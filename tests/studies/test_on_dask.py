@@ -150,6 +150,28 @@ def test_killed_workers_and_clients_leave_equal_bytes(kind, workers, tmp_path):
     assert len(found) == kills
 
 
+def deadly(run):
+    """Kill the worker that has the third shard."""
+    if run.parameters[0, 0] > 8.0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run["control.main_bearing"].max(axis=1)
+
+
+@pytest.mark.slow
+def test_a_shard_that_kills_workers_is_named(tmp_path):
+    """Finish all shards but the one on which every worker dies, and name that one."""
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
+    with (
+        distributed.Client(processes=True, **options) as client,
+        pytest.raises(kt.InputError, match=r"shard 2 of the study: all workers that got it died; they may lack memory"),
+    ):
+        kt.study(
+            kt.load("press"), {"m_c": kt.grid([1.0, 2.0, 9.0, 3.0])}, measures={"x": deadly}, store=tmp_path / "d.zarr",
+            on=client, cycle={"drive": "main_bearing", "speed": 3.0}, steps=8, shard=1,
+        )  # fmt: skip
+    assert sorted(x.name for x in (tmp_path / "d.zarr" / "status" / "c").iterdir()) == ["0", "1", "3"]
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_a_client(tmp_path):
     """Send Ctrl-C to a client process: it prints what is done, and the next one completes the store."""

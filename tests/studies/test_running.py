@@ -225,6 +225,35 @@ def test_a_full_disk_keeps_what_is_done(undisturbed, tmp_path, monkeypatch):
     assert contents(store) == contents(undisturbed[0])
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 280 kB, on which the store of `killed_study` has no room."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=280k", "none", str(place)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small disk")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_disk_that_is_really_full(workers, small_disk, undisturbed):
+    """Fill a small disk, in this process and in others; go on to equal bytes when it is larger."""
+    store = small_disk / "s.zarr"
+    with pytest.raises(kt.errors.WriteError, match=r"s.zarr: cannot be written \(No space left on device\)"):
+        killed_study.study(store, workers=workers)
+    done = len(list((store / "status" / "c").iterdir()))
+    assert 0 < done < 40
+    found = kt.read_study(store)
+    assert found.evaluated == 10 * done
+    subprocess.run(["mount", "-o", "remount,size=9M", str(small_disk)], check=True)
+    assert killed_study.study(store, workers=workers).complete
+    assert contents(store) == contents(undisturbed[0])
+
+
 @pytest.mark.slow
 def test_workers_that_always_die_are_reported(tmp_path):
     """Give up on a shard after three workers died on it, and keep the others."""

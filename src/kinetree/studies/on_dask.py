@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import InputError, WriteError
@@ -50,32 +49,53 @@ class OnDask:
 
     def __init__(self, client: Any, blob: bytes) -> None:
         """Send the plan to a worker, and let all workers load it."""
-        self._client = client
-        with _quiet():
-            # a task, unlike scattered data, is computed again if the worker that has its result dies
-            self._plan = client.submit(_same, blob, pure=False)
+        self._client, self._blob = client, blob
+        self._plan = self._sent()
         self._warm = [client.submit(warmed, self._plan, workers=[x], pure=False) for x in client.nthreads()]
 
     def run(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> None:
-        """Evaluate shards; `done` is called with the number of each finished one."""
+        """Evaluate shards; `done` is called with the number of each finished one.
+
+        If workers die, Dask suspects all shards that they had. Such shards are evaluated again, one by one.
+        """
+        for k in self._suspects(store, shards, done):
+            self._plan = self._sent()
+            if self._suspects(store, [k], done):
+                raise InputError(
+                    f"shard {k} of the study: all workers that got it died; they may lack memory: give a smaller "
+                    "shard, or fewer workers per machine"
+                )
+        _wait_for(store, shards)
+
+    def _suspects(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> list[int]:
+        """Evaluate shards, and return those on whose workers Dask gave up."""
         distributed = optional("distributed", "Studies on Dask", "studies")
         given = dict(zip(("path", "runs", "shard"), store_arguments(store), strict=True))
         # one graph for all, so that the scheduler keeps them in a queue, and gives the next one to any free worker
         tasks = self._client.map(
             remote_shard, list(shards), blob=self._plan, version=VERSION, **given, pure=False, retries=RETRIES
         )
-        futures = dict(zip(tasks, shards, strict=True))
+        futures, found = dict(zip(tasks, shards, strict=True)), []
         try:
             for future in distributed.as_completed(tasks):
                 try:
                     future.result()
+                except distributed.KilledWorker:
+                    found.append(futures.pop(future))
+                    continue
                 except Exception as error:  # of the task, or of the cluster
                     kind = WriteError if isinstance(error, WriteError) else InputError
                     raise kind(f"shard {futures[future]} of the study failed on Dask: {error}") from None
                 done(futures.pop(future))
         finally:
             self._client.cancel(list(futures))
-        _wait_for(store, shards)
+        return found
+
+    def _sent(self) -> Any:
+        """Return the plan on a worker: a task, which is computed again if the worker that has its result dies."""
+        with warnings.catch_warnings():  # advice on large graphs, to scatter data, which would be lost with a worker
+            warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+            return self._client.submit(_same, self._blob, pure=False)
 
     def end(self) -> None:
         """Forget the plan; tasks that are under way end by themselves."""
@@ -92,14 +112,6 @@ def _wait_for(store: Store, shards: Sequence[int]) -> None:
                 f"{min(absent)}; the workers must share this folder: give a path on a shared file system"
             )
         time.sleep(LOOK)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Hide Dask's advice on large graphs, which would have data scattered."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
-        yield
 
 
 def _same(blob: bytes) -> bytes:

@@ -1,0 +1,158 @@
+"""Studies in one process, in two, and on a Dask cluster of two workers: what the way to run them costs."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kinetree as kt
+from book import Section
+from measure import Disagreement, Figure, NotMeasured, all_cores
+from report import Table
+from robot_files import ROBOTS
+
+WORKERS = 2
+SHARDS = 24
+SECONDS = 1.0
+"""The work of a shard on one core [s]."""
+MOST = 1.05
+"""The largest ratio of the processor time on Dask to that in processes."""
+FIRST, AGAIN = "Dask, first study", "Dask, next study"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The duration of a study and the processor time of all its processes [s]."""
+
+    wall: float
+    cpu: float
+
+
+def section(quick: bool) -> Section:
+    """Return the costs of a study by the way to run it."""
+    try:
+        import distributed
+        import zarr  # noqa: F401
+    except ImportError as error:
+        raise NotMeasured(f"{error.name} is not installed") from None
+    count = SHARDS // 4 if quick else SHARDS
+    with all_cores(), tempfile.TemporaryDirectory() as folder:
+        study = Study(Path(folder), _shard(), count)
+        found: dict[str, list[Cost]] = {}
+        for _ in range(1 if quick else 3):
+            found.setdefault("one process", []).append(study.here(workers=1))
+            found.setdefault("two processes", []).append(study.here(workers=WORKERS))
+            with (
+                distributed.LocalCluster(
+                    n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=":0"
+                ) as cluster,
+                distributed.Client(cluster) as client,
+            ):
+                for name in (FIRST, AGAIN):
+                    found.setdefault(name, []).append(study.there(client))
+    return _section(found, study)
+
+
+def _section(found: dict[str, list[Cost]], study: Study) -> Section:
+    base = found["two processes"]
+    ratios = {name: _ratios(costs, base) for name, costs in found.items()}
+    rows = tuple(
+        (
+            name, Figure.of([x.wall for x in costs]).text(), Figure.of([x.cpu for x in costs]).text(),
+            *(x.text() for x in ratios[name]),
+        )
+        for name, costs in found.items()
+    )  # fmt: skip
+    note = (
+        f"{study.runs:,} runs of 1 s of a UR5 from random states, 100 Runge-Kutta steps each, q at 11 times in a Zarr "
+        f"store, in {study.count} shards of some {SECONDS:g} s. Processes are started by each study; workers of Dask "
+        "before the first one, which still loads Kinetree and its compiled code in them. `cpu` is the processor time "
+        "of all processes, and counts on a machine that is shared. All stores have equal bytes."
+    )
+    columns = ("way", "time [s]", "cpu [s]", "time to two processes", "cpu to two processes")
+    more = [100 * (ratios[name][1].median - 1) for name in (FIRST, AGAIN)]
+    headline = (
+        f"Two processes are {ratios['one process'][0].median:.3g} times as fast as one. On Dask, the first study on a "
+        f"cluster takes {more[0]:+.1f} % processor time, the next one {more[1]:+.1f} %, at shards of a second."
+    )
+    missed = [name for name in (FIRST, AGAIN) if ratios[name][1].median > MOST]
+    failure = f"{', '.join(missed)}: more than {MOST:g} times the processor time of processes" if missed else ""
+    return Section("Studies on workers", headline, (Table("One study, four ways", columns, rows, note),), (), failure)
+
+
+def _ratios(costs: list[Cost], base: list[Cost]) -> tuple[Figure, Figure]:
+    """Return the ratios of times and of processor times, round by round."""
+    pairs = list(zip(costs, base, strict=True))
+    return Figure.of([x.wall / b.wall for x, b in pairs]), Figure.of([x.cpu / b.cpu for x, b in pairs])
+
+
+class Study:
+    """A study of falling arms that is run again and again, with a new store each time."""
+
+    def __init__(self, folder: Path, shard: int, count: int) -> None:
+        """Take the folder for stores, and the number of runs in a shard and of shards."""
+        self.folder, self.shard, self.count = folder, shard, count
+        self._bytes: dict[str, bytes] = {}
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return self.shard * self.count
+
+    def here(self, *, workers: int) -> Cost:
+        """Return the cost of the study in processes that it starts."""
+
+        def used() -> float:
+            spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return time.process_time() + spent.ru_utime + spent.ru_stime
+
+        return self._cost(used, workers=workers)
+
+    def there(self, client: Any) -> Cost:
+        """Return the cost of the study on a cluster whose scheduler is in this process."""
+        return self._cost(lambda: time.process_time() + sum(client.run(time.process_time).values()), on=client)
+
+    def _cost(self, used: Callable[[], float], **way: Any) -> Cost:
+        store = self.folder / "study.zarr"
+        arm, over, options = _arms(self.runs)
+        before, began = used(), time.perf_counter()
+        kt.study(arm, over, store=store, shard=self.shard, **options, **way)
+        found = Cost(time.perf_counter() - began, used() - before)
+        files = {str(x.relative_to(store)): x.read_bytes() for x in store.rglob("*") if x.is_file()}
+        if self._bytes and files != self._bytes:
+            raise Disagreement(f"the store of a study with {way} differs from the first one")
+        self._bytes = files
+        shutil.rmtree(store)
+        return found
+
+
+def _arms(runs: int) -> tuple[kt.System, dict[str, Any], dict[str, Any]]:
+    arm = kt.load(ROBOTS[0].path)
+    over = {f"q.{joint.name}": kt.uniform(-3.0, 3.0) for joint in arm.joints}
+    over |= {f"qd.{joint.name}": kt.normal(0.0, 1.0) for joint in arm.joints}
+    options = {
+        "samples": runs, "seed": 5, "keep": ["q"], "progress": False,
+        "simulate": {"times": np.linspace(0.0, 1.0, 11), "method": "rk4", "dt": 1e-2},
+        "measures": {"fastest": kt.peak(f"qd.{arm.joints[0].name}")},
+    }  # fmt: skip
+    return arm, over, options
+
+
+def _shard() -> int:
+    """Return the number of runs that take a core `SECONDS`; functions are compiled by the way."""
+    rates = []
+    for runs in (64, 20_000, 20_000):
+        arm, over, options = _arms(runs)
+        began = time.process_time()
+        with tempfile.TemporaryDirectory() as folder:
+            kt.study(arm, over, store=Path(folder) / "s.zarr", shard=runs, **options)
+        rates.append(runs / (time.process_time() - began))
+    return round(max(rates) * SECONDS / 1000) * 1000
