@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import InputError, WriteError
 from ..results.files.atomic import optional
 from ..version import VERSION
-from .shards import remote_shard, store_arguments, warmed
+from .shards import WORDS, remote_shard, store_arguments, warmed
 from .store import Store
 
 RETRIES = 3
@@ -22,8 +23,14 @@ TIMEOUT = 10
 ARRIVAL = 60.0
 """The time to wait for the files of other machines [s]: network file systems show them late, by default within 60 s."""
 
-LOOK = 0.2
-"""The time between looks for files of other machines [s]."""
+LOOK = 0.02
+"""The time between looks for finished shards, or for files of other machines [s]."""
+
+PATIENCE = 30.0
+"""The time without a finished shard after which the user learns that there are no workers [s]."""
+
+PASSES = 3
+"""The number of times that shards are sent which Dask gave up; those that kill workers are found by then."""
 
 
 def connected(on: Any) -> Any:
@@ -49,35 +56,37 @@ class OnDask:
 
     def __init__(self, client: Any, blob: bytes) -> None:
         """Send the plan to a worker, and let all workers load it."""
-        self._client, self._blob = client, blob
+        self._client, self._blob, self._token = client, blob, os.urandom(4).hex()
         self._plan = self._sent()
         self._warm = [client.submit(warmed, self._plan, workers=[x], pure=False) for x in client.nthreads()]
 
     def run(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> None:
         """Evaluate shards; `done` is called with the number of each finished one.
 
-        If workers die, Dask suspects all shards that they had. Such shards are evaluated again, one by one.
+        If workers die, Dask also gives up shards that only waited there. Those are sent again.
         """
-        for k in self._suspects(store, shards, done):
+        left = list(shards)
+        for _ in range(PASSES):
+            left = self._given_up(store, left, done)
+            if not left:
+                break
             self._plan = self._sent()
-            if self._suspects(store, [k], done):
-                raise InputError(
-                    f"shard {k} of the study: all workers that got it died; they may lack memory: give a smaller "
-                    "shard, or fewer workers per machine"
-                )
+        else:
+            raise InputError(f"shard {left[0]} of the study: Dask gave it up, because {WORDS}")
         _wait_for(store, shards)
 
-    def _suspects(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> list[int]:
-        """Evaluate shards, and return those on whose workers Dask gave up."""
+    def _given_up(self, store: Store, shards: Sequence[int], done: Callable[[int], None]) -> list[int]:
+        """Evaluate shards, and return those that Dask gave up, because workers that had them died."""
         distributed = optional("distributed", "Studies on Dask", "studies")
         given = dict(zip(("path", "runs", "shard"), store_arguments(store), strict=True))
         # one graph for all, so that the scheduler keeps them in a queue, and gives the next one to any free worker
         tasks = self._client.map(
-            remote_shard, list(shards), blob=self._plan, version=VERSION, **given, pure=False, retries=RETRIES
-        )
+            remote_shard, list(shards), blob=self._plan, version=VERSION, token=self._token, **given, pure=False,
+            retries=RETRIES,
+        )  # fmt: skip
         futures, found = dict(zip(tasks, shards, strict=True)), []
         try:
-            for future in distributed.as_completed(tasks):
+            for future in self._ended(distributed.as_completed(tasks)):
                 try:
                     future.result()
                 except distributed.KilledWorker:
@@ -90,6 +99,21 @@ class OnDask:
         finally:
             self._client.cancel(list(futures))
         return found
+
+    def _ended(self, waiting: Any) -> Iterator[Any]:
+        """Yield tasks as they end; warn once if there has been no worker for a while."""
+        idle, warned = time.monotonic(), False
+        while not waiting.is_empty():
+            if waiting.has_ready():
+                yield from waiting.next_batch(block=False)
+                idle = time.monotonic()
+                continue
+            time.sleep(LOOK)
+            if not warned and time.monotonic() - idle > PATIENCE:
+                idle = time.monotonic()
+                if not self._client.nthreads():
+                    warned = True
+                    warnings.warn("the Dask cluster has no workers; the study waits for some", stacklevel=2)
 
     def _sent(self) -> Any:
         """Return the plan on a worker: a task, which is computed again if the worker that has its result dies."""

@@ -14,12 +14,9 @@ from threading import Event, Thread
 from typing import Any
 
 from ..errors import InputError, WriteError
-from .shards import store_arguments
+from .shards import ATTEMPTS, store_arguments
 from .store import Store
 from .worker import HEAD
-
-ATTEMPTS = 3
-"""The number of workers that may die on one shard: more would not help, since the shard is the cause."""
 
 LOOK = 0.1
 """The time between looks for Ctrl-C [s]."""

@@ -14,6 +14,12 @@ from .evaluating import evaluate
 from .plan import Plan
 from .store import Store, encoded, shard_arrays
 
+ATTEMPTS = 3
+"""The number of workers that may die on one shard: more would not help, since the shard is the cause."""
+
+WORDS = "workers died on it; they may lack memory: give a smaller shard, or fewer workers per machine"
+"""The end of a message on such a shard."""
+
 
 def dumped(plan: Plan) -> bytes:
     """Return a plan for other processes; functions of scripts and notebooks need cloudpickle, a part of Dask."""
@@ -43,8 +49,11 @@ def write_shard(plan: Plan, store: Store, k: int) -> int:
     return k
 
 
-def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, version: str) -> int:
-    """Evaluate a shard on another machine that shares the file system; return its number."""
+def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, version: str, token: str) -> int:
+    """Evaluate a shard on another machine that shares the file system; return its number.
+
+    The `token` is that of a call of the study: a shard on which workers of the same call died is refused at last.
+    """
     if version != VERSION:
         raise InputError(
             f"{gethostname()} has version {VERSION} of Kinetree, and the study was planned by {version}; install the "
@@ -53,7 +62,10 @@ def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, versi
     store = Store(Path(path), runs, shard)
     if not store.exists:  # a new folder would be on the disk of this machine alone
         raise InputError(f"{path}: is not on {gethostname()}; give a path on a file system that all workers share")
-    return write_shard(loaded(blob), store, k)
+    with store.attempt(k, token) as dead:
+        if dead >= ATTEMPTS:
+            raise InputError(f"{dead} {WORDS}")
+        return write_shard(loaded(blob), store, k)
 
 
 def warmed(blob: bytes) -> None:

@@ -12,7 +12,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -93,7 +93,7 @@ class Store:
     def write(self, k: int, arrays: dict[str, np.ndarray]) -> None:
         """Write the chunks of a shard: first under other names, then renamed, the statuses last."""
         with writing(self.path):
-            folder = self._workplace(k)
+            folder = self._workplace(str(k))
             try:
                 for name, values in arrays.items():
                     (folder / name).write_bytes(encoded(values, self.shard))
@@ -102,18 +102,39 @@ class Store:
                     place.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(folder / name, place)
             finally:
-                shutil.rmtree(folder, ignore_errors=True)
-                with suppress(OSError):  # others still write
-                    (self.path / PARTIAL).rmdir()
+                self._remove(folder)
 
-    def _workplace(self, k: int) -> Path:
-        """Return a new folder for the chunks of a shard."""
-        folder = self.path / PARTIAL / f"{k}.{os.getpid()}.{os.urandom(4).hex()}"
+    @contextmanager
+    def attempt(self, k: int, token: str) -> Iterator[int]:
+        """Yield the number of processes that died on a shard in the call of a study with this token.
+
+        Each has left a mark, which is removed at any other end.
+        """
+        own = f"{k}.{token}."
+        try:
+            before = sum(name.startswith(own) for name in os.listdir(self.path / PARTIAL))
+        except FileNotFoundError:
+            before = 0
+        with writing(self.path):
+            mark = self._workplace(f"{k}.{token}")
+        try:
+            yield before
+        finally:
+            self._remove(mark)
+
+    def _workplace(self, name: str) -> Path:
+        """Return a new folder, for the chunks of a shard or as a mark."""
+        folder = self.path / PARTIAL / f"{name}.{os.getpid()}.{os.urandom(4).hex()}"
         for _ in range(100):
             with suppress(FileNotFoundError):  # another process removed the empty folder above
                 folder.mkdir(parents=True)
                 return folder
         raise FileNotFoundError(f"{folder.parent} cannot be created")
+
+    def _remove(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # others still write
+            (self.path / PARTIAL).rmdir()
 
     def _chunk(self, name: str, k: int, axes: int) -> Path:
         return self.path / name / "c" / "/".join([str(k), *["0"] * (axes - 1)])
