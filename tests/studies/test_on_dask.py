@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ import pytest
 import killed_clusters
 import killed_study
 import kinetree as kt
-from killed_study import contents
+from killed_study import contents, settled
 from kinetree.studies import on_dask, running, shards
 from kinetree.studies.store import Store
 from kinetree.version import VERSION
@@ -80,6 +82,7 @@ def test_interrupts_keep_what_is_done(client, tmp_path, monkeypatch):
     good = part.finished
     assert np.array_equal(part["peak"][good], again["peak"][good])
     small(tmp_path / "here.zarr")
+    settled(tmp_path / "part.zarr")
     assert contents(tmp_path / "part.zarr") == contents(tmp_path / "here.zarr")
 
 
@@ -150,6 +153,39 @@ def test_killed_workers_and_clients_leave_equal_bytes(kind, workers, tmp_path):
     assert len(found) == kills
 
 
+def test_marks_count_dead_workers(tmp_path):
+    """Refuse a shard on which three workers of the same call died; other shards and calls do not count."""
+    small(tmp_path / "s.zarr")
+    store = Store(tmp_path / "s.zarr", 39, 5)
+    given = {"blob": b"", "path": str(store.path), "runs": 39, "shard": 5, "version": VERSION}
+    for k, token in ((2, "a"), (2, "a"), (12, "a"), (2, "b"), (2, "a")):
+        (store.path / ".partial" / f"{k}.{token}.77.{os.urandom(4).hex()}").mkdir(parents=True)
+    assert store.marked("a") == [2, 2, 2, 12]
+    with pytest.raises(kt.InputError, match=r"^3 workers died on it; they may lack memory: give a smaller shard"):
+        shards.remote_shard(2, token="a", **given)
+    with store.attempt(12, "a") as before:
+        assert before == 1
+    assert store.marked("a") == [2, 2, 2, 12]
+    assert small(tmp_path / "s.zarr").complete
+    assert not (store.path / ".partial").exists()
+
+
+def test_a_cluster_without_workers_is_reported(tmp_path, monkeypatch):
+    """Warn that a study waits for workers, and go on when there is one."""
+    messages = []
+    options = {"n_workers": 0, "processes": False, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+
+        def warn(message, **more):
+            messages.append(message)
+            cluster.scale(1)
+
+        monkeypatch.setattr(on_dask, "PATIENCE", 0.05)
+        monkeypatch.setattr(on_dask, "warnings", SimpleNamespace(**{**vars(warnings), "warn": warn}))
+        assert small(tmp_path / "s.zarr", on=client).complete
+    assert messages == ["the Dask cluster has no workers; the study waits for some"]
+
+
 def deadly(run):
     """Kill the worker that has the third shard."""
     if run.parameters[0, 0] > 8.0:
@@ -158,14 +194,13 @@ def deadly(run):
 
 
 @pytest.mark.slow
-def test_a_shard_that_kills_workers_is_named(tmp_path):
+def test_a_shard_that_kills_workers_is_named(tmp_path, monkeypatch):
     """Name the shard on which every worker dies, and not another one that waited there."""
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(x for x in sys.path if x))
+    options = {"n_workers": 5, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
     with (
         distributed.Client(processes=True, **options) as client,
-        pytest.raises(
-            kt.InputError, match=r"shard 2 of the study failed on Dask: 3 workers died on it; they may lack memory"
-        ),
+        pytest.raises(kt.InputError, match=r"shard 2 of the study failed on Dask: 3 workers died on it; they may lack"),
     ):
         kt.study(
             kt.load("press"), {"m_c": kt.grid([1.0, 2.0, 9.0, 3.0])}, measures={"x": deadly}, store=tmp_path / "d.zarr",
@@ -192,4 +227,5 @@ def test_ctrl_c_ends_a_client(tmp_path):
             out, err = client.communicate(timeout=120)
             assert client.returncode == 0, err.decode()
             assert ("not evaluated" in out.decode()) is interrupted
+        settled(store)
         assert contents(store) == contents(tmp_path / "whole.zarr")

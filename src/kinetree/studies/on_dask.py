@@ -86,7 +86,7 @@ class OnDask:
         )  # fmt: skip
         futures, found = dict(zip(tasks, shards, strict=True)), []
         try:
-            for future in self._ended(distributed.as_completed(tasks)):
+            for future in self._ended(distributed.as_completed(tasks), store):
                 try:
                     future.result()
                 except distributed.KilledWorker:
@@ -100,7 +100,7 @@ class OnDask:
             self._client.cancel(list(futures))
         return found
 
-    def _ended(self, waiting: Any) -> Iterator[Any]:
+    def _ended(self, waiting: Any, store: Store) -> Iterator[Any]:
         """Yield tasks as they end; warn once if there has been no worker for a while."""
         idle, warned = time.monotonic(), False
         while not waiting.is_empty():
@@ -113,7 +113,9 @@ class OnDask:
                 idle = time.monotonic()
                 if not self._client.nthreads():
                     warned = True
-                    warnings.warn("the Dask cluster has no workers; the study waits for some", stacklevel=2)
+                    died = ", ".join(f"shard {k}" for k in store.marked(self._token))
+                    cause = f" (workers had {died} when they died)" if died else ""
+                    warnings.warn(f"the Dask cluster has no workers{cause}; the study waits for some", stacklevel=2)
 
     def _sent(self) -> Any:
         """Return the plan on a worker: a task, which is computed again if the worker that has its result dies."""

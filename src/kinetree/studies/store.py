@@ -110,17 +110,21 @@ class Store:
 
         Each has left a mark, which is removed at any other end.
         """
-        own = f"{k}.{token}."
-        try:
-            before = sum(name.startswith(own) for name in os.listdir(self.path / PARTIAL))
-        except FileNotFoundError:
-            before = 0
+        before = self.marked(token).count(k)
         with writing(self.path):
             mark = self._workplace(f"{k}.{token}")
         try:
             yield before
         finally:
             self._remove(mark)
+
+    def marked(self, token: str) -> list[int]:
+        """Return the shard of each mark in the call of a study with this token, in order."""
+        try:
+            names = [name.split(".") for name in os.listdir(self.path / PARTIAL)]
+        except FileNotFoundError:
+            return []
+        return sorted(int(name[0]) for name in names if name[1] == token)
 
     def _workplace(self, name: str) -> Path:
         """Return a new folder, for the chunks of a shard or as a mark."""
