@@ -40,6 +40,7 @@ def export_command(
         bool, typer.Option("--passive/--no-passive", help="Damping, friction, springs of the mechanism, or not.")
     ] = True,
     prefix: Annotated[str, typer.Option(help="The beginning of all names, to keep several models apart.")] = "",
+    jacobian: Annotated[bool, typer.Option("--jacobian", help="Write Jacobians too, which CasADi finds.")] = False,
     base: Base = "fixed",
     root: Root = None,
     lenient: Lenient = False,
@@ -55,6 +56,7 @@ def export_command(
     paths = export(
         loaded(model, base, root, lenient), _words(functions), _words(to), out,
         frame=frame, axes=axes, wrenches=wrenches, passive=passive, method=method, dtype=dtype, prefix=prefix,
+        jacobian=jacobian,
     )  # fmt: skip
     print_files(make_console(), paths)
 

@@ -29,6 +29,7 @@ def export(
     loops: Loops | None = None,
     dtype: str = "float64",
     prefix: str = "",
+    jacobian: bool = False,
 ) -> list[Path]:
     """Write functions of a System as code for other machines, each with a self-test, and return the paths.
 
@@ -39,9 +40,10 @@ def export(
 
     `to` are "c", "object" or "object:PROCESSOR", and other formats by their suffix, such as "wasm" or "ptx". Functions
     with a choice of `frame` and `axes`, or with external `wrenches`, get them. The files are named like the functions,
-    with a `prefix`, which keeps the functions of several models apart.
+    with a `prefix`, which keeps the functions of several models apart. With `jacobian`, each function of the System has
+    its Jacobian with respect to all inputs beside it, jac_NAME, which CasADi finds in the same library.
     """
     from .writing import Options, write_functions  # the modules of files take time to import, and few need them
 
-    options = Options(frame, axes, wrenches, control, forces, passive, method, loops, dtype, prefix)
+    options = Options(frame, axes, wrenches, control, forces, passive, method, loops, dtype, prefix, jacobian)
     return write_functions(system, functions, to, folder, options)

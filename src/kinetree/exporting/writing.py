@@ -45,6 +45,7 @@ class Options:
     loops: Loops | None
     dtype: str
     prefix: str
+    jacobian: bool = False
 
 
 def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, options: Options) -> list[Path]:
@@ -56,11 +57,16 @@ def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, op
     acting = _acting(system, o)
     formats = [_format(x) for x in _names(to, "to")]
     chosen = [_known(name) for name in _names(functions, "functions")]
+    if flag(o.jacobian, "jacobian") and (without := [name for name in chosen if name in EXTRA]):
+        raise InputError(f"jacobian: {', '.join(without)} has none in files; export it by itself")
     ready = [
-        made(acting, name, _file_name(o.prefix, SYMBOLS.get(name, name), None))
-        if name in EXTRA
-        else _function(system, name, o)
+        each
         for name in chosen
+        for each in (
+            [made(acting, name, _file_name(o.prefix, SYMBOLS.get(name, name), None))]
+            if name in EXTRA
+            else _function(system, name, o)
+        )
     ]
     place = Path(folder)
     with writing(place):
@@ -101,14 +107,17 @@ def _dtype(x: Any) -> str:
     return name
 
 
-def _function(system: System, name: str, o: Options) -> Exportable:
+def _function(system: System, name: str, o: Options) -> list[Exportable]:
+    """Return a function, and its Jacobian if it is wanted."""
     algorithm = ALGORITHMS[name]
     frame = o.frame if algorithm.frame else None
     function = system.function(
         name, frame=frame, axes=o.axes if algorithm.axes else None, wrenches=o.wrenches and algorithm.wrenches,
         dtype=o.dtype,
     )  # fmt: skip
-    return function.exportable(_file_name(o.prefix, name, frame))
+    file = _file_name(o.prefix, name, frame)
+    more = [function.exportable(file, jacobian=True)] if o.jacobian else []
+    return [function.exportable(file), *more]
 
 
 def _file_name(prefix: str, function: str, frame: str | None) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import casadi
 import numpy as np
 import pytest
 
 import kinetree as kt
-from c_compiler import library, needs_compiler
+from c_compiler import COMPILER, library, needs_compiler
 from strategies import State
 from tolerance import assert_close
 
@@ -60,3 +62,82 @@ def test_casadi_uses_a_time_step_in_expressions(tmp_path):
     alone = casadi.external("time_step", library([tmp_path / "time_step.c"], "-DKINETREE_CASADI")._name)
     zero = alone.call([q, qd, casadi.DM(system.nv, 1), 1e-3])
     assert_close(alone(q=q, qd=qd, dt=1e-3)["q_next"], zero[0], 0.0, "a null argument is zero")
+
+
+def with_jacobian(folder, system: kt.System, name: str, **options) -> casadi.Function:
+    """Write, compile and load a function together with its Jacobian."""
+    path = system.function(name, **options).save(folder / f"{name}.c", jacobian=True)
+    return casadi.external(name, library([path, folder / f"jac_{name}.c"], "-DKINETREE_CASADI")._name)
+
+
+@needs_compiler
+def test_casadi_finds_exact_jacobians(tmp_path):
+    """Differentiate a loaded function by the Jacobian in its library, in expressions and without differences."""
+    arm = kt.load("planar_2r")
+    s = State(arm.mechanism, 4)
+    q, qd, tau = s.q[0], s.qd[0], s.qdd[0]
+    f = with_jacobian(tmp_path, arm, "forward_dynamics")
+    J = f.jacobian()
+    assert J.name_in() == ["q", "qd", "tau", "out_qdd"] and J.name_out() == ["jac_qdd_q", "jac_qdd_qd", "jac_qdd_tau"]
+    expected = arm.function("forward_dynamics").jacobian()(q, qd, tau)
+    for found, wanted in zip(J(q, qd, tau, 0), expected, strict=True):
+        assert_close(found, wanted, 100 * EPS * np.abs(wanted).max(), "blocks of the Jacobian")
+    x = casadi.MX.sym("x", 2)
+    cost = casadi.Function("cost", [x], [casadi.gradient(casadi.sumsqr(f(x, qd, tau)), x)])
+    gradient = 2.0 * expected[0].T @ arm.forward_dynamics(q, qd, tau)
+    assert_close(cost(q), gradient[:, None], 1000 * EPS * np.abs(gradient).max(), "a gradient through the function")
+
+
+@needs_compiler
+def test_jacobians_of_matrices_have_casadis_order(tmp_path):
+    """Order the entries of matrix outputs and matrix inputs by columns, as CasADi does, also with quaternions."""
+    arm = kt.load("spatial_pendulum")
+    s = State(arm.mechanism, 4)
+    q, qd, qdd, w = s.q[0], s.qd[0], s.qdd[0], s.wrenches[0]
+    for name, more, inputs in (
+        ("convective_matrix", {}, (q, qd)),
+        ("inverse_dynamics", {"wrenches": True}, (q, qd, qdd, w)),
+    ):
+        f, g = with_jacobian(tmp_path, arm, name, **more), arm.casadi(name, **more)
+        for found, wanted in zip(f.jacobian()(*inputs, 0), g.jacobian()(*inputs, 0), strict=True):
+            bound = 1000 * EPS * max(1.0, np.abs(wanted.full()).max())
+            assert_close(found.full(), wanted.full(), bound, f"Jacobian of {name}")
+
+
+@needs_compiler
+def test_generated_code_calls_function_and_jacobian(tmp_path, monkeypatch):
+    """Let CasADi generate C of the forward sensitivities of an explicit model, as acados does, and link it."""
+    monkeypatch.chdir(tmp_path)  # CasADi writes into the working folder
+    arm = kt.load("planar_2r")
+    f = with_jacobian(tmp_path, arm, "forward_dynamics")
+    x, u, S = casadi.MX.sym("x", 4), casadi.MX.sym("u", 2), casadi.MX.sym("S", 4, 6)
+    rates = casadi.vertcat(x[2:], f(x[:2], x[2:], u))
+    moved = casadi.jtimes(rates, x, S) + casadi.horzcat(casadi.MX(4, 4), casadi.jacobian(rates, u))
+    model = casadi.Function("expl_vde_forw", [x, S, u], [rates, moved])
+    model.generate("expl_vde_forw.c")
+    sources = [tmp_path / name for name in ("expl_vde_forw.c", "forward_dynamics.c", "jac_forward_dynamics.c")]
+    out = tmp_path / "vde.so"
+    flags = ["-O1", "-fPIC", "-shared", "-DKINETREE_CASADI"]
+    subprocess.run([*COMPILER, *flags, *map(str, sources), "-o", str(out), "-lm"], check=True)
+    linked = casadi.external("expl_vde_forw", str(out))
+    s = State(arm.mechanism, 4)
+    at, along, push = np.concatenate([s.q[0], s.qd[0]]), np.eye(4, 6), s.qdd[0]
+    found = linked(at, along, push)
+    plant = arm.linearize(s.q[0], s.qd[0], push)
+    expected = plant.A @ along + np.concatenate([np.zeros((4, 4)), plant.B], axis=1)
+    assert_close(found[1].full(), expected, 1e-12 * np.abs(expected).max(), "forward sensitivities in generated code")
+
+
+@needs_compiler
+def test_exported_jacobians_have_self_tests(tmp_path):
+    """Write Jacobians beside functions, in C with a self-test and as object code, under names with a prefix."""
+    arm = kt.load("planar_2r")
+    paths = kt.export(arm, "inverse_dynamics", ["c", "object"], tmp_path, prefix="arm_", jacobian=True)
+    names = {path.name for path in paths}
+    assert {"jac_arm_inverse_dynamics.c", "jac_arm_inverse_dynamics.h", "jac_arm_inverse_dynamics.o"} <= names
+    shared = library([tmp_path / "jac_arm_inverse_dynamics.c"])
+    assert shared.jac_arm_inverse_dynamics_selftest() == 0
+    text = (tmp_path / "jac_arm_inverse_dynamics.h").read_text()
+    assert "dtau_dq[2][2] (out): the derivative of tau with respect to q, output entries first" in text
+    with pytest.raises(kt.InputError, match="jacobian: step has none in files; export it by itself"):
+        kt.export(arm, ["inverse_dynamics", "step"], "c", tmp_path, jacobian=True)

@@ -52,7 +52,7 @@ def header(made: Exportable) -> str:
 def source(made: Exportable, stem: str) -> str:
     """Return the source, which includes the header with a given stem."""
     name, unit = identifier(made.unit.name), made.unit
-    abi = interface(unit, REALS[made.dtype][0])
+    abi = interface(unit, REALS[made.dtype][0], made.nominal)
     rename = [f"#ifdef KINETREE_CASADI\n#define {name} {name}_kinetree\n#endif"] if abi else []
     return "\n".join(
         [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from ..ir.program import Program
@@ -43,15 +44,28 @@ KINETREE_SYMBOL int {name}_work(casadi_int *sz_arg, casadi_int *sz_res, casadi_i
 """
 
 
-def interface(unit: Program | Kernel, real: str) -> str:
-    """Return the C source of the interface; empty for functions whose arrays have no fixed size."""
+Shape = tuple[int | str, ...]
+
+
+def interface(unit: Program | Kernel, real: str, nominal: Sequence[tuple[str, Shape]] = ()) -> str:
+    """Return the C source of the interface; empty for functions whose arrays have no fixed size.
+
+    `nominal` are the outputs of the function whose Jacobian this is. CasADi passes them after the inputs, and they are
+    not read.
+    """
     arrays = arrays_of(unit)
     if any("t" in shape for _, shape, _ in arrays):
         return ""
     name = identifier(unit.name)
     given = [(label, matrix(shape)) for label, shape, output in arrays if not output]
     made = [(label, matrix(shape)) for label, shape, output in arrays if output]
-    lines = [HEAD.format(name=name), _evaluation(name, real, [m for _, m in given], [m for _, m in made])]
+    writes = [_written(k, r, c) for k, (_, (r, c)) in enumerate(made)]
+    if nominal:
+        pairs = [(o, matrix(shape), label, m) for o, shape in nominal for label, m in given]
+        made = [(f"jac_{o}_{label}", (prod(rows), prod(columns))) for o, rows, label, columns in pairs]
+        writes = [_written_jacobian(k, rows, columns) for k, (_, rows, _, columns) in enumerate(pairs)]
+    lines = [HEAD.format(name=name), _evaluation(name, real, [m for _, m in given], [m for _, m in made], writes)]
+    given += [(f"out_{label}", matrix(shape)) for label, shape in nominal]
     for which, listed in (("in", given), ("out", made)):
         lines += [_names(name, which, [label for label, _ in listed]), _sparsity(name, which, [m for _, m in listed])]
     lines.append(TAIL.format(name=name, n_in=len(given), n_out=len(made)))
@@ -64,7 +78,28 @@ def matrix(shape: tuple[int | str, ...]) -> tuple[int, int]:
     return (prod(sizes), 1) if len(sizes) < 2 else (prod(sizes[:-1]), sizes[-1])
 
 
-def _evaluation(name: str, real: str, given: list[tuple[int, int]], made: list[tuple[int, int]]) -> str:
+def _written(k: int, r: int, c: int) -> str:
+    """Return the statement that writes output k in column-major order."""
+    return (
+        f"    if (res[{k}]) for (i = 0; i < {r}; ++i) for (j = 0; j < {c}; ++j) "
+        f"res[{k}][i + j * {r}] = (casadi_real)y{k}[i * {c} + j];"
+    )
+
+
+def _written_jacobian(k: int, rows: tuple[int, int], columns: tuple[int, int]) -> str:
+    """Return the statement that writes a Jacobian, whose rows and columns are entries of matrices in CasADi's order."""
+    (ro, co), (ri, ci) = rows, columns
+    m, n = ro * co, ri * ci
+    return (
+        f"    if (res[{k}]) for (i = 0; i < {m}; ++i) for (j = 0; j < {n}; ++j) res[{k}][i + j * {m}] = "
+        f"(casadi_real)y{k}[((i % {ro}) * {co} + i / {ro}) * {n} + (j % {ri}) * {ci} + j / {ri}];"
+    )
+
+
+def _evaluation(
+    name: str, real: str, given: list[tuple[int, int]], made: list[tuple[int, int]], writes: list[str]
+) -> str:
+    """Return the function that CasADi calls; `writes` are the statements that write its outputs."""
     lines = [
         f"KINETREE_SYMBOL int {name}("
         "const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem)",
@@ -81,12 +116,7 @@ def _evaluation(name: str, real: str, given: list[tuple[int, int]], made: list[t
         )
     arguments = [*(f"x{k}" for k in range(len(given))), *(f"y{k}" for k in range(len(made)))]
     lines.append(f"    {name}_kinetree({', '.join(arguments)});")
-    for k, (r, c) in enumerate(made):
-        lines.append(
-            f"    if (res[{k}]) for (i = 0; i < {r}; ++i) for (j = 0; j < {c}; ++j) "
-            f"res[{k}][i + j * {r}] = (casadi_real)y{k}[i * {c} + j];"
-        )
-    return "\n".join([*lines, "    return 0;", "}"])
+    return "\n".join([*lines, *writes, "    return 0;", "}"])
 
 
 def _names(name: str, which: str, labels: list[str]) -> str:

@@ -23,7 +23,8 @@ class Meaning:
 class Exportable:
     """A function of one mechanism; `unit.name` is its name in the files.
 
-    `meanings` are by the names of arrays.
+    `meanings` are by the names of arrays. A Jacobian that CasADi loads with its function has the names and shapes of
+    that function's outputs as `nominal`, which CasADi passes to it after the inputs.
     """
 
     unit: Program | Kernel
@@ -32,6 +33,7 @@ class Exportable:
     summary: str
     meanings: dict[str, Meaning]
     selftest: Selftest
+    nominal: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def meaning(self, name: str) -> Meaning:
         """Return the meaning of an array, by default its name alone."""

@@ -126,25 +126,31 @@ class Function:
         """Two counts of blocks of samples: with an input, and with any number, that is not finite."""
         return memoryview(self._bad).cast("B").cast("q")
 
-    def save(self, path: str | Path, *, triple: str | None = None) -> Path:
+    def save(self, path: str | Path, *, triple: str | None = None, jacobian: bool = False) -> Path:
         """Write the function as code in the language of the suffix (.c, .o, ...), with its self-test; return the path.
 
-        The header of C and of object code is written beside it. `triple` is the processor of object code.
+        The header of C and of object code is written beside it. `triple` is the processor of object code. With
+        `jacobian`, the Jacobian with respect to all inputs is written to a file jac_NAME, which CasADi finds.
         """
         from ..export.files import write
 
+        path = Path(path)
         write(self.exportable(), path, triple=triple)
-        return Path(path)
+        if jacobian:
+            write(self.exportable(jacobian=True), path.with_name(f"jac_{path.name}"), triple=triple)
+        return path
 
-    def exportable(self, name: str | None = None) -> Exportable:
-        """Return the function with the meaning of its arrays and a self-test, for files, under a name."""
+    def exportable(self, name: str | None = None, *, jacobian: bool = False) -> Exportable:
+        """Return the function, or its Jacobian, with the meaning of its arrays and a self-test, under a name."""
         if self.request.lowering == "rolled":
             raise InputError(
                 f"{self.name} of {self.mechanism.name!r} is compiled with loops over its bodies, which cannot be "
                 "written to files; make the function with lowering='unrolled'"
             )
-        from .exports import exportable
+        from .exports import exportable, jacobian_exportable
 
+        if jacobian:
+            return jacobian_exportable(self, name or self._straight.name)
         return exportable(
             self.mechanism, self.request, self._straight, name or self._straight.name,
             lambda other: Function(self.mechanism, Request(other)),
