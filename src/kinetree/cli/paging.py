@@ -20,9 +20,10 @@ def page(
     base: Annotated[str, typer.Option(help="URDF: fixed, or free to let the root link float.")] = "fixed",
     root: Root = None,
     lenient: Lenient = False,
+    meshes: Annotated[bool, typer.Option("--meshes", help="Draw the meshes of the model, simplified.")] = False,
 ) -> None:
     """Write a web page that moves and computes by itself."""
     system = loaded(model, base, root, lenient)
     path = out or Path(f"{file_stem(system)}.html")
-    made = system.page(path)
+    made = system.page(path, meshes=meshes)
     print(f"{path} ({len(made.text) / 1000:.0f} kB)")

@@ -16,6 +16,7 @@ from ..results.files.atomic import replacing
 from ..results.trajectory import Trajectory
 from ..version import VERSION
 from .arrows import Arrow, arrows_of, at_times, lengths
+from .mesh_files import read_shape
 from .motion_frames import even_frames, finite
 from .page_bundle import bundle
 from .page_file import filled, texts
@@ -46,12 +47,10 @@ class Page:
 
     def save(self, path: str | Path = "page.html") -> Path:
         """Write the page and return the file."""
-        path = Path(path)
-        if path.suffix.lower() not in (".html", ".htm"):
-            raise InputError(f"{path.name!r} is not a web page; use a name that ends with .html")
-        with replacing(path) as written:
+        file = page_path(path)
+        with replacing(file) as written:
             written.write_text(self.text, encoding="utf-8")
-        return path
+        return file
 
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, for notebooks."""
@@ -65,25 +64,43 @@ class Page:
         return f"<Page of {len(self.text) / 1000:.0f} kB; .save('page.html') writes it>"
 
 
-def system_page(system: System, path: str | Path | None = None, *, q: Any = None, title: str | None = None) -> Page:
+def page_path(path: str | Path) -> Path:
+    """Return the path of a page; a name that no browser would open as one is refused."""
+    file = Path(path)
+    if file.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{file.name!r} is not a web page; use a name that ends with .html")
+    return file
+
+
+def system_page(
+    system: System, path: str | Path | None = None, *, q: Any = None, title: str | None = None, meshes: bool = False
+) -> Page:
     """Return a page of a System in which its joints can be moved and its motion computed; write it with a `path`.
 
-    `q` are the first coordinates, by default an assembled or the neutral position.
+    `q` are the first coordinates, by default an assembled or the neutral position. With `meshes`, the files of meshes
+    are read, by trimesh, and drawn with at most 1,500 triangles each.
     """
+    if path is not None:
+        page_path(path)  # before the work
     start = _first_position(system, q)
-    data = _data(start, start["poses"], kernel=True) | {"title": title or system.mechanism.name}
+    data = _data(start, start["poses"], kernel=True, meshes=meshes) | {"title": title or system.mechanism.name}
     return _page(data, path)
 
 
 def run_page(
     run: Trajectory, path: str | Path | None = None, *, fps: float = 60.0, title: str | None = None,
-    arrows: bool | str | Sequence[str] | None = None, share: Any = None, kernel: bool = True,
+    arrows: bool | str | Sequence[str] | None = None, share: Any = None, kernel: bool = True, meshes: bool = False,
 ) -> Page:  # fmt: skip
     """Return a page that replays a single run and goes on from any of its instants; write it with a `path`.
 
-    `kernel=False` leaves out the functions of the mechanism. `arrows` and `share` are those of `replay`.
+    `kernel=False` leaves out the functions of the mechanism. `meshes` is that of `system_page`; `arrows` and `share`
+    are those of `replay`.
     """
-    return _page(run_data(run, fps, arrows, share, kernel=kernel) | {"title": title or run_title(run)}, path)
+    if path is not None:
+        page_path(path)
+    return _page(
+        run_data(run, fps, arrows, share, kernel=kernel, meshes=meshes) | {"title": title or run_title(run)}, path
+    )
 
 
 def run_title(run: Trajectory) -> str:
@@ -93,20 +110,20 @@ def run_title(run: Trajectory) -> str:
 
 def run_data(
     run: Trajectory, fps: float = 60.0, arrows: bool | str | Sequence[str] | None = None, share: Any = None,
-    *, kernel: bool = False,
+    *, kernel: bool = False, meshes: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the data of a page of a run: tables for JSON, with arrays."""
     times, poses = even_frames(run, fps)
-    data = _data(finite(run)[:1], poses, kernel=kernel)
+    data = _data(finite(run)[:1], poses, kernel=kernel, meshes=meshes)
     frames = run_frames(run, times, None if data["kernel"] else poses)
     forces = arrows_of(finite(run), arrows, share)
     return data | {"run": frames, "arrows": _arrows(forces, finite(run).t, times, data["scene"]["size"])}
 
 
-def _data(start: Trajectory, poses: Numbers, *, kernel: bool) -> dict[str, Any]:
+def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool) -> dict[str, Any]:
     """Return model, kernel, drawing and first state of a page; poses [nt, nb, 4, 4] are those that the view shows."""
     system = start.system
-    drawn = scene(start)
+    drawn = scene(start, read_shape if meshes else None)
     reached = poses if len(poses) > 1 else _reached(system, start, poses)
     values = system.mechanism.values(None if start.parameters is None else [float(x) for x in start.parameters])
     normal = plane_of(system, start.q[0], start.parameters)

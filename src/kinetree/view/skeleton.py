@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +27,10 @@ THINNEST, THICKEST, SLIM = 0.004, 0.011, 0.07
 """Least and largest radius of a rod relative to the size of the mechanism, and its ratio to the median rod length."""
 
 
+Reader = Callable[[Shape, Any], Mesh]
+"""A function of a shape that is a mesh, and of a color, that returns its triangles in the frame of the body."""
+
+
 @dataclass(frozen=True)
 class Scene:
     """One mesh per body in its frame, that of the ground last; rods between bodies; tips (body, point) with trails.
@@ -40,8 +45,8 @@ class Scene:
     up: Numbers
 
 
-def scene(run: Trajectory) -> Scene:
-    """Return the drawing of a single run."""
+def scene(run: Trajectory, read: Reader | None = None) -> Scene:
+    """Return the drawing of a single run; `read` returns the mesh of a file, which are left out without it."""
     if run.shape:
         raise InputError(f"the batch has shape {run.shape}; choose one of its runs with run(i) to draw it")
     mechanism = run.system.mechanism
@@ -50,13 +55,13 @@ def scene(run: Trajectory) -> Scene:
     loops = resolved(mechanism.loops, values)
     frames = [_frame_points(mechanism, body, values) for body in bodies]
     points = _rod_ends(mechanism, bodies, frames, loops)
-    size = _size(run, bodies, joints, points)
+    size = _size(run, bodies, joints, points, read)
     radius = _radius(run["poses"][0], points, size)
     solids, rods, tips = [], [], []
     for i, (body, joint) in enumerate(zip(bodies, joints, strict=True)):
         color = rgb(COLORS[i % len(COLORS)])
-        shapes = [_shape_mesh(shape, color) for shape in _drawable(body.shapes)]
-        if _is_whole(body.shapes):
+        shapes = [_shape_mesh(shape, color, read) for shape in _drawable(body.shapes, read)]
+        if _is_whole(body.shapes, read):
             solids.append(meshes.joined(shapes))
         else:
             boxed = not points[i] or joint_kinds.kind(joint.kind).FLOATS
@@ -68,7 +73,7 @@ def scene(run: Trajectory) -> Scene:
         if i not in mechanism.parents and not frames[i]:
             tips.append((i, tuple(body.com)))
     rods += links.cut_rods(loops, {GROUND: -1} | {body.name: i for i, body in enumerate(bodies)}, radius)
-    scenery = [_shape_mesh(shape, rgb(GREY)) for shape in _drawable(mechanism.scenery)]
+    scenery = [_shape_mesh(shape, rgb(GREY), read) for shape in _drawable(mechanism.scenery, read)]
     if not scenery:
         rods += _footing(run, joints, loops, size, radius)
     solids.append(meshes.joined([*scenery, *links.cut_solids(loops, GROUND, radius)]))
@@ -82,18 +87,21 @@ def up_direction(mechanism: Mechanism, values) -> Numbers:
     return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
 
 
-def _drawable(shapes: tuple[Shape, ...]) -> list[Shape]:
-    """Return the visual shapes but meshes, which stay in their files; collision shapes often differ from the body."""
-    return [s for s in shapes if s.role == "visual" and s.kind in ("box", "cylinder", "sphere", "capsule")]
+def _drawable(shapes: tuple[Shape, ...], read: Reader | None) -> list[Shape]:
+    """Return the visual shapes, without meshes if no one reads them; collision shapes often differ from the body."""
+    kinds = ("box", "cylinder", "sphere", "capsule", *(("mesh",) if read else ()))
+    return [s for s in shapes if s.role == "visual" and s.kind in kinds]
 
 
-def _is_whole(shapes: tuple[Shape, ...]) -> bool:
+def _is_whole(shapes: tuple[Shape, ...], read: Reader | None) -> bool:
     """Return whether all visual shapes of a body can be drawn, so that it needs no rods."""
     visual = [s for s in shapes if s.role == "visual"]
-    return bool(visual) and len(_drawable(shapes)) == len(visual)
+    return bool(visual) and len(_drawable(shapes, read)) == len(visual)
 
 
-def _shape_mesh(shape: Shape, color) -> Mesh:
+def _shape_mesh(shape: Shape, color, read: Reader | None) -> Mesh:
+    if shape.kind == "mesh" and read is not None:
+        return read(shape, color)
     make = {"box": lambda *s: meshes.box(s)}.get(shape.kind) or getattr(meshes, shape.kind)
     mesh = make(*shape.size).painted(shape.color or color)
     return mesh.placed(shape.placement.rotation, shape.placement.translation)
@@ -117,16 +125,16 @@ def _rod_ends(mechanism: Mechanism, bodies: tuple[Body, ...], frames: list[list]
     return out
 
 
-def _size(run: Trajectory, bodies, joints, points) -> float:
+def _size(run: Trajectory, bodies, joints, points, read: Reader | None) -> float:
     """Return the extent of the mechanism at the start of the run [m]."""
     poses = run["poses"][0]
     places = [poses[k] @ [*point, 1.0] for ends in points for k, point in ends] + [pose[:, 3] for pose in poses]
     if not any(joint_kinds.kind(joint.kind).FLOATS for joint in joints):
         places.append(np.array([0.0, 0.0, 0.0, 1.0]))
     extent = float(np.linalg.norm(np.ptp(np.array(places)[:, :3], axis=0))) if places else 0.0
-    shapes = [shape for body in bodies for shape in _drawable(body.shapes)]
-    solid = [float(2.0 * np.abs(_shape_mesh(shape, (0, 0, 0)).vertices).max()) for shape in shapes]
-    boxes = [float(np.linalg.norm(_box_of_inertia(b)[1])) for b in bodies if not _is_whole(b.shapes)]
+    shapes = [shape for body in bodies for shape in _drawable(body.shapes, read)]
+    solid = [float(2.0 * np.abs(_shape_mesh(shape, (0, 0, 0), read).vertices).max()) for shape in shapes]
+    boxes = [float(np.linalg.norm(_box_of_inertia(b)[1])) for b in bodies if not _is_whole(b.shapes, read)]
     return max([extent, *solid, *boxes]) or 1.0
 
 

@@ -1,15 +1,18 @@
-// Labels as short as they can be told apart: a beginning or an end that all of them share, up to "_", ".", "-" or " ", is left out.
+// Labels as short as they can be told apart. An end that most of them share, such as "_joint", is left out where it stands,
+// and so is a beginning that all of them share.
+
+const MOST = 0.6; // of the labels share an end that is left out
 
 export function shortLabels(labels) {
   if (labels.length < 2) return labels;
-  const [head, tail] = [shared(labels), shared(labels.map(reversed))];
-  const cut = labels.map((label) => label.slice(head, label.length - tail));
-  return cut.every((label) => label) && new Set(cut).size === new Set(labels).size ? cut : labels;
+  const ends = labels.map((label) => /[_.\- ][^_.\- ]*$/.exec(label)?.[0] || "");
+  const end = ends.find((one) => one && ends.filter((other) => other === one).length >= MOST * labels.length) || "";
+  const head = shared(labels);
+  const cut = labels.map((label) => label.slice(head, end && label.endsWith(end) ? label.length - end.length : undefined));
+  return cut.every(Boolean) && new Set(cut).size === new Set(labels).size ? cut : labels;
 }
 
-const reversed = (text) => [...text].reverse().join("");
-
-// The length of the shared beginning that ends at a separator.
+// The length of the beginning that all labels share, up to a separator.
 function shared(labels) {
   let length = 0;
   for (let k = 0; labels.every((label) => label[k] !== undefined && label[k] === labels[0][k]); k++) {
