@@ -60,6 +60,8 @@ from .studies.study import Study, study
 from .system import System
 from .version import VERSION as __version__
 from .view.provided import provide_pictures as _provide_pictures
+from .walking.periodic import PeriodicMotion, periodic
+from .walking.return_maps import ReturnMap
 
 TorqueFunction = Function
 """A controller that is a function: the clearer name of `Function`, which `arm.function` has nothing to do with."""
@@ -111,10 +113,12 @@ __all__ = [
     "PDGravity",
     "Pair",
     "Parameter",
+    "PeriodicMotion",
     "Placement",
     "Polynomial",
     "Projection",
     "PythonControl",
+    "ReturnMap",
     "RunDerivatives",
     "RunGradient",
     "Sampled",
@@ -158,6 +162,7 @@ __all__ = [
     "normal",
     "optimize",
     "peak",
+    "periodic",
     "read_study",
     "read_trajectory",
     "rms",
