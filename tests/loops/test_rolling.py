@@ -364,3 +364,13 @@ def test_what_positions_do_not_determine_is_refused():
         system.driven_motion({"base.x": np.zeros(3), "base.angle": np.zeros(3)})
     with pytest.raises(InputError, match="linearize: 'sleigh' has equations of velocities alone, such as rolling"):
         system.linearize(q0, np.zeros(3), np.zeros(3))
+
+
+def test_a_disc_that_falls_flat_stops_its_run():
+    """Stop a run of a disc that falls on its face, with finite states and the energy of its start."""
+    disc = free_disc()
+    q, qd = disc_start(1.2, (0.0, 0.0, 0.0))
+    run = kt.simulate(disc, q, qd, duration=2.0, method="rk4", dt=1e-3)
+    assert "the loops did not close, or the state left the finite numbers" in run.status
+    assert run.t[-1] < 0.51 and np.isfinite(run.q).all()
+    assert_close(run.energy_error, 0.0, 1e-8, "energy")

@@ -12,10 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..algebra.scalars import Scalar, cos, sin, sqrt
+from ..algebra.scalars import Scalar, cos, sin, sqrt, where
 from ..algebra.vectors import ZERO, Vector, add, cross, scale, times, transpose
 from ..joints._common import axes_with_z, unit
 from .blocks import Equation, Z
+
+
+LYING = 1e-4
+"""The sine of the angle between axle and normal below which a disc lies flat and has no lowest point.
+
+Closer to it, its equations turn around within less than a time step, and a run would go on with wrong numbers."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,12 @@ class Heading:
 
 
 def heading(loop: Any, R, w) -> Heading:
-    """Return the heading of the second axis of a loop, which is fixed to b; it must not be along the normal."""
+    """Return the heading of the second axis of a loop, which is fixed to b; not finite where it is along the normal."""
     s = times(R, times(transpose(axes_with_z(loop.axis)), unit(loop.axis2)))
     ds = cross(w, s)
     square = s[0] * s[0] + s[1] * s[1]
     flat = sqrt(square)
+    flat = where(flat < LYING, 0.0, flat)
     aside = (s[0] / flat, s[1] / flat, 0.0)
     return Heading(s, ds, flat, (aside[1], -aside[0], 0.0), aside, (s[0] * ds[1] - s[1] * ds[0]) / square)
 
