@@ -351,7 +351,7 @@ def test_derivatives_of_runs_that_slide():
     by_q = disc.forward_dynamics_derivatives(q, qd, tau)[0]
     for k, e in enumerate(h * np.eye(6)):
         ahead, behind = (disc.forward_dynamics(disc.integrate(q, s * e), qd, tau) for s in (1, -1))
-        assert_close(by_q[:, k], (ahead - behind) / (2 * h), 1e-6, "accelerations by q")
+        assert_close(by_q[:, k], (ahead - behind) / (2 * h), 1e-8, "accelerations by q")
 
 
 def test_what_positions_do_not_determine_is_refused():

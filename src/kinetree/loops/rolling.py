@@ -17,7 +17,6 @@ from ..algebra.vectors import ZERO, Vector, add, cross, scale, times, transpose
 from ..joints._common import axes_with_z, unit
 from .blocks import Equation, Z
 
-
 LYING = 1e-4
 """The sine of the angle between axle and normal below which a disc lies flat and has no lowest point.
 
