@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from ..algebra.mass import Coriolis, MassMatrix
 from ..algebra.scalars import Scalar, is_number
 from ..algebra.sparse_factors import SparseFactors
-from ..algebra.spatial import Twist, Wrench, power
-from ..algebra.vectors import ZERO, Vector, add, cross, dot, scale, times
+from ..algebra.spatial import Twist, Wrench, power, unit_index
+from ..algebra.vectors import ZERO, Vector, add, cross, dot, is_zero, scale, times
 from .inertia import inertia_matrix
 from .inverse import inverse_dynamics, newton_euler
+
+SLIDES = (3, 4, 5)
+"""The unit twists that are translations along x, y and z."""
 
 
 @dataclass(frozen=True)
@@ -133,18 +136,43 @@ def forward_dynamics_derivatives(tree):
     for i in tree.records:
         i.qdd = tuple(qdd[k] for k in i.labels)
     by_q, by_qd, _ = inverse_dynamics_derivatives(tree)
-    solved = [_solved(factors, _entries(matrix, tree.nv)) for matrix in (by_q, by_qd)]
+    solved = (
+        _solved(factors, _entries(matrix, tree.nv), _followed(tree, changes))
+        for matrix, changes in ((by_q, position_changes), (by_qd, velocity_changes))
+    )
     return *(tree.matrix(x) for x in solved), tree.matrix(factors.inverse_matrix())
+
+
+def _followed(tree, changes) -> dict[int, dict]:
+    """Return the columns of changes that a free base follows: it accelerates by the opposite, and no other joint does.
+
+    These are changes dv of the acceleration of the whole mechanism: of gravity in the axes of a rotated base, and of
+    the Coriolis acceleration of its velocity.
+    """
+    columns = {}
+    for i in (i for i in tree.records if i.parent is tree.ground):
+        axes = [unit_index(pk) for pk in i.P.columns]
+        slides = [i.labels[axes.index(x)] for x in SLIDES if x in axes and _is_zero(i.armature[axes.index(x)])]
+        if len(slides) == len(SLIDES):
+            for k, change in changes(i, i.parent).items():
+                if is_zero(change.w) and is_zero(change.a):
+                    columns[k] = {row: -x for row, x in zip(slides, change.dv, strict=True)}
+    return columns
 
 
 def _entries(matrix, n: int) -> dict:
     """Return the entries of a matrix that are not structurally zero, by row and column."""
-    return {divmod(k, n): x for k, x in enumerate(matrix) if not (is_number(x) and x == 0.0)}
+    return {divmod(k, n): x for k, x in enumerate(matrix) if not _is_zero(x)}
 
 
-def _solved(factors: SparseFactors, entries: dict) -> dict:
-    """Return -I^-1 times a matrix."""
+def _solved(factors: SparseFactors, entries: dict, known: dict[int, dict]) -> dict:
+    """Return -I^-1 times a matrix; some of its columns are already known."""
     columns: dict[int, dict] = {}
     for (row, column), x in entries.items():
         columns.setdefault(column, {})[row] = -x
-    return {(row, k): x for k, column in columns.items() for row, x in enumerate(factors.solve(column))}
+    solved = {k: dict(enumerate(factors.solve(column))) for k, column in columns.items() if k not in known}
+    return {(row, k): x for k, column in (solved | known).items() for row, x in column.items()}
+
+
+def _is_zero(x: Scalar) -> bool:
+    return is_number(x) and x == 0.0
