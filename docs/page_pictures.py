@@ -40,10 +40,27 @@ def ahead(seconds: float) -> str:
 SHOW = "kinetree.store.set({{ show: {{ ...kinetree.store.get('show'), {} }} }})"
 """The step that sets toggles of the picture."""
 
+CLICK = "[...document.querySelectorAll('.panel button')].find((b) => b.textContent === '{}').click()"
+"""The step that clicks a button of the panel by its text."""
+WAIT = "void 0"
+"""A step without effect, during which the page computes."""
+
 PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
     "page-joints": ("puma560", DESKTOP, [
         "kinetree.moveTo(Float64Array.from([0.6, -0.7, 0.4, 0.3, 0.9, 0]))", "kinetree.store.set({ picked: 2 })",
         SHOW.format("axes: true, joints: true"), "kinetree.stage.fit()",
+    ]),
+    "page-kinematics": ("puma560", DESKTOP, [
+        "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))",
+        "kinetree.store.set({ kinematics: { ...kinetree.store.get('kinematics'), ellipsoid: true } })",
+        CLICK.format("Find"), CLICK.format("Sample"), WAIT, WAIT, "kinetree.stage.fit()",
+        "document.querySelector('.solutions').scrollIntoView({ block: 'center' })",
+    ]),
+    "page-inverse": ("puma560", DESKTOP, [
+        "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))",
+        "kinetree.store.set({ mode: 'Inverse' })",
+        "kinetree.store.set({ inverse: { ...kinetree.store.get('inverse'), joint: 1, mass: 2 } })",
+        "kinetree.plots.choose('by cause: joint2')", "kinetree.player.seek(1.1)", "kinetree.stage.fit()",
     ]),
     "page-forward": ("stanford", DESKTOP, [
         "kinetree.moveTo(Float64Array.from([0.3, 1.2, 0.3, 0, 0.5, 0]))", "kinetree.store.set({ mode: 'Forward' })",

@@ -32,8 +32,11 @@ def test_sliders_move_the_mechanism(tmp_path):
         q = np.array([0.0, np.radians(-37.5), 0.0])
         assert_close(np.array(page.evaluate("Array.from(kinetree.store.get('q'))")), q, 1e-15, "coordinates")
         page.get_by_role("button", name="link3", exact=True).click()
-        page.wait_for_selector(".matrix td")
-        shown = [float(x) for x in page.eval_on_selector_all(".matrix td", "all => all.map((x) => x.dataset.value)")]
+        page.wait_for_selector(".inspector .matrix td")
+        shown = [
+            float(x)
+            for x in page.eval_on_selector_all(".inspector .matrix td", "all => all.map((x) => x.dataset.value)")
+        ]
         assert_close(np.reshape(shown, (3, 4)), arm.pose(q, "link3")[:3], 1e-12, "pose of the picked body")
         tau = called(page, "inverse_dynamics", q=q, qd=[0.3, -0.7, 1.1], qdd=[2.0, 0.4, -1.3])
         assert_close(tau, arm.inverse_dynamics(q, [0.3, -0.7, 1.1], [2.0, 0.4, -1.3]), 1e-12, "torques")

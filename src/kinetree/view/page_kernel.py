@@ -6,11 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..analysis.kinematics.pose_kernel import pose_kernel
+from ..analysis.kinematics.pose_programs import PoseEquations
 from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.lower.build import is_long
 from ..compiler.targets.wasm.target import wasm_module
 from ..exporting.live import coordinates, live_step
+from ..model.mechanism import Mechanism
+from ..model.parts import GROUND
+from ..model.topology import path
 from ..simulation.forces.point_forces import forces_of
 from ..system import System
 
@@ -39,7 +44,9 @@ FUNCTIONS = (
     PageFunction("twists"),
     PageFunction("inverse_dynamics", {"wrenches": True}),
     PageFunction("gravity_torque"),
+    PageFunction("inverse_kinematics"),
     PageFunction("reactions", {"wrenches": True}),
+    PageFunction("twist_rates"),
     PageFunction("forward_dynamics", {"wrenches": True}),
     PageFunction("center_of_mass"),
     PageFunction("momentum"),
@@ -57,13 +64,15 @@ def page_kernel(system: System, functions: Sequence[str] | None = None) -> dict[
     if is_long(mechanism) or not system.nq:
         return None
     step, live = live_step(mechanism, forces_of(mechanism))
+    frame = last_frame(mechanism)
+    made = {step.name: step, "inverse_kinematics": pose_kernel(PoseEquations(mechanism, frame, (True,) * 6))}
     units: list[Program | Kernel] = []
     left = BUDGET
     for f in FUNCTIONS:
         if (f.closed and not system.closures) or (functions is not None and f.name not in functions):
             continue
-        unit: Any = step
-        if f.name != step.name:
+        unit: Any = made.get(f.name)
+        if unit is None:
             unit = system.function(f.name, lowering="unrolled", **f.options).program
         size = len(wasm_module([unit]))
         if size <= left:
@@ -73,4 +82,15 @@ def page_kernel(system: System, functions: Sequence[str] | None = None) -> dict[
         "wasm": wasm_module(units, model=mechanism.name),
         "live": {name: list(place) for name, place in live.places.items()},
         "coordinates": [coordinates(mechanism).get(v, -1) for v in range(system.nv)],
+        "frame": frame,
     }
+
+
+def last_frame(mechanism: Mechanism) -> str:
+    """Return the frame that a reader moves first: the last one on the longest chain of bodies, or the last body."""
+    depth = [len(path(mechanism, i)) for i in range(len(mechanism.bodies))]
+    moving = [
+        (depth[mechanism.body_indices[f.body]], k, f.name) for k, f in enumerate(mechanism.frames) if f.body != GROUND
+    ]
+    bodies = [(depth[i], -1, body.name) for i, body in enumerate(mechanism.bodies)]
+    return max([*moving, *bodies], key=lambda entry: entry[:2])[2]

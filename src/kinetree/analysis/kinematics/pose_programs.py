@@ -56,19 +56,17 @@ class PoseEquations:
         """Return the Program (q, target, weights[, parameters]) -> (F, A, size, worst).
 
         `target` is a 4x4 pose row by row. `size` is half the squared norm of the weighted F. `worst` is the largest
-        entry of F without weights.
+        error that has a weight, without the weight.
         """
         m = self.mechanism
         shapes = {"q": m.nq, "target": 16, "weights": 6, "parameters": len(m.free_parameters)}
         made = _Tracing({name: size for name, size in shapes.items() if size})
         given = made.given
         F, A = self._pose_errors(given)
-        worst = largest(F) if F else 0.0
         weights = [w for w, used in zip(given["weights"], self.used, strict=True) if used]
-        F, A = (
-            [w * x for w, x in zip(weights, F, strict=True)],
-            [[w * x for x in a] for w, a in zip(weights, A, strict=True)],
-        )
+        worst = largest([where(w > 0.0, x, 0.0) for w, x in zip(weights, F, strict=True)]) if F else 0.0
+        F = [w * x for w, x in zip(weights, F, strict=True)]
+        A = [[w * x for x in a] for w, a in zip(weights, A, strict=True)]
         gaps, rows = self._gaps(given)
         if gaps:
             worst = largest([worst, *gaps])

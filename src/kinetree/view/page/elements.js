@@ -24,7 +24,7 @@ export function toggle(text, { title = text, on = false, change }) {
 
 // One of several: choice(["none", "torque"], { label, value, change }); set(value) marks one.
 export function choice(values, { label, value, change, titles = {} }) {
-  const box = el("div", { class: "choice", role: "group", "aria-label": label });
+  const box = el("div", { class: values.length > 4 ? "choice many" : "choice", role: "group", "aria-label": label });
   const set = (now) => [...box.children].forEach((button, k) => button.setAttribute("aria-pressed", String(values[k] === now)));
   box.append(...values.map((text) => el("button", { type: "button", text, title: titles[text] || text, onclick: () => { set(text); change(text); } })));
   set(value);

@@ -24,6 +24,7 @@ export class Kernel {
     this.size = size;
     this.live = data.live; // places of the inputs of a step, by name
     this.coordinates = data.coordinates; // the coordinate of each velocity, or -1
+    this.frame = data.frame; // the name of the frame of `inverse_kinematics`
     this.parameters = Float64Array.from(parameters);
     this.bytes = data.wasm.length;
   }

@@ -34,7 +34,9 @@
 // { undo: true, link: true }). Elements come from elements.js and controls.js; names of the model only as text.
 
 import { panel as forward } from "./forward.js";
+import { panel as inverse } from "./inverse.js";
 import { panel as joints } from "./joints.js";
+import { panel as kinematics } from "./kinematics.js";
 import { panel as run } from "./run.js";
 
-export const PANELS = [run, joints, forward];
+export const PANELS = [run, kinematics, joints, inverse, forward];

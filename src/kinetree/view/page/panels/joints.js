@@ -9,40 +9,47 @@ export const panel = {
   key: "j",
   title: "move the joints, and change free parameters",
   needs: ["poses", "integrate"],
+  suits: (app) => !app.kernel.has("twists"), // the panel of kinematics has the same sliders, and more
 
   build(host, app) {
-    const { model, store, kernel } = app;
-    const names = shortLabels(model.coordinates.map((c) => c.label));
-    const rows = model.coordinates.map((c, k) => (c.unit === "1" ? null : coordinateRow(app, c, k, names[k])));
-    host.append(section("Positions", rows.filter(Boolean), freeJoints(app)));
-    host.append(el("div", { class: "buttons" },
-      el("button", { type: "button", text: "Start position", title: "back to the first coordinates (0)", onclick: () => home(app) }),
-      el("button", { type: "button", text: "Random", title: "random coordinates within the limits", onclick: () => random(app) })));
-    app.keys.add("0", "joints back to the start", () => home(app));
-    const parameters = model.parameters.map((p, k) => numberControl({
-      store, label: p.name, value: store.get("parameters")[k], slider: around(p.value),
-      change: (value) => {
-        const next = Float64Array.from(store.get("parameters"));
-        next[k] = value;
-        store.set({ parameters: next }, { undo: `set ${p.name}` });
-        if (model.closed) app.moveTo(store.get("q"));
-      },
-    }));
-    if (parameters.length) host.append(section("Free parameters", parameters));
-    const refresh = () => {
-      rows.forEach((row, k) => row && row.set(store.get("q")[k]));
-      parameters.forEach((row, k) => row.set(store.get("parameters")[k]));
-    };
-    store.on(["q", "units", "parameters"], refresh);
+    const refresh = buildPositions(host, app);
     return {
       enter() {
         refresh();
         app.plots.show([]);
-        kernel && app.stage.refresh();
+        app.stage.refresh();
       },
     };
   },
 };
+
+// Sliders of all coordinates and free parameters; returns the function that shows the present numbers.
+export function buildPositions(host, app) {
+  const { model, store } = app;
+  const names = shortLabels(model.coordinates.map((c) => c.label));
+  const rows = model.coordinates.map((c, k) => (c.unit === "1" ? null : coordinateRow(app, c, k, names[k])));
+  host.append(section("Positions", rows.filter(Boolean), freeJoints(app)));
+  host.append(el("div", { class: "buttons" },
+    el("button", { type: "button", text: "Start position", title: "back to the first coordinates (0)", onclick: () => home(app) }),
+    el("button", { type: "button", text: "Random", title: "random coordinates within the limits", onclick: () => random(app) })));
+  app.keys.add("0", "joints back to the start", () => home(app));
+  const parameters = model.parameters.map((p, k) => numberControl({
+    store, label: p.name, value: store.get("parameters")[k], slider: around(p.value),
+    change: (value) => {
+      const next = Float64Array.from(store.get("parameters"));
+      next[k] = value;
+      store.set({ parameters: next }, { undo: `set ${p.name}` });
+      if (model.closed) app.moveTo(store.get("q"));
+    },
+  }));
+  if (parameters.length) host.append(section("Free parameters", parameters));
+  const refresh = () => {
+    rows.forEach((row, k) => row && row.set(store.get("q")[k]));
+    parameters.forEach((row, k) => row.set(store.get("parameters")[k]));
+  };
+  store.on(["q", "units", "parameters"], refresh);
+  return refresh;
+}
 
 export function coordinateRow(app, c, k, name = c.label) {
   const { store, data } = app;
