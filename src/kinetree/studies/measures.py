@@ -14,7 +14,7 @@ from ..results.trajectory import Trajectory
 from .measured_columns import check_column, column_unit, column_values
 
 
-def _weights(t: Numbers) -> Numbers:
+def time_weights(t: Numbers) -> Numbers:
     """Return the weights of the trapezoidal rule [s]."""
     steps = np.diff(t)
     return 0.5 * (np.append(steps, 0.0) + np.append(0.0, steps))
@@ -22,7 +22,7 @@ def _weights(t: Numbers) -> Numbers:
 
 def _integral(x: Numbers, t: Numbers) -> Numbers:
     """Return the integral of each run; not by a matrix product, whose bits depend on the number of runs."""
-    return (x * _weights(t)).sum(axis=-1)
+    return (x * time_weights(t)).sum(axis=-1)
 
 
 def _mean(x: Numbers, t: Numbers) -> Numbers:

@@ -90,7 +90,7 @@ class AlongMotion:
         return not depends_on_parameters(self.system, tuple(self.varied.parameters.values()))
 
     @cached_property
-    def _common(self) -> Kinematics:
+    def motion_of_all(self) -> Kinematics:
         """The motion of all designs, if it is the same, [nt, .] each."""
         q, qd, qdd = self._moved(None if self.nominal is None else self.nominal[None])
         return q[0], qd[0], qdd[0]
@@ -116,7 +116,7 @@ class AlongMotion:
         """Return `count` designs along the motion; states after a loop stops closing are NaN."""
         if not self.same_for_all:
             return self._loaded(self._moved(values), values)
-        q, qd, qdd = (np.broadcast_to(x, (count, *x.shape)) for x in self._common)
+        q, qd, qdd = (np.broadcast_to(x, (count, *x.shape)) for x in self.motion_of_all)
         return self._loaded((q, qd, qdd), values)
 
     def _loaded(self, motion: Kinematics, values: Numbers | None) -> Trajectory:

@@ -13,6 +13,7 @@ from ..errors import InputError, brief
 from ..numbers import number, whole
 from .choosing import Bounds, Choice, checked_bounds
 from .evaluating import evaluate
+from .exact_slopes import exact_slopes, is_smooth, series_of
 from .measures import Measure
 from .objective import Judged, Objective
 from .plan import Plan, plan_of
@@ -146,9 +147,11 @@ def optimize(
     cycle, duration, parameters, actuated and others.
 
     The search is global first: differential evolution of a `population` from Sobol samples and the nominal design, each
-    generation in native batches. Then the best design is improved by sequential quadratic programming, with differences
-    in one native batch, and in a shrinking neighborhood, which also suits peaks. Designs that fail, or violate bounds,
-    lose against all others. `optimum.confirmed()` compares the result with an independent sweep.
+    generation in native batches. Then the best design is improved by sequential quadratic programming, and in a
+    shrinking neighborhood, which also suits peaks. Gradients are exact for torques along a motion that the design does
+    not change, and for coordinates and velocities of simulated trees; then measures without kinks need no neighborhood.
+    Others are differences in one native batch. Designs that fail, or violate bounds, lose against all others.
+    `optimum.confirmed()` compares the result with an independent sweep.
     """
     measures, minimize = _named(measures, minimize)
     bounds = _intervals(over)
@@ -177,8 +180,10 @@ def optimize(
     best = found.row(found.best)
     if not np.isfinite(best.cost[0]):
         raise _all_failed(plan)
-    best = polished(objective, best, differences)
-    best = narrowed(objective, best, rng)
+    series = series_of(objective)
+    best, converged = polished(objective, best, differences if series is None else exact_slopes(series))
+    if series is None or not converged or not is_smooth(objective):
+        best = narrowed(objective, best, rng)
     return _optimum(objective, best, own, history, bounds)
 
 

@@ -28,7 +28,7 @@ Told = Callable[[Judged], None]
 Slopes = Callable[[Objective, Numbers], tuple[Judged, Numbers, Numbers]]
 """A function (objective, x [d]) -> the design, the gradient of the cost [d], and that of the margins [bounds, d].
 
-Analytic derivatives of compiled functions can take the place of `differences`."""
+`differences` serves all measures, `exact_slopes` those whose columns have derivatives."""
 
 
 def evolved(
@@ -62,8 +62,11 @@ def evolved(
     return population, generations
 
 
-def polished(objective: Objective, best: Judged, slopes: Slopes) -> Judged:
-    """Return the design after sequential quadratic programming from the best one; never a worse one."""
+def polished(objective: Objective, best: Judged, slopes: Slopes) -> tuple[Judged, bool]:
+    """Return the design after sequential quadratic programming from the best one, and whether that converged.
+
+    The design is never worse than the first.
+    """
     from scipy.optimize import minimize
 
     size = max(abs(float(best.cost[0])), 1e-300)
@@ -83,12 +86,12 @@ def polished(objective: Objective, best: Judged, slopes: Slopes) -> Judged:
         return np.nan_to_num(objective.margins(at(x)[0].measures)[0], nan=-1.0)
 
     bounded = [{"type": "ineq", "fun": margins, "jac": lambda x: at(x)[2]}] if objective.subject_to else []
-    minimize(
+    done = minimize(
         lambda x: float(min(at(x)[0].cost[0], 1e6 * size) / size), best.x[0], jac=lambda x: at(x)[1] / size,
         bounds=[(0.0, 1.0)] * best.x.shape[1], constraints=bounded, method="SLSQP",
         options={"maxiter": 100, "ftol": 1e-12},
     )  # fmt: skip
-    return kept
+    return kept, bool(done.success) and float(kept.violation[0]) == 0.0
 
 
 def differences(objective: Objective, x: Numbers) -> tuple[Judged, Numbers, Numbers]:

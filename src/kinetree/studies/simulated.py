@@ -91,10 +91,7 @@ class Simulated:
         if not rows.size:
             return Outcome(None, rows, status, failed_at, {})
         own = parameters[rows] if parameters is not None and parameters.ndim > 1 else parameters
-        options = {name: x for name, x in self.options.items() if name not in ("q0", "qd0", "duration", "times")}
-        run = simulate(
-            self.system, q[rows], qd[rows], times=self.times, parameters=own, progress=False, **options
-        )  # fmt: skip
+        run = simulate(self.system, q[rows], qd[rows], times=self.times, parameters=own, progress=False, **self._more)
         if "interrupted" in run.status:
             raise KeyboardInterrupt
         status[rows], failed_at[rows] = Status.FINISHED, np.nan
@@ -105,6 +102,21 @@ class Simulated:
             status[rows[k]] = status_of(run.failures.get(int(k), ""))
             failed_at[rows[k]] = self.times[max(ended - 1, 0)]
         return Outcome(run, rows, status, failed_at, reasons)
+
+    @property
+    def _more(self) -> dict[str, Any]:
+        """The options of `simulate` besides the start and the times."""
+        return {name: x for name, x in self.options.items() if name not in ("q0", "qd0", "duration", "times")}
+
+    def single(self, values: Mapping[str, float]) -> tuple[Numbers, Numbers, dict[str, Any]]:
+        """Return the start [nq], [nv] and the options of one run; quantities that are left out keep their values."""
+        q, qd = (x.copy() for x in self.base)
+        own = None if self.nominal is None else self.nominal.copy()
+        for name, x in values.items():
+            for places, entries in ((self.varied.q, q), (self.varied.qd, qd), (self.varied.parameters, own)):
+                if name in places and entries is not None:
+                    entries[places[name]] = x
+        return q, qd, {"times": self.times, "parameters": own, **self._more}
 
     def _starts(self, values: dict[str, Numbers], parameters: Numbers | None, count: int) -> tuple[Numbers, Numbers]:
         """Return starts [n, .] with the varied coordinates and velocities; NaN where the loops do not close."""

@@ -29,20 +29,24 @@ TORQUE = "added_torque"
 
 def refuse(problem: Problem) -> None:
     """Raise an InputError for a problem whose run has no derivatives."""
+    if reason := obstacle(problem):
+        raise InputError(reason)
+
+
+def obstacle(problem: Problem) -> str:
+    """Return the reason why a run has no derivatives; empty if it has."""
     p, name = problem, problem.method.name
     if p.device is not None:
-        raise InputError("runs on a GPU have no derivatives; give the System itself, not system.on('cuda')")
+        return "runs on a GPU have no derivatives; give the System itself, not system.on('cuda')"
     if p.outside:
         who = type(p.control).__name__
-        raise InputError(f"{who} is evaluated in Python, and a run with it has no derivatives; use compiled control")
+        return f"{who} is evaluated in Python, and a run with it has no derivatives; use compiled control"
     if p.is_long:
-        raise InputError(
-            f"{p.mechanism.name!r} has {len(p.mechanism.bodies)} bodies; runs of at most 64 bodies have derivatives"
-        )
+        count = len(p.mechanism.bodies)
+        return f"{p.mechanism.name!r} has {count} bodies; runs of at most 64 bodies have derivatives"
     if p.method.scheme is None or isinstance(p.method.scheme(), Rosenbrock):
-        raise InputError(
-            f"runs by {name} have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5 or dop853"
-        )
+        return f"runs by {name} have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5 or dop853"
+    return ""
 
 
 def given_parameters(problem: Problem, *, torques: bool, added: Numbers | None = None) -> Numbers | None:
