@@ -10,6 +10,7 @@ import pytest
 
 import kinetree as kt
 from browser import browser, needs_browser, opened
+from command_line import run as run_command
 from tolerance import assert_close
 
 CALL = "([name, inputs]) => Array.from(kinetree.kernel.call(name, inputs))"
@@ -182,10 +183,21 @@ def test_a_body_is_pulled_and_motions_are_compared(tmp_path):
             page.keyboard.press("Control+y")
             page.keyboard.press("s")
             link = page.input_value("dialog textarea >> nth=0")
-            assert "kt.simulate(arm, [-1.57079632679" in page.input_value("dialog textarea >> nth=1")
+            check_texts(page, tmp_path)
         with opened(chromium, path, after="#" + link.partition("#")[2]) as page:
             assert page.evaluate("kinetree.store.get('mode')") == "Forward"
             assert page.evaluate("kinetree.store.get('start').q") == [-np.pi / 2, 0.0]
+
+
+def check_texts(page, folder) -> None:
+    """Run the lines of Python and the experiment that the page offers, and compare their runs."""
+    python, toml = (page.input_value(f"dialog textarea >> nth={k}") for k in (1, 2))
+    made: dict = {}
+    exec(python.replace("run.plot()", ""), made)
+    assert made["run"].q[0].tolist() == [-np.pi / 2, 0.0]
+    (folder / "fall.toml").write_text(toml.replace('replay = "run.html"', 'save = "run.npz"'))
+    assert run_command("run", str(folder / "fall.toml"), "--out", str(folder)) == 0
+    assert np.array_equal(kt.read_trajectory(folder / "run.npz").q, made["run"].q)
 
 
 PLACE = """() => {

@@ -12,13 +12,14 @@ export const SHOWN = [ // [name, text, key, tooltip, on at first]
   ["ellipsoids", "ellipsoids", "e", "ellipsoids of inertia", false],
   ["points", "points", "p", "seven equimomental points of each body", false],
   ["floor", "floor", "g", "floor and shadow", true],
+  ["follow", "follow", "o", "the view moves with the bodies", false],
 ];
 export const ARROWS = [["reactions", "reactions"], ["drives", "drives"], ["wrenches", "other forces"], ["values", "values"]];
 
 // The toggles that are on at first.
-export function firstShown({ arrows = [] }) {
+export function firstShown({ arrows = [], scene }) {
   const given = new Set(arrows.map((arrow) => arrow.group)).add("values");
-  return Object.fromEntries([...SHOWN.map(([name, , , , on]) => [name, on]), ...ARROWS.map(([name]) => [name, given.has(name)])]);
+  return Object.fromEntries([...SHOWN.map(([name, , , , on]) => [name, on]), ...ARROWS.map(([name]) => [name, given.has(name)]), ["follow", scene.follows]]);
 }
 
 // live: groups of arrows that the page computes by itself.

@@ -6,11 +6,12 @@
 //   label: { text, at, color, strong }                                   marks are items that nothing hides.
 // `refresh` draws at the next frame of the screen.
 
+import { ellipsoids, jointLines, massItems, pointMasses } from "./inertia_marks.js";
 import { drawLabels } from "./labels.js";
 import { painterRenderer } from "./painter.js";
 import { pickItem } from "./picking.js";
 import {
-  IDENTITY, add, columns, dot, multiply, originOf, rayThrough, rodMatrix, scale, shadowMatrix, sub, transform, turned, unit,
+  IDENTITY, add, columns, dot, multiply, originOf, rayThrough, rodMatrix, scale, shadowMatrix, sub, transform, unit,
 } from "./vectors.js";
 import { View } from "./view.js";
 import { webglRenderer } from "./webgl.js";
@@ -109,10 +110,10 @@ export class Stage {
       { points: points.subarray(0, done), strip: true, color, width: 2 },
     ]);
     if (show.axes) lines.push(...this.axisLines([IDENTITY, ...matrices, ...this.frames(matrices)], 0.09 * this.scene.size));
-    if (show.joints) lines.push(...this.jointLines(matrices));
-    if (show.masses) items.push(...this.massItems(scene));
-    if (show.ellipsoids) items.push(...this.ellipsoids(scene));
-    if (show.points) items.push(...this.pointMasses(scene));
+    if (show.joints) lines.push(...jointLines(this, matrices));
+    if (show.masses) items.push(...massItems(this, scene));
+    if (show.ellipsoids) items.push(...ellipsoids(this, scene));
+    if (show.points) items.push(...pointMasses(this, scene));
     const marks = this.arrows(scene).flatMap((arrow) => this.arrowItems(arrow));
     for (const layer of layers) {
       items.push(...(layer.items || []).map((item) => this.stretched(item)));
@@ -185,58 +186,6 @@ export class Stage {
         return [...from, ...add(from, scale(length, [m[4 * k], m[4 * k + 1], m[4 * k + 2]]))];
       });
       return { points: new Float32Array(points), color, width: 2 };
-    });
-  }
-
-  // The axes of joints as chain lines, as in drawings.
-  jointLines(matrices) {
-    const points = [];
-    const length = 0.11 * this.scene.size;
-    this.model.joints.forEach(({ axes, solid }, i) => {
-      if (solid === null || solid === "ball") return;
-      const [from, along] = [originOf(matrices[i]), turned(matrices[i], axes.map((row) => row[2]))];
-      for (const [a, b] of [[-1, -0.2], [-0.1, 0.1], [0.2, 1]]) {
-        points.push(...add(from, scale(a * length, along)), ...add(from, scale(b * length, along)));
-      }
-    });
-    return [{ points: new Float32Array(points), color: this.palette.accent, width: 1.5 }];
-  }
-
-  // Balls at the centers of mass, of volumes in the ratio of the masses.
-  massItems({ matrices, hidden }) {
-    const most = Math.max(...this.model.bodies.map((b) => b.mass), 1e-300);
-    return this.model.bodies.flatMap(({ mass, com }, i) => {
-      if (!(mass > 0) || hidden?.has(i)) return [];
-      const r = 0.028 * this.scene.size * Math.cbrt(mass / most);
-      const at = transform(matrices[i], com);
-      return [{ ...this.solid("ball"), matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], at), color: [0.13, 0.13, 0.16] }];
-    });
-  }
-
-  // Homogeneous ellipsoids with mass and inertia of the bodies: squares of the semiaxes are 5/2 (sum - 2 own) / mass.
-  ellipsoids({ matrices, hidden }) {
-    return this.model.bodies.flatMap(({ mass, com, moments, axes, color }, i) => {
-      if (!(mass > 0) || hidden?.has(i)) return [];
-      const sum = moments[0] + moments[1] + moments[2];
-      const r = moments.map((x) => Math.max(Math.sqrt(Math.max(0, (2.5 * (sum - 2 * x)) / mass)), 0.004 * this.scene.size));
-      const [x, y, z] = [0, 1, 2].map((k) => scale(r[k], turned(matrices[i], axes.map((row) => row[k]))));
-      return [{ ...this.solid("ball"), matrix: columns(x, y, z, transform(matrices[i], com)), color: rgb(color), alpha: 0.35 }];
-    });
-  }
-
-  // Six equal points on the principal axes and one at the center, with mass and inertia of the body.  [Gupta2013]
-  pointMasses({ matrices, hidden }) {
-    return this.model.bodies.flatMap(({ mass, com, moments, axes, color }, i) => {
-      if (!(mass > 0) || hidden?.has(i)) return [];
-      const sum = moments[0] + moments[1] + moments[2];
-      const center = transform(matrices[i], com);
-      const r = 0.011 * this.scene.size;
-      const ball = (at) => ({ ...this.solid("ball"), matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], at), color: rgb(color) });
-      const ends = [0, 1, 2].flatMap((k) => {
-        const arm = scale(Math.sqrt(Math.max(0, (3.5 * (sum - 2 * moments[k])) / (2 * mass))), turned(matrices[i], axes.map((row) => row[k])));
-        return [ball(add(center, arm)), ball(sub(center, arm))];
-      });
-      return [ball(center), ...ends];
     });
   }
 
@@ -329,5 +278,3 @@ export class Stage {
     return new Promise((done) => sheet.toBlob(done, "image/png"));
   }
 }
-
-export const rgb = (color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16) / 255);

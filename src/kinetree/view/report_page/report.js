@@ -22,9 +22,10 @@ async function start(host, text) {
   const bar = el("div", { class: "player", role: "group", "aria-label": "player" });
   host.append(box, bar);
   const stage = new Stage(box, data.scene, data.model, { embedded: true });
-  const player = new Player(bar, store, { toggles: buildToggles({ data, store }, { names: ["trails", "names", "axes"] }) });
+  const player = new Player(bar, store, { toggles: buildToggles({ data, store }, { names: ["trails", "names", "axes", "follow"] }) });
   stage.compose = sceneOf({ data, store }, () => motion.matrices(store.get("time")), (_, k) => motion.matrices(motion.t[k]));
   store.on(["time", "show"], () => stage.refresh());
+  store.on(["show"], () => stage.setFollow(store.get("show").follow, motion.matrices(store.get("time"))));
   const keys = new Keys((event) => host.contains(event.target));
   keys.add(" ", "play or pause", () => player.play(!player.playing));
   keys.add("ArrowLeft", "back by a hundredth", () => player.step(-1));

@@ -1,0 +1,48 @@
+// Dialogs: the list of keys, and what can be saved and shared.
+
+import { download, el } from "./elements.js";
+import { linkOf } from "./link.js";
+
+export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";
+
+function dialog(title, ...children) {
+  document.querySelector("dialog")?.remove();
+  const box = el("dialog", { "aria-label": title }, el("h2", { text: title }), ...children,
+    el("form", { method: "dialog" }, el("button", { text: "Close", class: "quiet" })));
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+export function help({ keys }) {
+  dialog("Keys", el("table", { class: "keys" }, el("tbody", {}, keys.list().map(([key, text]) => el("tr", {}, el("th", { scope: "row" }, el("kbd", { text: key })), el("td", { text }))))));
+}
+
+export function saving(app) {
+  const { store, stage, model, part } = app;
+  const { azimuth, elevation, distance, target } = stage.view.state;
+  const time = store.get("motion")?.recorded ? `&t=${store.get("time")}` : "";
+  const link = `${location.href.split("#")[0]}${linkOf(store)}&view=${[azimuth, elevation, distance, ...target].join(",")}${time}`;
+  const row = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
+  const field = (label, text) => el("label", { class: "field" }, el("span", { text: label }), el("textarea", { readonly: "", rows: String(Math.min(12, text.split("\n").length)), value: text, onfocus: (event) => event.target.select() }, text));
+  dialog("Save and share",
+    el("div", { class: "buttons" },
+      row("Picture (PNG)", "the stage as it is", async () => download(`${fileName(model.name)}.png`, await stage.image())),
+      row("This page (HTML)", "the whole page as one file", () => download(`${fileName(model.name)}.html`, pageSource(), "text/html"))),
+    field("Link to this state", link),
+    ...(part?.python ? [field("The same in Python", part.python())] : []),
+    ...(part?.toml ? [field("The same as an experiment", part.toml())] : []));
+}
+
+// The page as a file: everything but what the scripts built.
+export function pageSource() {
+  const copy = document.documentElement.cloneNode(true);
+  copy.removeAttribute("data-theme");
+  copy.querySelector("#app").replaceChildren();
+  copy.querySelectorAll("dialog, #running").forEach((box) => box.remove());
+  const body = copy.querySelector("body");
+  for (const name of Object.keys(body.dataset)) delete body.dataset[name];
+  delete copy.querySelector("#app").dataset.part;
+  return `<!DOCTYPE html>\n${copy.outerHTML}\n`;
+}
