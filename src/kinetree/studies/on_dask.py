@@ -52,7 +52,7 @@ def connected(on: Any) -> Any:
 
 
 class OnDask:
-    """A plan on a cluster. Its workers load it and compile its functions while the store is prepared here."""
+    """A plan on a cluster. Its workers load it while the store is prepared here."""
 
     def __init__(self, client: Any, blob: bytes) -> None:
         """Send the plan to a worker, and let all workers load it."""

@@ -8,6 +8,8 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError
 from ..version import VERSION
 from .evaluating import evaluate
@@ -69,12 +71,13 @@ def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, versi
 
 
 def warmed(blob: bytes) -> None:
-    """Load a plan, its compiled functions and the codecs of stores, for the shards that follow."""
+    """Load a plan, the packages of its samplings, and the codecs of stores, for the shards that follow.
+
+    No run is evaluated, since one may take long.
+    """
     plan = loaded(blob)
-    try:
-        encoded(evaluate(plan, 0, 1).status, 1)
-    except Exception:  # the error is that of the first shard, which is reported
-        pass
+    encoded(np.array(list(plan.space.values(0, 1).values())), 1)
+    _ = plan.evaluation
 
 
 def store_arguments(store: Store) -> tuple[Any, ...]:

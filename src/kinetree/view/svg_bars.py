@@ -9,7 +9,7 @@ from html import escape
 from ..reporting.tables import figure
 from .svg_charts import ticks
 
-WIDTH, LEFT, RIGHT, TOP = 540, 150, 74, 6
+WIDTH, LEFT, RIGHT, TOP = 540, 150, 118, 6
 """Size and margins of a chart [px], scaled with the width of the page; names are on the left, numbers on the right."""
 THICK, GAP = 11, 10
 """The thickness of a bar, and the distance of rows [px]."""
