@@ -51,6 +51,8 @@ FUNCTIONS = (
     PageFunction("center_of_mass"),
     PageFunction("momentum"),
     PageFunction("inertia_matrix"),
+    PageFunction("inverse_recursion"),
+    PageFunction("forward_recursion"),
 )
 """The functions of a page. Where the budget ends, the rest is left out, and with it the panels that need it."""
 

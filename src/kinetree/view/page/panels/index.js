@@ -37,6 +37,7 @@ import { panel as forward } from "./forward.js";
 import { panel as inverse } from "./inverse.js";
 import { panel as joints } from "./joints.js";
 import { panel as kinematics } from "./kinematics.js";
+import { panel as recursion } from "./recursion.js";
 import { panel as run } from "./run.js";
 
-export const PANELS = [run, kinematics, joints, inverse, forward];
+export const PANELS = [run, kinematics, joints, inverse, forward, recursion];
