@@ -60,3 +60,20 @@ def planar_rod(friction: float) -> tuple[kt.System, kt.Contact]:
     return kt.System(kt.assemble("rod", bodies, joints)), kt.Contact(
         "tip", "rod", "point", (), (0, 0, -1), friction=friction
     )
+
+
+def coin(angle: float, friction: float) -> tuple[kt.System, np.ndarray, np.ndarray, kt.Contact]:
+    """Return a coin of 40 mm radius that rolls on its rim at an angle from the ground [rad], with friction in its joint.
+
+    It begins near the steady motion with its center at rest, in which it precesses by sqrt(4 g / (r sin(angle))).
+    """
+    r, m = 0.04, 0.4
+    body = kt.Body("coin", m, inertia=(m * r * r / 4, m * r * r / 4, m * r * r / 2, 0.0, 0.0, 0.0))
+    joint = kt.Joint("root", "free", kt.GROUND, "coin", friction=(friction, friction, friction, 0.0, 0.0, 0.0))
+    system = kt.System(kt.assemble("coin", [body], [joint]))
+    q = system.neutral()
+    q[2:] = r * math.sin(angle), math.sin(angle / 2), 0.0, 0.0, math.cos(angle / 2)
+    w = math.sqrt(4 * G * math.sin(angle) / r)
+    spin = np.array([0.0, w, 0.05 * w])
+    qd = np.concatenate([spin, -np.cross(spin, [0.0, -r, 0.0])])  # the lowest point is at rest
+    return system, q, qd, kt.Contact("rim", "coin", "disc", r, friction=0.9)

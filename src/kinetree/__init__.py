@@ -10,7 +10,7 @@ from . import cycles as _cycles  # noqa: F401 - provides System.cycle
 from .analysis.linear.equilibrium import equilibrium
 from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError, UnreachableError
 from .exporting.export import export
-from .loading import chain, from_dh, from_pairs, load, n_four_bars, net, rope, rope_tree, save
+from .loading import chain, contacts_of, from_dh, from_pairs, load, n_four_bars, net, rope, rope_tree, save
 from .model import (
     GROUND,
     Body,
@@ -140,6 +140,7 @@ __all__ = [
     "at_end",
     "build_mechanism",
     "chain",
+    "contacts_of",
     "energy_balance",
     "equilibrium",
     "event_hits",

@@ -14,6 +14,7 @@ from . import library
 from .compiler.runtime.singular_inertia import weightless_joints
 from .errors import InputError, ModelError, WriteError, unknown_name, writing
 from .formats import KNOWN, read
+from .formats.contact_shapes import contacts_from_shapes
 from .formats.dh import mechanism_from_dh
 from .formats.pairs import mechanism_from_pairs
 from .formats.report import Report, report_tolerated
@@ -21,6 +22,7 @@ from .formats.toml_writer import write_toml
 from .library.chains import chain_mechanism, rope_mechanism
 from .library.closed import n_four_bars_mechanism
 from .library.nets import net_mechanism, rope_tree_mechanism
+from .model.contacts import Contact, Surface
 from .model.mechanism import Mechanism
 from .system import System
 
@@ -51,6 +53,29 @@ def load(
         model = library.path(model)
     mechanism, report = read(model, base=base, fixed=fixed, roots=tuple(roots), lenient=lenient)
     return _system(mechanism, report)
+
+
+def contacts_of(
+    system: System,
+    *,
+    friction: float,
+    restitution: float = 0.0,
+    law: str = "newton",
+    surface: Surface | None = None,
+    role: str | None = "collision",
+    bodies: Iterable[str] | None = None,
+) -> tuple[Contact, ...]:
+    """Return contacts of the shapes of a System with a surface, by default the level ground z = 0.
+
+    Spheres, capsules, boxes and cylinders become contacts; the System's `report` lists what was left, such as meshes.
+    `role` selects the shapes: "collision", as URDF names them, "visual", or None for all; `bodies` some bodies by name.
+    """
+    if not isinstance(system, System):
+        raise InputError(f"contacts_of takes a System, not {repr(system)[:80]}; load one with kt.load(name or file)")
+    laws = {"friction": friction, "restitution": restitution, "law": law}
+    return contacts_from_shapes(
+        system.mechanism, system.report, role=role, bodies=bodies, surface=surface or Surface(), law=laws
+    )
 
 
 def save(mechanism: Mechanism | System, path: str | Path) -> Path:

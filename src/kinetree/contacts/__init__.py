@@ -1,22 +1,24 @@
 """Contacts: shapes of bodies, surfaces that they touch, and the motion of the points where they meet.
 
 A shape is a list of features in its own frame: balls (a point is a ball of radius zero) and rims of discs. Each feature
-meets a surface at one or two candidates: places where the two may touch. A new shape is a line in `SHAPES`, a new
+meets a surface at one or more candidates: places where the two may touch. A rim touches with its lowest point or, once
+it lies flat, with three of its points. A new shape is a line in `SHAPES`, a new
 surface a line in `SURFACES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..algebra.scalars import where
 from ..algebra.vectors import Matrix, Vector, add, cross, scale, sub, times
 from ..errors import unknown_name
 from ..loops.blocks import Equation
-from .features import SHAPES, Feature, features
+from .features import SHAPES, Feature, features, rim_points
 from .height_fields import on_heights
-from .meeting import Ball, Meeting, rim_on_plane
+from .meeting import FAR, Ball, Meeting, rim_lies, rim_on_plane
 from .steps import on_treads, on_walls
 from .tangents import axes_of
 
@@ -56,12 +58,11 @@ def surface_kind(name: str, where: str = "") -> SurfaceKind:
 
 def labels(contact: Any) -> list[str]:
     """Return the names of the candidates of a contact, in order."""
-    found, sides = features(contact), surface_kind(contact.surface.kind).candidates
-    several = len(found) > 1
+    found, sides = features(contact), [side for side, _ in surface_kind(contact.surface.kind).candidates]
     out = []
-    for k, _ in enumerate(found):
-        for side, _ in sides:
-            parts = [contact.name, *([str(k + 1)] if several else []), *([side] if side else [])]
+    for k, feature in enumerate(found):
+        for side in ("", *(f"flat{n + 1}" for n in range(3))) if feature.rim else sides:
+            parts = [contact.name, *([str(k + 1)] if len(found) > 1 else []), *([side] if side else [])]
             out.append(".".join(parts))
     return out
 
@@ -82,23 +83,33 @@ class Candidate:
 
 def candidates(contact: Any, r: Vector, R: Matrix, w: Vector, v: Vector) -> list[Candidate]:
     """Return the candidates for position, rotation and relative twist of the shape's frame in that of the surface."""
-    kind = surface_kind(contact.surface.kind)
-    return [
-        _candidate(feature, meet, contact.surface, r, R, w, v)
-        for feature in features(contact)
-        for _, meet in kind.candidates
-    ]
+    kind, out = surface_kind(contact.surface.kind), []
+    for feature in features(contact):
+        if feature.rim:
+            met, arm, darm = rim_on_plane(feature, r, R, w)
+            out.append(_made(met, arm, darm))
+            out += [_lying(contact.surface, x, r, R, w, v) for x in rim_points(feature)]
+        else:
+            out += [_candidate(contact.surface, feature, meet, r, R, w, v) for _, meet in kind.candidates]
+    return out
 
 
-def _candidate(feature: Feature, meet, surface: Any, r, R, w, v) -> Candidate:
-    if feature.rim:
-        met, arm, darm = rim_on_plane(feature, r, R, w)
-    else:
-        lever = times(R, feature.at)
-        dlever = cross(w, lever)
-        met = meet(surface, Ball(add(r, lever), add(v, dlever), feature.radius))
-        arm = sub(lever, scale(feature.radius, met.n))
-        darm = sub(dlever, scale(feature.radius, met.dn))
+def _candidate(surface: Any, feature: Feature, meet, r, R, w, v) -> Candidate:
+    lever = times(R, feature.at)
+    dlever = cross(w, lever)
+    met = meet(surface, Ball(add(r, lever), add(v, dlever), feature.radius))
+    arm = sub(lever, scale(feature.radius, met.n))
+    return _made(met, arm, sub(dlever, scale(feature.radius, met.dn)))
+
+
+def _lying(surface: Any, point: Feature, r, R, w, v) -> Candidate:
+    """Return the candidate of a point of a rim, which touches only while the rim lies flat."""
+    lever = times(R, point.at)
+    met = on_plane(surface, Ball(add(r, lever), v, 0.0))
+    return _made(replace(met, gap=where(rim_lies(R), met.gap, FAR)), lever, cross(w, lever))
+
+
+def _made(met: Meeting, arm: Vector, darm: Vector) -> Candidate:
     axes, rates = axes_of(met.n, met.dn)
     equations = tuple(
         Equation(

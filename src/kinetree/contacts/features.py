@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -68,3 +69,13 @@ def shape_kind(name: str, where: str = "") -> ShapeKind:
 def features(contact: Any) -> list[Feature]:
     """Return the features of the shape of a contact."""
     return shape_kind(contact.shape).made(*contact.size)
+
+
+def rim_points(rim: Feature) -> list[Feature]:
+    """Return three points of a rim, 120 degrees apart."""
+    out = []
+    for k in range(3):
+        angle = 2 * math.pi * k / 3
+        x, y = rim.radius * math.cos(angle), rim.radius * math.sin(angle)
+        out.append(Feature((rim.at[0] + x, rim.at[1] + y, rim.at[2])))
+    return out

@@ -45,6 +45,16 @@ def nearer(a: Meeting, b: Meeting) -> Meeting:
     return Meeting(where(second, b.gap, a.gap), chosen(a.n, b.n), chosen(a.dn, b.dn))
 
 
+FLATNESS = 1e-5
+"""The sine of the angle between a rim and a plane below which three points of the rim carry it in place of its lowest
+point. They differ from the rim by half of this part of its radius at most."""
+
+
+def rim_lies(R) -> Any:
+    """Return whether a rim lies flat on the xy plane."""
+    return R[0][2] * R[0][2] + R[1][2] * R[1][2] < FLATNESS * FLATNESS
+
+
 def rim_on_plane(feature: Feature, r: Vector, R, w: Vector) -> tuple[Meeting, Vector, Vector]:
     """Return where a rim meets the xy plane, and its lowest point from the shape's origin with its rate.
 
@@ -62,7 +72,7 @@ def rim_on_plane(feature: Feature, r: Vector, R, w: Vector) -> tuple[Meeting, Ve
         (du[2] * u[1] + u[2] * du[1] - d[1] * ds) / s,
         -ds,
     )
-    gap = r[2] + lever[2] - feature.radius * s
+    gap = where(rim_lies(R), FAR, r[2] + lever[2] - feature.radius * s)
     arm = add(lever, scale(feature.radius, d))
     darm = add(cross(w, lever), scale(feature.radius, dd))
     return Meeting(gap, (0.0, 0.0, 1.0)), arm, darm

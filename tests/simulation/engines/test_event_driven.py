@@ -10,7 +10,7 @@ import pytest
 import kinetree as kt
 from kinetree.errors import InputError, ModelError
 from tolerance import assert_close
-from touching_bodies import G, ball, box_on_slope, ladder, planar_rod
+from touching_bodies import G, ball, box_on_slope, coin, ladder, planar_rod
 
 FINE = {"rtol": 1e-11, "atol": 1e-12}
 
@@ -176,3 +176,18 @@ def test_user_events_between_contacts() -> None:
     run = kt.simulate(system, q, duration=0.9, contacts=ground, events=top, **FINE)
     fall = math.sqrt(1.0 / G)
     assert_close([h.t for h in kt.event_hits(run)], [fall * 1.8], 1e-9, "apex")
+
+
+@pytest.mark.slow
+def test_spinning_coin_comes_to_rest() -> None:
+    """Roll a coin without loss, then with friction until it lies still and flat."""
+    system, q, qd, rim = coin(0.3, 0.0)
+    rolls = kt.simulate(system, q, qd, times=np.linspace(0, 0.2, 11), contacts=rim, **FINE)
+    assert_close(rolls.energy_error, 0.0, 1e-9, "energy of pure rolling")
+    assert max(rolls.contact.residuals.values()) < 1e-10
+    system, q, qd, rim = coin(0.1, 0.03)
+    run = kt.simulate(system, q, qd, times=np.linspace(0, 0.4, 41), contacts=rim, rtol=1e-6, atol=1e-8)
+    assert run.finished and (np.diff(run["energy"]) < 1e-9).all()
+    assert_close(run["poses"][-1, 0, 2, 2], 1.0, 1e-12, "flat")
+    assert_close(run.qd[-1], np.zeros(6), 1e-12, "velocity at rest")
+    assert_close(run["contact_forces"][-1, 1:, 0].sum(), 0.4 * G, 1e-9, "weight on three points of the rim")

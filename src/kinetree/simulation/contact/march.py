@@ -28,8 +28,10 @@ ZENO = 1e-10
 """The height of bounces, in parts of the characteristic length, below which infinitely many are replaced by one."""
 EVENTS = 1_000_000
 """The largest number of events of a run."""
-STUCK = 40
-"""The largest number of events at one time."""
+STUCK = 60
+"""The number of events within CLOSE that shows that they accumulate."""
+CLOSE = 1e-7
+"""The time within which events accumulate, in parts of the run: the bounces of a ball that comes to rest are longer."""
 AWAY = 1e-3
 """The gap of a closed contact, in parts of the characteristic length, that only the end of a surface explains."""
 
@@ -66,7 +68,7 @@ class March:
     def samples(self) -> Iterator[State]:
         """Yield the states at the times, and record forces and residuals there."""
         k, count = 0, len(self.times)
-        still, last = 0, -np.inf
+        recent: list[float] = []
         while k < count:
             while k < count and self.times[k] <= self.t:
                 self.records.sample(self.given, self.mode, self.t, *self.y)
@@ -82,9 +84,9 @@ class March:
                     self.records.sample(self.given, self._turned(q, qd), t, q, qd)
                     yield q, qd
                     k += 1
-            still = still + 1 if self.t <= last else 0
-            last = self.t
-            if still > STUCK or len(self.records.events) > EVENTS:
+            recent.append(self.t)
+            close = len(recent) > STUCK and recent[-1] - recent[-1 - STUCK] <= CLOSE * (self.times[-1] - self.times[0])
+            if close or len(self.records.events) > EVENTS:
                 raise InputError(
                     f"events of contacts accumulate at t = {self.t:.9g} s: "
                     f"{', '.join(str(e) for e in self.records.events[-3:])}; the run ends there"
@@ -262,6 +264,7 @@ class March:
                 closed.add(i)
             if kind == "away":
                 closed.discard(i)
+                self.mode = Mode(tuple(j for j in self.mode.closed if j != i), self.mode.slip)
                 self.records.note("end of surface", self.t, names[i])
         stopped = [i for kind, i in wrong if kind == "stop"]
         if stopped:

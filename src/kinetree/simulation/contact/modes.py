@@ -14,6 +14,9 @@ from .touching import Coefficients, State
 
 SLOPE = 1e-6
 """The least normal answer W_nn - mu W_nt . d of a sliding contact, in parts of W_nn, that is not a Painleve state."""
+BEGIN = 1e4
+"""The velocity up to which a contact begins to slip, in parts of that below which contacts are still [1]: some 1e-5 m/s,
+which friction turns into its direction within microseconds. Without it, the motion would be stiff there."""
 SLACK = 1e-9
 """The violation of the cone, or of a normal force of zero, that is accepted in a mode, in parts of the forces."""
 
@@ -78,12 +81,40 @@ def acting(given: Coefficients, mode: Mode, state: State, free: np.ndarray) -> A
     J, X, W = state.answers(closed)
     b = J @ free + state.bias[closed].ravel()
     d, mu = directions(mode, state, 0.01 * given.scales.still), given.mu[closed]
+    _begin_to_slip(given, mode, state, ConeProblem.of(W, b, mu), d)
     basis, rows = _basis(d, mu)
     A = (W @ basis)[rows]
     z, unique = _solution(A, -b[rows])
     f = basis @ z
     unit = float(np.abs(b).max(initial=0.0) / np.diag(W).max()) + float(np.abs(f).max(initial=0.0))
     return Acting(free + X @ f, f.reshape(-1, 3), (b + W @ f).reshape(-1, 3), unit or 1.0, unique)
+
+
+def _begin_to_slip(given: Coefficients, mode: Mode, state: State, problem: ConeProblem, d: np.ndarray) -> None:
+    """Set the directions of contacts that have hardly begun to slip to those that their accelerations require.
+
+    Friction turns a small velocity into the direction in which it agrees with the acceleration. The smaller the
+    velocity, the faster: at the begin of slip the direction is that of the cone problem at rest.
+    """
+    slow = [
+        k
+        for k, i in enumerate(mode.closed)
+        if i in mode.slip and given.mu[i] > 0 and np.hypot(*state.v[i, 1:]) <= BEGIN * given.scales.still
+    ]
+    if not slow:
+        return
+    rays = d.copy()
+    rays[slow] = np.nan
+    try:
+        f = solve(replace(problem, rays=rays)).forces
+    except NoForces:
+        return
+    for k in slow:
+        size = np.hypot(f[k, 1], f[k, 2])
+        v = state.v[mode.closed[k], 1:]
+        begins = size > 0 and size >= problem.mu[k] * f[k, 0] * (1 - SLACK)
+        if begins and -(f[k, 1:] @ v) >= -0.01 * given.scales.still * size:  # not about to stop and reverse
+            d[k] = -f[k, 1:] / size
 
 
 def _basis(d: np.ndarray, mu: np.ndarray) -> tuple[np.ndarray, list[int]]:

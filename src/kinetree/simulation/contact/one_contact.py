@@ -57,7 +57,7 @@ def _tangential(W: np.ndarray, c: np.ndarray, mu: float, normals: np.ndarray, fi
         u = c[1:, None] + W[1:] @ f
         turn, along = COSINES * u[1] - SINES * u[0], COSINES * u[0] + SINES * u[1]
         crossing = (turn[:-1] * turn[1:] <= 0) & ((along[:-1] > 0) | (along[1:] > 0))
-    best = None
+    best = None  # a direction to which slip turns back comes before others, then a smaller force
     for k in np.flatnonzero(crossing & np.isfinite(normals[:-1]) & np.isfinite(normals[1:])):
         low, high, at_low = ANGLES[k], ANGLES[k + 1], turn[k]
         for _ in range(HALVINGS):
@@ -70,9 +70,10 @@ def _tangential(W: np.ndarray, c: np.ndarray, mu: float, normals: np.ndarray, fi
             if high - low < 4e-16:
                 break
         _, speed, force = slip(0.5 * (low + high))
-        if speed >= 0 and (best is None or force[0] < best[0]):
-            best = force
+        rank = (at_low < 0, force[0])
+        if speed >= 0 and (best is None or rank < best[0]):
+            best = rank, force
     if best is not None:
-        return best
+        return best[1]
     middle = int(np.nanargmin(np.where(along > 0, np.abs(turn), np.inf))) if (along > 0).any() else 0
     return slip(float(ANGLES[middle]))[2]

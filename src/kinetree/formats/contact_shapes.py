@@ -1,0 +1,57 @@
+"""Contacts from the shapes of bodies, such as the collision geometry of a URDF or the geoms of an MJCF file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..contacts import SURFACES, features
+from ..errors import ModelError, unknown_name
+from ..model.contacts import Contact, Surface
+from ..model.mechanism import Mechanism
+from ..model.part_fields import free_name
+from .report import Report
+
+KINDS = ("sphere", "capsule", "box", "cylinder")
+"""The shapes that become contacts; their sizes have the same meaning."""
+
+
+def contacts_from_shapes(
+    mechanism: Mechanism, report: Report, *, role: str | None, bodies: Iterable[str] | None, surface: Surface, law: Any
+) -> tuple[Contact, ...]:
+    """Return a contact for every shape of a role that can touch the surface; the report lists all others.
+
+    `law` are friction, restitution and the law of all contacts.
+    """
+    wanted = [b.name for b in mechanism.bodies] if bodies is None else list(bodies)
+    for name in wanted:
+        if name not in mechanism.body_indices:
+            raise unknown_name("body", name, [b.name for b in mechanism.bodies])
+    out, taken = [], set[str]()
+    for body in mechanism.bodies:
+        for shape in body.shapes if body.name in wanted else ():
+            if role is not None and shape.role != role:
+                continue
+            name = shape.name or f"{body.name}_{shape.kind}"
+            if shape.kind not in KINDS:
+                report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: only {', '.join(KINDS)} become contacts")
+                continue
+            try:
+                made = Contact(
+                    free_name(name, taken), body.name, shape.kind, shape.size, shape.placement, surface, **law
+                )
+            except ModelError as error:
+                if {f.sort for f in features(_plain(shape))} <= set(SURFACES[surface.kind].takes):
+                    raise
+                report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: {error.what}")
+                continue
+            out.append(made)
+    if not out:
+        kind = "shapes" if role is None else f"{role} shapes"
+        report.suspect(f"no {kind} of the bodies became contacts")
+    report.read(f"{len(out)} contacts from shapes")
+    return tuple(out)
+
+
+def _plain(shape: Any) -> Any:
+    return Contact("shape", "shape", shape.kind, shape.size)
