@@ -14,8 +14,19 @@ import numpy as np
 
 from ...errors import InputError
 from ..run_states import REASONS, Settings
+from .cone_problem import NoForces, solve
 from .impacts import impact
-from .modes import Mode, PainleveError, accelerations, chosen, directions, feasible, refuse_painleve
+from .modes import (
+    BEGIN,
+    Mode,
+    PainleveError,
+    accelerations,
+    chosen,
+    cone_problem,
+    directions,
+    feasible,
+    refuse_painleve,
+)
 from .projection import placed, settled
 from .records import Records
 from .touching import START, Coefficients
@@ -28,6 +39,8 @@ ZENO = 1e-10
 """The height of bounces, in parts of the characteristic length, below which infinitely many are replaced by one."""
 EVENTS = 1_000_000
 """The largest number of events of a run."""
+CAUGHT = 10.0
+"""The velocity of slip below which it is an error of integration, in parts of the tolerance of the velocities."""
 STUCK = 60
 """The number of events within CLOSE that shows that they accumulate."""
 CLOSE = 1e-7
@@ -96,9 +109,12 @@ class March:
         """Return the mode with the directions of slip of a state."""
         if not self.mode.slip:
             return self.mode
-        found = directions(self.mode, self.given.at(q, qd), 0.01 * self.given.scales.still)
+        state = self.given.at(q, qd)
+        found = directions(self.mode, state, 0.01 * self.given.scales.still)
         slip = {i: d for i, d in zip(self.mode.closed, found, strict=True) if not np.isnan(d[0])}
-        return replace(self.mode, slip=slip)
+        slow = BEGIN * self.given.scales.still
+        begins = frozenset(i for i in self.mode.begins if np.hypot(*state.v[i, 1:]) <= slow)
+        return replace(self.mode, slip=slip, begins=begins)
 
     def _split(self, y: np.ndarray) -> State:
         nq = len(self.y[0])
@@ -135,16 +151,47 @@ class March:
                 bad, wrong = found
                 yield bad, between
                 self.t = bad
-                self.y = settled(given, Mode(), *self._split(between(bad)))
+                gone = [i for kind, i in wrong if kind == "away"]
+                kept = tuple(i for i in self.mode.closed if i not in gone)
+                self.y = settled(given, Mode(kept, self.mode.slip), *self._split(between(bad)))
                 self._event(wrong)
                 return
             yield solver.t, between
             self.t = float(solver.t)
             self.y = settled(given, self.mode, *self._split(solver.y))
             self.mode = self._turned(*self.y)
+            if caught := self._caught():
+                self._event([("caught", i) for i in caught])
+                return
             solver.y = np.concatenate(self.y)
             solver.f = rate(self.t, solver.y)
         self.t = end
+
+    def _caught(self) -> list[int]:
+        """Return contacts that slide no faster than the tolerance of the integrator, and that friction could hold.
+
+        The direction of their velocity is an error of integration. Those that friction cannot hold begin to slip anew.
+        """
+        given, mode, settings = self.given, self.mode, self.settings
+        slides = [i for i in mode.slip if i not in mode.begins and given.mu[i] > 0]
+        if not slides:
+            return []
+        state = given.at(*self.y)
+        noise = CAUGHT * (settings.atol + settings.rtol * np.abs(state.J) @ np.abs(self.y[1]))
+        slow = [i for i in slides if np.hypot(*state.v[i, 1:]) <= noise[i, 1:].max()]
+        if not slow:
+            return []
+        _, free = given.free(self.t, *self.y)
+        slip = {i: d for i, d in mode.slip.items() if i not in slow}
+        try:
+            f = solve(cone_problem(given, list(mode.closed), state, free, slip)).forces
+        except NoForces:
+            return []
+        force = dict(zip(mode.closed, f, strict=True))
+        held = [i for i in slow if np.hypot(*force[i][1:]) < given.mu[i] * force[i][0] * (1 - 1e-9)]
+        anew = [i for i in slow if i not in held and -(force[i][1:] @ state.v[i, 1:]) > 0]
+        self.mode = replace(mode, begins=mode.begins | frozenset(anew))
+        return held
 
     def _explain_failure(self) -> None:
         """Raise PainleveError if the state at which the integrator failed is near one."""
@@ -177,7 +224,7 @@ class March:
     def _limit(self, gap: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """Return the gap below which each open candidate has touched: zero, or less if it has just opened at rest."""
         fresh = (gap <= 10 * self.given.scales.gap) & (rate <= self.given.scales.still)
-        limit = np.where(fresh, -10 * self.given.scales.gap, 0.0)
+        limit = np.where(fresh, np.minimum(gap, 0.0) - 10 * self.given.scales.gap, 0.0)
         limit[list(self.mode.closed)] = -np.inf
         return limit
 
@@ -266,14 +313,15 @@ class March:
                 closed.discard(i)
                 self.mode = Mode(tuple(j for j in self.mode.closed if j != i), self.mode.slip)
                 self.records.note("end of surface", self.t, names[i])
-        stopped = [i for kind, i in wrong if kind == "stop"]
+        passed = {i: state.v[i, 1:] for kind, i in wrong if kind == "stop"}
+        if passed and any(np.hypot(*v) > 1e3 * given.scales.still for v in passed.values()):
+            turned = {i: v / np.hypot(*v) for i, v in passed.items()}  # by a right angle, without a stop
+            self.mode = replace(self.mode, slip=self.mode.slip | turned)
+            return
+        stopped = [i for kind, i in wrong if kind in ("stop", "caught")]
         if stopped:
             slip = {i: d for i, d in self.mode.slip.items() if i not in stopped}
-            if all(np.hypot(*state.v[i, 1:]) <= 1e3 * given.scales.still for i in stopped):
-                self.y = settled(given, Mode(self.mode.closed, slip), *self.y)
-            else:  # the direction of slip has changed by a right angle, without a stop
-                self.mode = self._turned(*self.y)
-                return
+            self.y = settled(given, Mode(self.mode.closed, slip), *self.y)
         self._restart(sorted(closed), now=[i for kind, i in wrong if kind == "force"])
 
     def _restart(self, closed: list[int], now: Any) -> None:

@@ -15,18 +15,23 @@ from .touching import Coefficients, State
 SLOPE = 1e-6
 """The least normal answer W_nn - mu W_nt . d of a sliding contact, in parts of W_nn, that is not a Painleve state."""
 BEGIN = 1e4
-"""The velocity up to which a contact begins to slip, in parts of that below which contacts are still [1]: some 1e-5 m/s,
-which friction turns into its direction within microseconds. Without it, the motion would be stiff there."""
+"""The velocity up to which a contact begins to slip, in parts of that below which contacts are still: some 1e-5 m/s.
+
+Friction turns such a velocity into its direction within microseconds. Integrating this would be stiff."""
 SLACK = 1e-9
 """The violation of the cone, or of a normal force of zero, that is accepted in a mode, in parts of the forces."""
 
 
 @dataclass(frozen=True)
 class Mode:
-    """The closed candidates, in order; `slip` has the direction of slip (t1, t2) of those that slide."""
+    """The closed candidates, in order; `slip` has the direction of slip (t1, t2) of those that slide.
+
+    Those in `begins` have slipped since they stuck, with a velocity that is still small.
+    """
 
     closed: tuple[int, ...] = ()
     slip: dict[int, np.ndarray] = field(default_factory=dict)
+    begins: frozenset[int] = frozenset()
 
     @property
     def sticks(self) -> tuple[int, ...]:
@@ -96,11 +101,7 @@ def _begin_to_slip(given: Coefficients, mode: Mode, state: State, problem: ConeP
     Friction turns a small velocity into the direction in which it agrees with the acceleration. The smaller the
     velocity, the faster: at the begin of slip the direction is that of the cone problem at rest.
     """
-    slow = [
-        k
-        for k, i in enumerate(mode.closed)
-        if i in mode.slip and given.mu[i] > 0 and np.hypot(*state.v[i, 1:]) <= BEGIN * given.scales.still
-    ]
+    slow = [k for k, i in enumerate(mode.closed) if i in mode.begins]
     if not slow:
         return
     rays = d.copy()
@@ -233,4 +234,6 @@ def chosen(
         size, most = float(np.hypot(f[1], f[2])), given.mu[i] * f[0]
         if np.hypot(a[1], a[2]) > SLACK * rate or (i in now and size >= most - 10 * SLACK * unit and size > 0):
             slip[i] = -f[1:] / size if size > SLACK * unit else a[1:] / np.hypot(a[1], a[2])
-    return Mode(tuple(kept), {i: d for i, d in slip.items() if i in kept}), found
+    slip = {i: d for i, d in slip.items() if i in kept}
+    begins = (i for i in slip if given.mu[i] > 0 and np.hypot(*state.v[i, 1:]) <= given.scales.still)
+    return Mode(tuple(kept), slip, frozenset(begins)), found
