@@ -63,7 +63,7 @@ def planar_rod(friction: float) -> tuple[kt.System, kt.Contact]:
 
 
 def coin(angle: float, friction: float) -> tuple[kt.System, np.ndarray, np.ndarray, kt.Contact]:
-    """Return a coin of 40 mm radius that rolls on its rim at an angle from the ground [rad], with friction against spin.
+    """Return a coin of 40 mm radius that rolls on its rim at an angle from the ground [rad].
 
     It begins near the steady motion with its center at rest, in which it precesses by sqrt(4 g / (r sin(angle))).
     """

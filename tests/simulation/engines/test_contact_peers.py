@@ -1,0 +1,84 @@
+"""Contact beside MuJoCo: agreement where the models coincide, and creep where MuJoCo regularizes friction."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from tolerance import assert_close
+from touching_bodies import G, box_on_slope, free_body
+
+pytestmark = pytest.mark.slow
+mujoco = pytest.importorskip("mujoco")
+
+BOX = """<mujoco><option timestep="{dt}" cone="{cone}"/><worldbody>
+  <geom type="plane" size="9 9 .1" euler="0 {deg} 0" friction="{mu} 0 0" condim="3" solref="{ref} 1"/>
+  <body pos="{x} 0 {z}" euler="0 {deg} 0"><freejoint/>
+    <geom type="box" size=".15 .1 .05" mass="2" friction="{mu} 0 0" condim="3" solref="{ref} 1"/></body>
+</worldbody></mujoco>"""
+
+LADDER = """<mujoco><option timestep="1e-4"/><default><geom condim="1" solref="0.0004 1"/></default><worldbody>
+  <geom type="plane" size="9 9 .1"/><geom type="plane" size="9 9 .1" euler="0 90 0"/>
+  <body pos="{x} 0 {z}" euler="0 {deg} 0"><freejoint/>
+    <inertial pos="0 0 0" mass="3" diaginertia="1 1 .001"/>
+    <geom type="sphere" size=".01" pos="0 0 -1"/><geom name="top" type="sphere" size=".01" pos="0 0 1"/></body>
+</worldbody></mujoco>"""
+
+
+def velocity_in_mujoco(degrees: float, mu: float, *, cone: str = "elliptic", dt: float = 1e-3, ref: float = 0.02):
+    """Return the velocity down the slope and the depth of a box after two seconds."""
+    a = math.radians(degrees)
+    text = BOX.format(dt=dt, cone=cone, deg=degrees, mu=mu, x=0.05 * math.sin(a), z=0.05 * math.cos(a), ref=ref)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    while data.time < 2.0 - dt / 2:
+        mujoco.mj_step(model, data)
+    along, up = np.array([math.cos(a), 0, -math.sin(a)]), np.array([math.sin(a), 0, math.cos(a)])
+    return along @ data.qvel[:3], 0.05 - up @ data.qpos[:3]
+
+
+@pytest.mark.parametrize("cone, least", [("elliptic", 4e-4), ("pyramidal", 8e-4)])
+def test_box_creeps_there_and_not_here(cone, least) -> None:
+    """Find the creep of a box on a slope in MuJoCo's default settings, and none here."""
+    for degrees in (10, 20, 30):
+        speed, depth = velocity_in_mujoco(degrees, 1.0, cone=cone)
+        assert speed > least and depth > 5e-5
+        system, q, corners = box_on_slope(math.radians(degrees), 1.0)
+        run = kt.simulate(system, q, times=[0.0, 2.0], contacts=corners)
+        assert_close(run.qd[-1], np.zeros(6), 1e-12, "creep")
+
+
+def test_sliding_box_agrees() -> None:
+    """Reach the same velocity of sliding as MuJoCo with stiff contacts and small steps."""
+    speed, _ = velocity_in_mujoco(30.0, 0.3, dt=1e-4, ref=0.0004)
+    system, q, corners = box_on_slope(math.radians(30.0), 0.3)
+    run = kt.simulate(system, q, times=[0.0, 2.0], contacts=corners)
+    exact = 2 * G * (math.sin(math.pi / 6) - 0.3 * math.cos(math.pi / 6))
+    assert_close(run.qd[-1, 3], exact, 1e-9, "velocity against the closed form")
+    assert_close(speed, exact, 2e-3 * exact, "MuJoCo's velocity")
+
+
+def test_detachment_agrees() -> None:
+    """Leave a smooth wall at the same time as in MuJoCo."""
+    angle = 0.6
+    text = LADDER.format(x=math.sin(angle) + 0.01, z=math.cos(angle) + 0.01, deg=-math.degrees(angle))
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    last = 0.0
+    while data.time < 0.6:
+        mujoco.mj_step(model, data)
+        if any(abs(c.frame[0]) > 0.5 for c in data.contact):
+            last = data.time
+    system = free_body("ladder", 3.0, (1.0, 1.0, 1e-3))
+    q = system.neutral()
+    q[:3] = math.sin(angle) + 0.01, 0.0, math.cos(angle) + 0.01
+    q[3:] = 0.0, math.sin(-angle / 2), 0.0, math.cos(-angle / 2)
+    upright = kt.Surface(placement=kt.Placement.from_euler("y", (math.pi / 2,)))
+    ends = [kt.Contact("foot", "ladder", "sphere", 0.01, (0, 0, -1)),
+            kt.Contact("top", "ladder", "sphere", 0.01, (0, 0, 1), upright)]  # fmt: skip
+    run = kt.simulate(system, q, times=[0.0, 0.6], contacts=ends)
+    (left,) = [e.t for e in run.contact.events if e.kind == "lift-off"]
+    assert_close(last, left, 5e-3, "time of detachment [s]")
