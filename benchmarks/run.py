@@ -23,6 +23,7 @@ CASES = {
     "throughput": "samples per second over the size of a batch; float32; threads; equal bits in all cases",
     "large_batches": "time per sample over the size of a batch, with and without prefetch",
     "chains": "time per link from 10 to 100,000 links, compared with Pinocchio up to 300 links",
+    "pose_targets": "inverse kinematics of arms within their limits, compared with a loop on Pinocchio's kinematics",
     "stepping": "Runge-Kutta steps of one arm and of thousands, compared with MuJoCo and SciPy",
     "contact_steps": "time steps of a quadruped on four feet, compared with MuJoCo's batches",
     "accuracy": "the error of integrators over right-hand sides and over seconds, compared with SciPy and MuJoCo",

@@ -11,6 +11,7 @@ import pytest
 import kinetree as kt
 from browser import browser, needs_browser, opened
 from command_line import run as run_command
+from kinetree.view.page_kernel import last_frame
 from tolerance import assert_close
 
 CALL = "([name, inputs]) => Array.from(kinetree.kernel.call(name, inputs))"
@@ -48,6 +49,15 @@ def test_sliders_move_the_mechanism(tmp_path):
         page.locator(".stage").focus()
         page.keyboard.press("Control+z")
         assert page.evaluate("Array.from(kinetree.store.get('q'))") == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(("name", "frame"), [("stanford", "tool"), ("kuka_lwr4", "link7"), ("three_rrr", None)])
+def test_a_page_moves_the_last_frame(name, frame):
+    """Choose the named frame of an arm, its last body, or a body that closes loops."""
+    mechanism = kt.load(name).mechanism
+    found = last_frame(mechanism)
+    ends = [body for x in mechanism.loops for body in (x.body_a, x.body_b)]
+    assert found == frame if frame else found in (*ends, *(f.name for f in mechanism.frames))
 
 
 def test_notebooks_show_a_page():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,10 +90,13 @@ def page_kernel(system: System, functions: Sequence[str] | None = None) -> dict[
 
 
 def last_frame(mechanism: Mechanism) -> str:
-    """Return the frame that a reader moves first: the last one on the longest chain of bodies, or the last body."""
-    depth = [len(path(mechanism, i)) for i in range(len(mechanism.bodies))]
-    moving = [
-        (depth[mechanism.body_indices[f.body]], k, f.name) for k, f in enumerate(mechanism.frames) if f.body != GROUND
-    ]
-    bodies = [(depth[i], -1, body.name) for i, body in enumerate(mechanism.bodies)]
-    return max([*moving, *bodies], key=lambda entry: entry[:2])[2]
+    """Return the frame that a reader moves first: the named one on the longest chain of bodies.
+
+    Without named frames it is the body that closes the most loops, or else the last body of the longest chain.
+    """
+    depth = {body.name: len(path(mechanism, i)) for i, body in enumerate(mechanism.bodies)}
+    named = [f for f in mechanism.frames if f.body != GROUND]
+    if named:
+        return max(enumerate(named), key=lambda entry: (depth[entry[1].body], entry[0]))[1].name
+    ends = Counter(body for x in mechanism.loops for body in (x.body_a, x.body_b))
+    return max(mechanism.bodies, key=lambda body: (ends[body.name], depth[body.name])).name

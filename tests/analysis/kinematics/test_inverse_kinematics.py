@@ -300,6 +300,27 @@ def test_long_mechanisms_are_refused():
 
 
 @pytest.mark.slow
+def test_sizes_do_not_matter():
+    """Find the same solutions of an arm of micrometers and one of thousands of kilometers, with a sliding joint."""
+    found = []
+    for size in (1e-6, 1.0, 1e6):
+        rng = np.random.default_rng(3)
+        numbers = zip(rng.uniform(0.1, 0.5, (6, 2)), rng.uniform(-2, 2, (6, 2)), strict=True)
+        rows = [
+            {"joint": "prismatic" if k == 2 else "revolute", "a": size * a, "b": size * b,
+             "alpha": alpha, "theta": theta, "mass": 1.0, "com": (0, 0, 0), "inertia": (1, 1, 1, 0, 0, 0)}
+            for k, ((a, b), (alpha, theta)) in enumerate(numbers)
+        ]  # fmt: skip
+        arm = kt.from_dh(rows)
+        q, _ = arm.random_state(1, (50,))
+        q[:, 2] *= size
+        frame = arm.bodies[-1].name
+        found.append(arm.inverse_kinematics(arm.pose(q, frame), frame).q / [1, 1, size, 1, 1, 1])
+    assert_close(found[0], found[1], 1e-7, "micrometers")
+    assert_close(found[2], found[1], 1e-7, "thousands of kilometers")
+
+
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.integers(5, 8))
 def test_random_arms_reach_their_own_poses(seed, count):

@@ -136,7 +136,7 @@ def _redundancy(search: PoseSearch, base: Numbers) -> int:
     t, free = search.targets, search.ranges.free > 0
     q = base[None]
     if not t.system.mechanism.loops:
-        q = np.concatenate([q, search.ranges.starts(3, np.random.default_rng(0))])
+        q = np.concatenate([q, search.ranges.scattered(3, np.random.default_rng(0))])
     more = None if search.parameters is None else np.broadcast_to(search.parameters, (len(q), len(search.parameters)))
     s = np.linalg.svd(scaled_jacobian(t.system, t.frame, t.used, q, more)[..., free])[1]
     return int(free.sum()) - int((s > RANK * s.max(axis=-1, keepdims=True)).sum(axis=-1).max(initial=0))

@@ -15,13 +15,17 @@ from ...compiled import CompiledMechanism
 from ...errors import InputError
 from ...joints import kind
 from ...joints.random_states import drawn_coordinates
+from ...model.axes import axis_names
+from ...model.scales import characteristic_length, loop_units
 from ...numbers import real_array
 from ..joint_entries import held
 from ..loops.kinematics import Mask
 
 APART = 0.3
-"""The largest distance of the first start from the middle of the ranges [rad, m]: the middle itself is often singular,
-such as a stretched arm."""
+"""The largest distance of the first start from the middle of the ranges [rad, characteristic lengths]: the middle is
+often singular, such as a stretched arm."""
+FAR = 3.0
+"""The largest length of random starts, for joints without limits [characteristic lengths]."""
 TWO_PI = 2 * math.pi
 Places = NDArray[np.intp]
 
@@ -74,13 +78,21 @@ class Ranges:
 
     def start(self) -> Numbers:
         """Return the start without a guess [nq]: near the middle of the ranges, where no joint is stretched."""
-        step = APART * np.cos(2.0 * np.arange(self.system.nv))
+        step = APART * np.cos(2.0 * np.arange(self.system.nv)) * loop_units(self.system.mechanism)[1]
         return self.clipped(self.system.integrate(self.middle(), step * self.free))
 
     def starts(self, count: int, rng: np.random.Generator) -> Numbers:
         """Return random positions within the limits [count, nq]."""
         joints = ((j, kind(j.kind)) for j in self.system.mechanism.resolved_joints)
         return self.clipped(drawn_coordinates(joints, rng, (count,)))
+
+    def scattered(self, count: int, rng: np.random.Generator) -> Numbers:
+        """Return random starts of searches [count, nq]: lengths without limits in proportion to the mechanism."""
+        m = self.system.mechanism
+        free = np.array([unit == "m" for _, _, unit in axis_names(m, 0)], dtype=bool)
+        limited = np.isfinite(self.lower[self.v_places]) | np.isfinite(self.upper[self.v_places])
+        free[self.q_places[limited]] = False
+        return self.starts(count, rng) * np.where(free, FAR * characteristic_length(m), 1.0)
 
     def held_places(self) -> list[int]:
         """Return the entries of q that belong to degrees of freedom that are held."""

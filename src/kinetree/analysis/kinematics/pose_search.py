@@ -103,7 +103,7 @@ class PoseSearch:
         if system.mechanism.loops:
             step = SPREAD * rng.normal(size=system.nv) * loop_units(system.mechanism)[1]
             return ranges.clipped(system.integrate(held, step * ranges.free))
-        drawn = ranges.starts(1, rng)[0]
+        drawn = ranges.scattered(1, rng)[0]
         out = np.broadcast_to(drawn, held.shape).copy()
         places = ranges.held_places()
         out[:, places] = held[:, places]
