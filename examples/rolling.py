@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
-from kinetree.view.plots import COLORS, STYLE
+from kinetree.view.plots import COLORS, INK, STYLE
 
 MASS, RADIUS = 2.0, 0.4
 AXIAL, DIAMETRAL = MASS * RADIUS**2 / 2, MASS * RADIUS**2 / 4
@@ -125,11 +125,42 @@ def draw_bases(path: Path) -> None:
         figure.savefig(path, dpi=110)
 
 
+def draw_bicycle(path: Path) -> None:
+    """Draw the eigenvalues of the benchmark bicycle over its speed, and its motion after a push at 5 m/s."""
+    import matplotlib.pyplot as plt
+
+    system = kt.load("bicycle")
+    q, speeds, rows = system.assemble(), np.linspace(0.0, 10.0, 101), []
+    for speed in speeds:
+        qd = system.consistent_speeds(q, {"base.vx": speed, "base.wx": 0.0, "steering": 0.0})
+        values = np.linalg.eigvals(system.linearize(q, qd, np.zeros(system.nv)).A)
+        rows.append(sorted(values, key=abs)[-4:])
+    found = np.array(rows)
+    qd = system.consistent_speeds(q, {"base.vx": 5.0, "base.wx": 0.4, "steering": 0.0})
+    run = kt.simulate(system, q, qd, duration=6.0, rtol=1e-10, atol=1e-12)
+    with plt.rc_context(STYLE):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+        left.axvspan(4.292, 6.024, color=COLORS[2], alpha=0.15)
+        left.plot(speeds, found.real, ".", color=COLORS[0], ms=3)
+        left.plot(speeds, np.abs(found.imag), ".", color=COLORS[1], ms=1.5)
+        left.axhline(0.0, color=INK, lw=0.8)
+        left.set(
+            xlabel="speed [m/s]", ylabel="eigenvalues [1/s]", ylim=(-10, 10), title="Real (blue), imaginary parts (red)"
+        )
+        right.plot(run.t, np.arcsin(run["poses"][:, 0, 2, 1]), color=COLORS[0], label="lean [rad]")
+        right.plot(run.t, run.q[:, 8], color=COLORS[1], label="steering [rad]")
+        right.set(xlabel="t [s]", title="After a push at 5 m/s")
+        right.legend()
+        figure.tight_layout()
+        figure.savefig(path, dpi=110)
+
+
 def main(folder: Path) -> None:
     """Write all pictures into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     draw_disc(folder / "rolling-disc.png")
     draw_bases(folder / "rolling-bases.png")
+    draw_bicycle(folder / "rolling-bicycle.png")
 
 
 if __name__ == "__main__":

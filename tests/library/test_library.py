@@ -19,6 +19,7 @@ from pose_products import about, poses, shift
 from tolerance import assert_close
 
 SIZES = {
+    "bicycle": (4, 10, 9, 94.0),
     "biped": (7, 13, 12, 9.4),
     "car": (5, 11, 10, 1250 + 12 + 3 * 18.0),
     "chain_20": (20, 20, 20, 1.0),

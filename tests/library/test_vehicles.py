@@ -77,3 +77,43 @@ def test_a_mecanum_base_moves_in_all_directions():
     slip = np.einsum("kij,kj->ki", base.closure_jacobian(run.q), run.qd)
     assert_close(slip, np.zeros((len(run.t), 8)), 1e-12, "J qd")
     assert_close(run.energy_error, 0.0, 1e-9, "energy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("speed", "expected"),
+    [
+        (0.0, (-5.53094371765393, -3.13164324790656, 3.13164324790656, 5.53094371765393)),
+        (
+            5.0,
+            (
+                -14.07838969279822, -0.32286642900409,
+                -0.77534188219585 - 4.46486771378823j, -0.77534188219585 + 4.46486771378823j,
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_a_bicycle_has_the_eigenvalues_of_the_benchmark(speed, expected):
+    """Linearize the straight motion of a bicycle, and find the published eigenvalues and zeros besides."""
+    bicycle = kt.load("bicycle")
+    q = bicycle.assemble()
+    qd = bicycle.consistent_speeds(q, {"rear": speed / 0.3, "base.wx": 0.0, "steering": 0.0})
+    found = bicycle.linearize(q, qd, np.zeros(bicycle.nv))
+    assert (len(found.names), len(found.rates), found.A.shape, found.B.shape) == (7, 3, (10, 10), (10, 9))
+    values = np.linalg.eigvals(found.A)
+    for x in expected:
+        assert_close(np.abs(values - x).min(), 0.0, 1e-8, "published eigenvalues")
+    rest = sorted(np.abs(values))[:6]
+    assert_close(rest, np.zeros(6), 1e-5, "positions, heading and speed")
+
+
+@pytest.mark.slow
+def test_a_bicycle_balances_itself():
+    """Let a bicycle at 5 m/s recover from a push to its side, with its energy."""
+    bicycle = kt.load("bicycle")
+    q = bicycle.assemble()
+    qd = bicycle.consistent_speeds(q, {"base.vx": 5.0, "base.wx": 0.4, "steering": 0.0})
+    run = kt.simulate(bicycle, q, qd, duration=12.0, method="dop853", rtol=1e-10, atol=1e-12)
+    lean = bicycle.pose(run.q, "frame")[:, 2, 1]
+    assert abs(lean).max() > 0.02 and abs(lean[-1]) < 0.2 * abs(lean).max()
+    assert_close(run.energy_error, 0.0, 1e-8, "energy")

@@ -355,15 +355,17 @@ def test_derivatives_of_runs_that_slide():
 
 
 def test_what_positions_do_not_determine_is_refused():
-    """Refuse minimal coordinates, motions by positions and linearization of a body that slides on an edge."""
+    """Refuse minimal coordinates, motions by positions and a regulator of a body that slides on an edge."""
     system, _ = sleigh(0.23)
     q0 = system.neutral()
     with pytest.raises(InputError, match=r"loops is Minimal\(\), and 'sleigh' has equations of velocities alone"):
         kt.simulate(system, q0, duration=0.1, loops=kt.Minimal())
     with pytest.raises(InputError, match="driven_motion of 'sleigh': it rolls or slides by equations of velocities"):
         system.driven_motion({"base.x": np.zeros(3), "base.angle": np.zeros(3)})
-    with pytest.raises(InputError, match="linearize: 'sleigh' has equations of velocities alone, such as rolling"):
-        system.linearize(q0, np.zeros(3), np.zeros(3))
+    with pytest.raises(
+        InputError, match="LQR: 'sleigh' has equations of velocities alone, such as rolling: no feedback"
+    ):
+        kt.LQR(system, q0)
 
 
 def test_a_disc_that_falls_flat_stops_its_run():

@@ -15,7 +15,7 @@ from ...model.axes import axis_labels
 from ..loops.doctor import doctor
 from ..loops.independence import closed_position
 from ..loops.kinematics import LoopKinematics
-from ..loops.leaders import leading
+from ..loops.leaders import Independence, leading
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Linearization:
     x = [dq; dqd] are small displacements in the tangent space and the changes of the velocities, u the changes of
     the joint torques. `names` are the degrees of freedom of dq and dqd, `inputs` those of u. With loops, x has only
     independent degrees of freedom: all displacements are G dq. A has shape [..., 2 n, 2 n] and B [..., 2 n, nv].
+    Where equations restrict velocities alone, as rolling does, dqd has fewer entries than dq: those of `rates`, which
+    is empty otherwise.
     """
 
     A: Numbers
@@ -33,6 +35,7 @@ class Linearization:
     inputs: tuple[str, ...]
     G: Numbers
     dt: float | None = None
+    rates: tuple[str, ...] = ()
 
 
 def linearize(
@@ -63,16 +66,17 @@ def linearize(
     )
     moved = transported(system, arrays[0], arrays[1])
     labels = tuple(axis_labels(system.mechanism, 1))
-    names, G, H = labels, np.eye(system.nv), np.zeros((system.nv, system.nv))
-    at: list[int] = list(range(system.nv))
+    every = Independence(labels, (), tuple(range(system.nv)), np.eye(system.nv))
+    places, speeds, H = every, every, np.zeros((system.nv, system.nv))
     if system.closures:
-        names, at, G, H = _independent(system, arrays[0], arrays[1], parameters)
-    rows = np.ix_(at)[0]
-    top = np.concatenate([(moved @ G + H)[..., rows, :], np.broadcast_to(G[rows], (moved @ G)[..., rows, :].shape)], -1)
-    low = np.concatenate([(by_q @ G + by_qd @ H)[..., rows, :], (by_qd @ G)[..., rows, :]], -1)
-    A = np.concatenate([top, low], -2)
-    B = np.concatenate([np.zeros_like(by_tau[..., rows, :]), by_tau[..., rows, :]], -2)
-    return Linearization(*((A, B) if dt is None else discrete(A, B, dt)), tuple(names), labels, G, dt)
+        places, speeds, H = _independent(system, arrays[0], arrays[1], parameters)
+    rows, moving, G, V = list(places.at), list(speeds.at), places.G, speeds.G
+    top = [(moved @ G + H)[..., rows, :], np.broadcast_to(V[rows], (moved @ V)[..., rows, :].shape)]
+    low = [(by_q @ G + by_qd @ H)[..., moving, :], (by_qd @ V)[..., moving, :]]
+    A = np.concatenate([np.concatenate(top, -1), np.concatenate(low, -1)], -2)
+    B = np.concatenate([np.zeros_like(by_tau[..., rows, :]), by_tau[..., moving, :]], -2)
+    rates = () if speeds.at == places.at else speeds.names
+    return Linearization(*((A, B) if dt is None else discrete(A, B, dt)), places.names, labels, G, dt, rates)
 
 
 def discrete(A: Numbers, B: Numbers, dt: float | Numbers) -> tuple[Numbers, Numbers]:
@@ -109,33 +113,30 @@ def has_forces(system: CompiledMechanism) -> bool:
 
 def _independent(
     system: CompiledMechanism, q: Numbers, qd: Numbers, parameters: Any
-) -> tuple[tuple[str, ...], list[int], Numbers, Numbers]:
-    """Return the independent degrees of freedom, G and H: dq = G x and dqd = G dx/dt + H x with the loops closed.
+) -> tuple[Independence, Independence, Numbers]:
+    """Return the independent degrees of freedom of positions and of velocities, and H, with the loops closed.
 
-    From J dqd + dJ qd = 0, H is the solution whose independent entries are zero.
+    With their matrices G and V, dq = G x and dqd = V y + H x. From J dqd + dJ qd = 0, H is the solution whose
+    independent entries are zero. Positions and velocities differ if equations restrict velocities alone.
     """
     if q.ndim != 1 or qd.ndim != 1:
         raise InputError(f"linearize: q has shape {q.shape}; with loops, give one state [{system.nq}]")
-    if system.mechanism.rolls:
-        raise InputError(
-            f"linearize: {system.mechanism.name!r} has equations of velocities alone, such as rolling: it has more "
-            "positions than velocities, and no linearization; forward_dynamics_derivatives has its derivatives"
-        )
     loops = LoopKinematics(system, parameters)
     position = closed_position(loops, q)
     refuse_singular(system, position, parameters)
-    found = leading(loops, position)
+    speeds = leading(loops, position)
+    places = leading(loops, position, positions=True) if system.mechanism.rolls else speeds
     J = loops.call("closure_jacobian", position)
     slide = np.abs(J @ qd / loops.units).max(initial=0.0)
     if slide > 1e-6 * max(1.0, np.abs(qd / loops.speeds).max(initial=0.0)):
         raise InputError("linearize: qd opens the loops; close it first: qd = arm.closing_speed(q, qd)")
     options = () if system._nominal is None else (system._nominal if loops.parameters is None else loops.parameters,)
     dJ = system.function("closure_jacobian").jacobian("q")(position, *options)
-    change = np.einsum("kij,i->kj", dJ, qd) @ found.G
-    rest = [k for k in range(system.nv) if k not in found.at]
-    H = np.zeros((system.nv, len(found.at)))
+    change = np.einsum("kij,i->kj", dJ, qd) @ places.G
+    rest = [k for k in range(system.nv) if k not in speeds.at]
+    H = np.zeros((system.nv, len(places.at)))
     H[rest] = -np.linalg.lstsq(J[:, rest], change, rcond=1e-9)[0]
-    return found.names, list(found.at), found.G, H
+    return places, speeds, H
 
 
 def refuse_singular(system: CompiledMechanism, q: Numbers, parameters: Any) -> None:

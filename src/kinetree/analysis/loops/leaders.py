@@ -54,14 +54,17 @@ class Independence:
         return "\n".join(lines)
 
 
-def leading(loops: LoopKinematics, q: Numbers, prefer: str | Iterable[str] = ()) -> Independence:
+def leading(
+    loops: LoopKinematics, q: Numbers, prefer: str | Iterable[str] = (), *, positions: bool = False
+) -> Independence:
     """Return degrees of freedom that determine all velocities at a closed position.
 
     The null space of J is factored with pivoting, with lengths in parts of the mechanism's length. Each pivot is the
     first degree of freedom with a large enough share of the remaining motions, joints on the ground before others.
-    Preferred ones come before all others, unless they are near a dead center.
+    Preferred ones come before all others, unless they are near a dead center. With `positions`, equations that restrict
+    velocities alone are left out: the degrees of freedom determine all small displacements.
     """
-    motions = loops.motions(q).motions
+    motions = (loops.displacements(q) if positions else loops.motions(q)).motions
     wanted = [k for name in listed(prefer) for k in entries(loops.mechanism, name, 1)]
     left, at = motions.copy(), []
     grounded = np.array([loops.mechanism.joint(j).parent == GROUND for j, _, _ in axis_names(loops.mechanism, 1)])

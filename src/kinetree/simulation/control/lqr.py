@@ -67,6 +67,11 @@ class LQR:
         driven = driven_joints(system, position, joints, parameters)
         tau = _holding(system, position, driven, forces, parameters)
         plant = linearize(system, position, np.zeros(system.nv), tau, dt=dt, forces=forces, parameters=parameters)
+        if plant.rates:
+            raise InputError(
+                f"LQR: {system.mechanism.name!r} has equations of velocities alone, such as rolling: no feedback of "
+                "small displacements holds its position; control its velocities, or follow a path"
+            )
         at = tuple(plant.inputs.index(name) for name in plant.names)
         B = plant.B[:, list(driven)]
         chosen = weights(Q, len(plant.A), "Q"), weights(R, len(driven), "R")
