@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 
@@ -11,6 +13,7 @@ import pytest
 
 from kinetree.compiler.ir.program import Program
 from kinetree.compiler.runtime.cuda import code, function
+from kinetree.compiler.targets.ptx.interpreter import ENTRY, Interpreted
 from kinetree.devices import cuda
 from kinetree.errors import InputError
 
@@ -33,11 +36,18 @@ class Launch:
 
 @dataclass
 class FakeDriver:
-    """The driver of two GPUs, which keeps every launch."""
+    """The driver of two GPUs, which keeps every launch.
+
+    Compilations wait for the event `compiles`, and fail if it is `broken`. `captured` is the stream of a CUDA graph.
+    """
 
     count: int = 2
     launches: list[Launch] = field(default_factory=list)
     loads: int = 0
+    compilations: list[threading.Thread] = field(default_factory=list)
+    compiles: threading.Event = field(default_factory=threading.Event)
+    broken: bool = False
+    captured: int = -1
 
     def device(self, index: int = 0) -> FakeDevice:
         """Return a GPU."""
@@ -58,11 +68,29 @@ class FakeDevice:
     driver: FakeDriver
     index: int
 
+    code_name = "fake"
+
     def load(self, text: bytes) -> FakeModule:
-        """Return the program that the stand-in for PTX contains."""
+        """Return the program that the stand-in for code contains."""
         self.driver.loads += 1
-        dtype, _, program = text.partition(b"\n")[2].decode().partition(" ")
+        dtype, _, program = text.decode().partition(" ")
         return FakeModule(Program.loads(program), dtype)
+
+    def compiled(self, text: bytes) -> bytes:
+        """Return the stand-in for PTX without the comment before it."""
+        self.driver.compilations.append(threading.current_thread())
+        self.driver.compiles.wait()
+        if self.driver.broken:
+            raise RuntimeError("no memory")
+        return text.partition(b"\n")[2]
+
+    def beside_captures(self):
+        """Return a context without effect."""
+        return nullcontext()
+
+    def captures(self, stream: int) -> bool:
+        """Return whether a stream is captured."""
+        return stream == self.driver.captured
 
     def upload(self, data: bytes) -> SimpleNamespace:
         """Return memory with this content."""
@@ -72,6 +100,8 @@ class FakeDevice:
     def launch(self, kernel, blocks, threads, arguments, *, shared=0, stream=0) -> None:
         """Run a kernel on all samples: read every input, then write every output."""
         (program, dtype), entry = kernel
+        if entry == ENTRY:
+            *arguments, _, _ = arguments  # the addresses of steps and constants
         *places, samples = arguments
         arrays = [tuple(places[k : k + 3]) for k in range(0, len(places), 3)]
         assert all(isinstance(x, int) for x in arguments) and blocks * threads >= samples > (blocks - 1) * threads
@@ -82,7 +112,7 @@ class FakeDevice:
 
         def address(at, i, k) -> int:
             pointer, sample, step = at
-            assert entry == "kernel" or step == 1 or not k
+            assert entry != "rows" or step == 1 or not k
             return pointer + (i * sample + k * step) * ctypes.sizeof(number)
 
         inputs = [
@@ -223,11 +253,17 @@ fake_cupy = _made_cupy()
 def install(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """Replace the driver, the target PTX and CuPy; return the driver."""
     driver = FakeDriver()
+    driver.compiles.set()
     monkeypatch.setattr(function, "driver", lambda: driver)
     monkeypatch.setattr(cuda, "driver", lambda: driver)
     monkeypatch.setattr(code, "target", lambda name: FakeTarget())
     monkeypatch.setattr(code, "emit", lambda program, dtype, entries: FakeTarget().emit(program, dtype))
     monkeypatch.setattr(code, "launch", lambda program, dtype, entry: (4, 0) if entry == "kernel" else (3, 96))
+    monkeypatch.setattr(
+        code,
+        "interpreted",
+        lambda program, dtype, entry: Interpreted(FakeTarget().emit(program, dtype).encode(), b"s", b"c"),
+    )
     monkeypatch.setitem(__import__("sys").modules, "cupy", fake_cupy)
     return driver
 

@@ -15,7 +15,9 @@ from kinetree.compiler.ir.program import Program
 from kinetree.compiler.lanes.form import Kernel
 from kinetree.compiler.targets import target
 from kinetree.compiler.targets.llvm.machine import Loaded, compile_assembly
-from kinetree.compiler.targets.ptx.entries import emit, launch
+from kinetree.compiler.targets.ptx.entries import arranged, emit, launch
+from kinetree.compiler.targets.ptx.interpreter import ENTRY, emit_interpreter, packed
+from kinetree.compiler.targets.ptx.steps import steps
 
 SHARED_NUMBERS = 1 << 16
 """The numbers that the shared memory of a block holds here, more than any block takes."""
@@ -73,9 +75,23 @@ def run(
     An input with a single row among several samples is shared by all. Arrays are parts of wider ones, which have some
     spare columns in front.
     """
+    code = hosted(emit(program, dtype, (entry,)))
+    threads = launch(program, dtype, entry)[0] if entry == "rows" else 32
+    return _run(program, code.find(entry), threads, inputs, dtype, order, spare, together=entry == "rows")
+
+
+def interpret(program: Program, entry: str, inputs, *, dtype: str = "float64", spare: int = 0) -> list[np.ndarray]:
+    """Run the interpreter in place of an entry of GPU code; see `run`."""
+    found = steps(*arranged(program, dtype, entry))
+    made = packed(found, dtype)
+    code = hosted(emit_interpreter(program, found, dtype))
+    more = tuple(ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p) for data in made)
+    return _run(program, code.find(ENTRY), 32, inputs, dtype, "C", spare, *more, together=False)
+
+
+def _run(program, function, threads, inputs, dtype, order, spare, *more, together) -> list[np.ndarray]:
     assert len(inputs) == len(program.inputs), "an array per input"
     count = max(len(x) for x in inputs)
-    code = hosted(emit(program, dtype, (entry,)))
     rows = [np.reshape(x, (len(x), -1)) for x in inputs]
     arrays = [np.array(np.pad(x, ((0, 0), (spare, 0))), dtype, order=order)[:, spare:] for x in rows]
     outputs = [np.full((count, spare + a.size), np.nan, dtype, order=order)[:, spare:] for a in program.outputs]
@@ -84,10 +100,10 @@ def run(
         steps = [s // x.itemsize for s in x.strides]
         parameters += [ctypes.c_void_p(x.ctypes.data), ctypes.c_int64(steps[0] if len(x) == count else 0)]
         parameters += [ctypes.c_int64(steps[1])]
-    threads = launch(program, dtype, entry)[0] if entry == "rows" else 32
-    kernel = ctypes.CFUNCTYPE(None, *(type(p) for p in parameters), ctypes.c_int64)(code.find(entry))
+    parameters += [ctypes.c_int64(count), *more]
+    kernel = ctypes.CFUNCTYPE(None, *(type(p) for p in parameters))(function)
     for block in range(-(-count // threads)):
-        run_block(lambda: kernel(*parameters, count), block, threads, together=entry == "rows")
+        run_block(lambda: kernel(*parameters), block, threads, together=together)
     return [x.reshape(count, *a.shape) for x, a in zip(outputs, program.outputs, strict=True)]
 
 

@@ -71,21 +71,36 @@ def digest(*parts: str) -> str:
 
 def fetch(name: str, make: Callable[[], bytes]) -> bytes:
     """Return the object code stored under a name, or make and store it; without a usable folder it is always made."""
-    try:
-        place = folder()
-        usable = private_folder(place)
-    except (OSError, RuntimeError):  # RuntimeError: the user has no home directory
-        return make()
-    if not usable:
-        return make()
-    code = _found(place / f"{name}.o")
+    code = stored(name)
     if code is None:
         code = make()
+        keep(name, code)
+    return code
+
+
+def stored(name: str) -> bytes | None:
+    """Return the object code stored under a name, or None."""
+    place = _usable()
+    return None if place is None else _found(place / f"{name}.o")
+
+
+def keep(name: str, code: bytes) -> None:
+    """Store object code under a name, if there is a usable folder."""
+    place = _usable()
+    if place is not None:
         try:
             _keep(place / f"{name}.o", code)
         except OSError:
             pass
-    return code
+
+
+def _usable() -> Path | None:
+    """Return the cache folder if it is this user's own, otherwise None."""
+    try:
+        place = folder()
+        return place if private_folder(place) else None
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home directory
+        return None
 
 
 def _found(path: Path) -> bytes | None:

@@ -107,7 +107,7 @@ def test_rows_are_copied_in_chunks_or_numbers(dtype, count, spare):
 def test_more_values_than_registers(entry, order, monkeypatch):
     """Move values to shared memory and back where registers are too few, over inputs and beside outputs."""
     monkeypatch.setitem(BUDGET, 8, 12)
-    monkeypatch.setattr(entries, "_arranged", entries._arranged.__wrapped__)  # without what other tests have cached
+    monkeypatch.setattr(entries, "arranged", entries.arranged.__wrapped__)  # without what other tests have cached
     system = kt.load("stanford")
     program = system.function("forward_dynamics").program
     assert len(layout(program, 8, rows=entry == "rows").moves) > 50

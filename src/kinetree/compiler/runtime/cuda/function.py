@@ -92,6 +92,11 @@ class CudaFunction:
         result = self.planned(arrays, out, constants)
         return self._checked(arrays, out, constants) if result is None else result
 
+    def settle(self) -> None:
+        """Wait until the code of all calls up to now is compiled; large functions are interpreted until then."""
+        for kernels in self._kernels.values():
+            kernels.settle()
+
     def planned(self, arrays: tuple, out: Any, constants: Constants | None) -> Any:
         """Run as a call on such arrays did before, with new addresses; None if there was none, or checks are needed."""
         library, kind = self._library, self._kind

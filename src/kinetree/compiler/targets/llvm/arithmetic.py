@@ -155,7 +155,12 @@ def boolean(w: Writer, op: Op, names: list[str]) -> str:
 
 
 class Surroundings(Protocol):
-    """The code around the arithmetic of a Program: its loads, its stores, and its elementary functions."""
+    """The code around the arithmetic of a Program: its loads, its stores, and its elementary functions.
+
+    `flags` are those of floating-point instructions.
+    """
+
+    flags: str
 
     def before(self, k: int, names: list[str], /) -> None:
         """Write what comes before operation k; it may rename earlier values in `names`."""
@@ -167,6 +172,10 @@ class Surroundings(Protocol):
 
     def store(self, k: int, name: str, /) -> None:
         """Write the stores of the value of operation k, if it is a result."""
+        ...
+
+    def fused(self, k: int, names: list[str], /) -> str | None:
+        """Write operation k, a sum, together with one of its products; None if they are separate."""
         ...
 
     def sines(self, k: int, x: str) -> tuple[str, str]:
@@ -190,9 +199,9 @@ def operations(program: Program, w: Writer, around: Surroundings) -> None:
         elif op is Op.CONST:
             name = lanes.constant(x[0])
         elif op in BINARY:
-            name = w.new(f"{BINARY[op]} {FLAGS} {V} {names[x[0]]}, {names[x[1]]}")
+            name = around.fused(k, names) or w.new(f"{BINARY[op]} {around.flags} {V} {names[x[0]]}, {names[x[1]]}")
         elif op is Op.NEG:
-            name = w.new(f"fneg {FLAGS} {V} {names[x[0]]}")
+            name = w.new(f"fneg {around.flags} {V} {names[x[0]]}")
         elif op is Op.SQRT:
             name = w.intrinsic("llvm.sqrt", names[x[0]])
         elif op in (Op.SIN, Op.COS):
@@ -214,6 +223,8 @@ def operations(program: Program, w: Writer, around: Surroundings) -> None:
 class _Blocks:
     """Inputs in the block %in, distinct results in the block %out, angles that the kernel keeps within LIMIT."""
 
+    flags = FLAGS
+
     def __init__(self, program: Program, w: Writer, found: Sequence[Request]) -> None:
         self.w, self.offsets, self.spread = w, offsets(program), Spread(program, w, found)
         self.bare, _ = bare_angles(program)
@@ -221,6 +232,9 @@ class _Blocks:
 
     def before(self, k: int, names: list[str]) -> None:
         self.spread.before(k)
+
+    def fused(self, k: int, names: list[str]) -> None:
+        return None  # LLVM chooses, as the flags allow
 
     def load(self, group: int, index: int) -> str:
         V = self.w.lanes.vector

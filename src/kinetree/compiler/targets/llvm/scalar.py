@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Protocol
 
 from ...ir.program import Program
 from . import elementary, vector_math
-from .arithmetic import Writer, operations
+from .arithmetic import FLAGS, Writer, operations
+from .fusion import Fusion
 from .number_types import SCALARS
 
 
@@ -69,7 +70,8 @@ class Entries:
 
     `load(group, index)` writes the load of an entry of an input, `store(output, index, name)` that of a result. `bare`
     are operations whose values are angles within the limit of `vector_math.sines`. `before(k, names)` writes what comes
-    before operation k.
+    before operation k. If `fusions` are given, these sums are fused with a product and no others; otherwise LLVM
+    chooses.
     """
 
     def __init__(
@@ -81,10 +83,12 @@ class Entries:
         store: Callable[[int, int, str], None],
         bare: Set[int] = frozenset(),
         before: Callable[[int, list[str]], None] | None = None,
+        fusions: Mapping[int, Fusion] | None = None,
     ) -> None:
         """Note at which entries of the outputs each operation is stored."""
         self.w, self.functions, self.load, self._store, self.bare = w, functions, load, store, bare
-        self._before = before
+        self._before, self._fusions = before, fusions or {}
+        self.flags = FLAGS if fusions is None else ""
         self.places: dict[int, list[tuple[int, int]]] = {}
         for group, entries in enumerate(program.results):
             for index, k in enumerate(entries):
@@ -94,6 +98,17 @@ class Entries:
         """Write what comes before operation k."""
         if self._before is not None:
             self._before(k, names)
+
+    def fused(self, k: int, names: list[str]) -> str | None:
+        """Write a sum together with one of its products, rounded once; None if they are separate."""
+        if (found := self._fusions.get(k)) is None:
+            return None
+        w, (a, b, c) = self.w, (names[j] for j in found.operands)
+        a, c = (
+            w.new(f"fneg {w.lanes.scalar} {x}") if minus else x
+            for x, minus in ((a, found.minus_product), (c, found.minus_rest))
+        )
+        return w.intrinsic("llvm.fma", a, b, c)
 
     def store(self, k: int, name: str) -> None:
         """Write the stores of the value of operation k, if it is a result."""

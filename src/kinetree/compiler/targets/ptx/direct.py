@@ -8,7 +8,8 @@ from ...ir.operations import Op
 from ...ir.program import Program
 from ..llvm.arithmetic import Writer, operations
 from ..llvm.scalar import Entries, OwnFunctions
-from .head import GLOBAL, bare_angles, head, reduce_angles, row
+from .choices import bare_angles, fused
+from .head import GLOBAL, head, reduce_angles, row
 from .stage import Stage
 from .staging import Layout
 
@@ -48,8 +49,8 @@ def write_direct(program: Program, w: Writer, entry: str) -> None:
     arrays = _Arrays(program, w, entry)
     read = sorted(op[1:] for op in program.ops if op[0] is Op.INPUT)
     known: dict[tuple[int, int], str] = {place: arrays.load(*place) for place in read}
-    reduce_angles(program, w, known)
-    _finish(program, w, arrays, lambda *place: known[place], bare_angles(program)[0])
+    reduce_angles(bare_angles(program, None)[1], w, known)
+    _finish(program, w, arrays, lambda *place: known[place], None)
 
 
 def write_staged(program: Program, w: Writer, places: Layout) -> None:
@@ -66,7 +67,8 @@ def write_staged(program: Program, w: Writer, places: Layout) -> None:
         block = places.inputs[group]
         return stage.load(block.place(index)) if block is not None else arrays.load(group, index)
 
-    _finish(program, w, arrays, load, stage.reduced(program), stage.before)
+    stage.reduced(bare_angles(program, places)[1])
+    _finish(program, w, arrays, load, places, stage.before)
 
 
 def _finish(
@@ -74,7 +76,7 @@ def _finish(
     w: Writer,
     arrays: _Arrays,
     load: Callable[[int, int], str],
-    bare: set[int],
+    places: Layout | None,
     before: Callable[[int, list[str]], None] | None = None,
 ) -> None:
     """Write the arithmetic, with results that are stored as soon as they are known."""
@@ -83,5 +85,6 @@ def _finish(
     def store(group: int, index: int, x: str) -> None:
         w.do(f"store {S} {x}, {GLOBAL} {arrays.place(count + group, index)}, align {size}")
 
-    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare, before))
+    bare, _ = bare_angles(program, places)
+    operations(program, w, Entries(program, w, OwnFunctions(), load, store, bare, before, fused(program, places)))
     w.do("ret void")

@@ -40,7 +40,7 @@ def emit(program: Program, dtype: str, entries: Sequence[str] = ENTRIES) -> str:
     """Return the assembly of a module with some of the entries."""
     w = Writer(SCALARS[dtype])
     for entry in entries:
-        ordered, places = _arranged(program, dtype, entry)
+        ordered, places = arranged(program, dtype, entry)
         if places is None:
             write_direct(ordered, w, entry)
         else:
@@ -51,7 +51,7 @@ def emit(program: Program, dtype: str, entries: Sequence[str] = ENTRIES) -> str:
 
 def launch(program: Program, dtype: str, entry: str) -> tuple[int, int]:
     """Return the threads of a block and its dynamic shared memory [bytes]."""
-    _, places = _arranged(program, dtype, entry)
+    _, places = arranged(program, dtype, entry)
     if places is None:
         return THREADS, 0
     size, threads = SCALARS[dtype].bits // 8, THREADS
@@ -61,7 +61,7 @@ def launch(program: Program, dtype: str, entry: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4)
-def _arranged(program: Program, dtype: str, entry: str) -> tuple[Program, Layout | None]:
+def arranged(program: Program, dtype: str, entry: str) -> tuple[Program, Layout | None]:
     """Return a Program in the order for an entry, and the layout of its rows in shared memory if it has some.
 
     Threads read all inputs into registers first, so that they wait for memory once only. If registers are too few for

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir.program import Program
-from ..llvm import arithmetic, elementary
+from ..llvm import elementary
 from ..llvm.arithmetic import Writer
 
 REGISTERS = ("tid", "ctaid", "ntid")
@@ -12,12 +12,12 @@ GLOBAL = "ptr addrspace(1)"
 """The type of addresses in global memory."""
 
 
-def head(program: Program, w: Writer, name: str) -> None:
-    """Write the head of an entry, up to the index %i of the thread's sample."""
+def head(program: Program, w: Writer, name: str, *more: str) -> None:
+    """Write the head of an entry with more parameters, up to the index %i of the thread's sample."""
     arrays = [f"{GLOBAL} noalias readonly %p{k}" for k in range(len(program.inputs))]
     arrays += [f"{GLOBAL} noalias %p{len(arrays) + k}" for k in range(len(program.outputs))]
     parameters = ", ".join(f"{a}, i64 %s{k}, i64 %e{k}" for k, a in enumerate(arrays))
-    w.lines += [f"define ptx_kernel void @{name}({parameters}, i64 %n) #0 {{"]
+    w.lines += [f"define ptx_kernel void @{name}({', '.join([parameters, 'i64 %n', *more])}) #0 {{"]
     w.begin("entry")
     tid, ctaid, ntid = registers(w)
     block = w.new(f"mul i64 {w.new(f'zext i32 {ctaid} to i64')}, {w.new(f'zext i32 {ntid} to i64')}")
@@ -35,17 +35,8 @@ def row(w: Writer, k: int, sample: str) -> str:
     return w.new(f"getelementptr {w.lanes.scalar}, {GLOBAL} %p{k}, i64 {w.new(f'mul i64 {sample}, %s{k}')}")
 
 
-def bare_angles(program: Program) -> tuple[set[int], list[tuple[int, int]]]:
-    """Return the operations that are bare angles, and the entries of inputs that they come from."""
-    bare, places = arithmetic.bare_angles(program)
-    starts = arithmetic.offsets(program)
-    groups = range(len(starts))
-    return bare, [next((g, p - starts[g]) for g in reversed(groups) if starts[g] <= p) for p in places]
-
-
-def reduce_angles(program: Program, w: Writer, known: dict[tuple[int, int], str]) -> None:
+def reduce_angles(angles: list[tuple[int, int]], w: Writer, known: dict[tuple[int, int], str]) -> None:
     """Write the reduction of bare angles among known entries of inputs to one revolution, if one of them is large."""
-    _, angles = bare_angles(program)
     if angles:
         small = elementary.within_a_revolution(w, [known[place] for place in angles])
         known.update(zip(angles, small, strict=True))

@@ -16,7 +16,8 @@ from ..llvm.lane_statements import Statements
 from ..llvm.number_types import SCALARS
 from ..llvm.scalar import Entries, OwnFunctions
 from ..llvm.writer import Text
-from .head import REGISTERS, bare_angles
+from .choices import bare_angles
+from .head import REGISTERS
 from .schedule import scheduled
 
 
@@ -34,7 +35,7 @@ def _program(program: Program, w: Writer, name: str) -> str:
     """Return the function `name(in, k)` of a Program, which is inlined where it is called."""
     program = scheduled(program)
     S, size = w.lanes.scalar, w.lanes.bits // 8
-    bare, angles = bare_angles(program)
+    bare, angles = bare_angles(program, None)
     starts = [sum(a.size for a in program.inputs[:k]) for k in range(len(program.inputs))]
     firsts = [sum(a.size for a in program.outputs[:k]) for k in range(len(program.outputs))]
     known: dict[tuple[int, int], str] = {}

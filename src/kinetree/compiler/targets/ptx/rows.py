@@ -7,7 +7,8 @@ from collections.abc import Callable
 from ...ir.program import Program
 from ..llvm.arithmetic import Writer, operations
 from ..llvm.scalar import Entries, OwnFunctions
-from .head import GLOBAL, bare_angles, head, reduce_angles, row
+from .choices import bare_angles, fused
+from .head import GLOBAL, head, reduce_angles, row
 from .stage import Stage
 from .staging import Layout
 from .warp_rows import WarpRows
@@ -48,12 +49,15 @@ def write_rows(program: Program, w: Writer, places: Layout) -> None:
             place = w.new(f"getelementptr {S}, {GLOBAL} {direct[count + group]}, i64 {index}")
             w.do(f"store {S} {x}, {GLOBAL} {place}, align {size}")
 
+    bare, angles = bare_angles(program, places)
     if places.early:
-        read, bare = _all_read(program, w, stage, load), bare_angles(program)[0]
+        read = _all_read(program, w, stage, load, angles)
         stage.meet()  # outputs are placed over rows of other threads
     else:
-        read, bare = load, stage.reduced(program)
-    operations(program, w, Entries(program, w, OwnFunctions(), read, store, bare, stage.before))
+        read = load
+        stage.reduced(angles)
+    around = Entries(program, w, OwnFunctions(), read, store, bare, stage.before, fused(program, places))
+    operations(program, w, around)
     if any(block is not None for block in places.outputs):
         stage.meet()
         copies = WarpRows(w, stage)
@@ -63,11 +67,11 @@ def write_rows(program: Program, w: Writer, places: Layout) -> None:
     w.do("ret void")
 
 
-def _all_read(program: Program, w: Writer, stage: Stage, load: Load) -> Load:
+def _all_read(program: Program, w: Writer, stage: Stage, load: Load, angles: list[tuple[int, int]]) -> Load:
     """Write the loads of all inputs, with bare angles reduced to one revolution; return a function of their names."""
     known: dict[tuple[int, int], str] = {}
     for k, block in enumerate(stage.places.inputs):
         names = stage.whole_row(block) if block is not None else [load(k, i) for i in range(program.inputs[k].size)]
         known |= {(k, i): name for i, name in enumerate(names)}
-    reduce_angles(program, w, known)
+    reduce_angles(angles, w, known)
     return lambda group, index: known[group, index]

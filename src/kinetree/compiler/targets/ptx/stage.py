@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ...ir.program import Program
 from ..llvm import elementary
 from ..llvm.arithmetic import Writer
-from .head import GLOBAL, bare_angles, registers
+from .head import GLOBAL, registers
 from .staging import CHUNK, WARP, Block, Layout, Place
 
 SHARED = "ptr addrspace(3)"
@@ -97,15 +96,10 @@ class Stage:
         """Write a barrier of the warp, after which its threads see the stores of each other."""
         self.w.do("call void @llvm.nvvm.bar.warp.sync(i32 -1)")
 
-    def reduced(self, program: Program) -> set[int]:
-        """Write the reduction of the thread's own bare angles to one revolution, if one of them is large.
-
-        Returns the operations that are bare angles; none if some are in arrays too large for shared memory.
-        """
-        bare, angles = bare_angles(program)
-        places = [b.place(index) for group, index in angles if (b := self.places.inputs[group]) is not None]
-        if len(places) < len(angles):
-            return set()
+    def reduced(self, angles: list[tuple[int, int]]) -> None:
+        """Write the reduction of the thread's own bare angles to one revolution, if one of them is large."""
+        blocks = self.places.inputs
+        places = [b.place(index) for group, index in angles if (b := blocks[group]) is not None]
 
         def rare() -> None:
             for place in places:
@@ -113,4 +107,3 @@ class Stage:
 
         if places:
             elementary.if_any_large(self.w, [self.load(place) for place in places], rare)
-        return bare

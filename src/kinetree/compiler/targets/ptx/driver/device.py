@@ -12,7 +12,7 @@ from typing import Any
 
 from .library import Library
 from .memory import DeviceMemory, PinnedMemory
-from .module import Module
+from .module import Module, compiled
 from .streams import Event, Stream
 
 ATTRIBUTES = {
@@ -29,6 +29,7 @@ ATTRIBUTES = {
 """Properties of a device, with the driver's numbers for them."""
 MAJOR, MINOR = 75, 76  # the driver's numbers for the two parts of the compute capability
 
+RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 MOST_BLOCKS = 2**31 - 1
 """The largest number of blocks along the first axis of a launch."""
 
@@ -88,9 +89,40 @@ class Device:
             self._library.call("cuCtxPopCurrent_v2", byref(c_void_p()))
 
     def load(self, code: bytes) -> Module:
-        """Load PTX text (or a cubin); the driver compiles it and caches the result on disk."""
+        """Load PTX text (or a cubin); the driver compiles it and caches the result on disk.
+
+        Launches in other threads wait meanwhile.
+        """
         with self.current():
             return Module(self._library, self, code)
+
+    def compiled(self, code: bytes) -> bytes:
+        """Return the code of this device for PTX, a cubin that `load` takes; other threads launch meanwhile."""
+        with self.current():
+            return compiled(self._library, self, code)
+
+    @property
+    def code_name(self) -> str:
+        """The name of the code that `compiled` returns: the type of the GPU and the version of its driver."""
+        major, minor = self.capability
+        return f"sm_{major}{minor} driver {self._library.number('cuDriverGetVersion')}"
+
+    @contextmanager
+    def beside_captures(self) -> Iterator[None]:
+        """Let this thread load code while another one captures a CUDA graph, which would otherwise fail."""
+        mode = c_int(RELAXED)
+        self._library.call("cuThreadExchangeStreamCaptureMode", byref(mode))
+        try:
+            yield
+        finally:
+            self._library.call("cuThreadExchangeStreamCaptureMode", byref(mode))
+
+    def captures(self, stream: int) -> bool:
+        """Return whether a stream is captured in a CUDA graph."""
+        status = c_int()
+        with self.current():
+            self._library.call("cuStreamIsCapturing", stream, byref(status))
+        return bool(status.value)
 
     def launch(
         self,

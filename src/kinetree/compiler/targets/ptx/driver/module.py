@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ERROR_LOG, ERROR_LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER and its size in bytes
 LOG_SIZE = 8192
+PTX = 1  # CU_JIT_INPUT_PTX
 SHARED_DEFAULT = 48 * 1024
 """The dynamic shared memory [bytes] that a kernel may use without asking for more."""
 MAX_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -66,29 +67,58 @@ class Module:
         return address.value or 0, size.value
 
     def _loaded(self, code: bytes) -> int:
-        log = ctypes.create_string_buffer(LOG_SIZE)
-        options = (c_uint * 2)(ERROR_LOG, ERROR_LOG_SIZE)
-        values = (c_void_p * 2)(ctypes.addressof(log), LOG_SIZE)
-        handle = c_void_p()
+        log, handle = Log(), c_void_p()
         try:
             # the driver reads PTX up to a zero byte, which ctypes appends
-            self._library.call("cuModuleLoadDataEx", byref(handle), code, 2, options, values)
+            self._library.call("cuModuleLoadDataEx", byref(handle), code, *log.options)
         except DriverError as error:
-            raise self._explained(error, code, log.value.decode(errors="replace").strip()) from None
+            raise explained(self._library, self.device, error, code, log.text) from None
         return handle.value or 0
 
-    def _explained(self, error: DriverError, code: bytes, log: str) -> Exception:
-        """Return the error of code that the driver refuses: too new for it, for other GPUs, or wrong."""
-        version, target = re.search(rb"\.version (\d+)\.(\d+)", code), re.search(rb"\.target sm_(\d+)", code)
-        major, minor = self.device.capability
-        if "UNSUPPORTED_PTX" in str(error) and version:
-            return too_old(self._library.number("cuDriverGetVersion"), _cuda(int(version[1]), int(version[2])))
-        if target and int(target[1]) > 10 * major + minor:
-            return InputError(
-                f"{self.device.name} is of type sm_{major}{minor}; GPUs of type sm_{target[1].decode()} or newer are "
-                "required"
-            )
-        return DriverError(f"{error}; the driver's compiler reports: {log or 'nothing'}")
+
+class Log:
+    """The messages of the driver's compiler; `options` are the arguments of a call that writes them."""
+
+    def __init__(self) -> None:
+        """Start without messages."""
+        self._buffer = ctypes.create_string_buffer(LOG_SIZE)
+        values = (c_void_p * 2)(ctypes.addressof(self._buffer), LOG_SIZE)
+        self.options = 2, (c_uint * 2)(ERROR_LOG, ERROR_LOG_SIZE), values
+
+    @property
+    def text(self) -> str:
+        """The messages."""
+        return self._buffer.value.decode(errors="replace").strip()
+
+
+def compiled(library: Library, device: Device, code: bytes) -> bytes:
+    """Compile PTX for a device and return the GPU's code, a cubin; launches in other threads go on meanwhile.
+
+    The driver has no such code in its cache on disk.
+    """
+    log, state, cubin, size = Log(), c_void_p(), c_void_p(), c_size_t()
+    library.call("cuLinkCreate_v2", *log.options, byref(state))
+    try:
+        library.call("cuLinkAddData_v2", state, PTX, code, len(code) + 1, b"kinetree", 0, None, None)
+        library.call("cuLinkComplete", state, byref(cubin), byref(size))
+        return ctypes.string_at(cubin.value or 0, size.value)
+    except DriverError as error:
+        raise explained(library, device, error, code, log.text) from None
+    finally:
+        library.call("cuLinkDestroy", state)
+
+
+def explained(library: Library, device: Device, error: DriverError, code: bytes, log: str) -> Exception:
+    """Return the error of code that the driver refuses: too new for it, for other GPUs, or wrong."""
+    version, target = re.search(rb"\.version (\d+)\.(\d+)", code), re.search(rb"\.target sm_(\d+)", code)
+    major, minor = device.capability
+    if "UNSUPPORTED_PTX" in str(error) and version:
+        return too_old(library.number("cuDriverGetVersion"), _cuda(int(version[1]), int(version[2])))
+    if target and int(target[1]) > 10 * major + minor:
+        return InputError(
+            f"{device.name} is of type sm_{major}{minor}; GPUs of type sm_{target[1].decode()} or newer are required"
+        )
+    return DriverError(f"{error}; the driver's compiler reports: {log or 'nothing'}")
 
 
 def _cuda(major: int, minor: int) -> int:
