@@ -1,4 +1,4 @@
-"""Settings of all tests: a cache per session, the same random examples in every run, residuals on request."""
+"""Settings of all tests: a cache of compiled code, the same random examples in every run, residuals on request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import tolerance
 from gpus import missing_gpu
-from strategies import examples
+from strategies import SOAK, THOROUGH, examples
 
 hypothesis.settings.register_profile("kinetree", examples(100))
 hypothesis.settings.load_profile("kinetree")
@@ -20,10 +20,20 @@ CACHE = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set the cache of compiled code to a temporary folder that the workers of one session share."""
+    """Set the cache of compiled code to a folder that the workers of one session share.
+
+    The folder is temporary if every change must pass the tests (KINETREE_THOROUGH). At a developer's desk it stays for
+    the next session. The names of its files contain digests of all that the code depends on.
+    """
     os.environ["MPLBACKEND"] = "Agg"
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        return
+    if THOROUGH or SOAK or not hasattr(config, "cache"):
         config.stash[CACHE] = os.environ["KINETREE_CACHE_DIR"] = tempfile.mkdtemp(prefix="kinetree-cache-")
+    else:
+        folder = config.cache.mkdir("kinetree")
+        folder.chmod(0o700)
+        os.environ["KINETREE_CACHE_DIR"] = str(folder)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -36,7 +36,7 @@ SOAK = int(os.environ.get("KINETREE_SOAK", "0"))
 THOROUGH = bool(os.environ.get("KINETREE_THOROUGH"))
 """Whether all examples are tried, as in every change that lands; otherwise one in EVERY, as at a developer's desk."""
 
-EVERY = 3
+EVERY = 6
 
 
 def examples(count: int, **options) -> hypothesis.settings:

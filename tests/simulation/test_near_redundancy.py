@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.errors import AssemblyError, InputError
 from kinetree.model.mechanism import resolved
@@ -40,7 +41,9 @@ def starts(system: kt.System, count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.linspace(0.2, 1.2, count)[:, None] * signs, np.linspace(3.0, -7.0, count)[:, None] * signs
 
 
-@pytest.mark.parametrize(("rod", "misfit"), [*CASES, ("second", 1e-12), ("second", 1e-11), ("massless", 1e-11)])
+@pytest.mark.parametrize(
+    ("rod", "misfit"), everyday.some([*CASES, ("second", 1e-12), ("second", 1e-11), ("massless", 1e-11)])
+)
 def test_no_run_finishes_with_a_wrong_motion(rod, misfit):
     """Keep energy and gaps through the change point, or stop and name the loop that is nearly redundant."""
     system = parallelogram(rod, misfit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import product
 
 import numpy as np
 import pytest
@@ -36,8 +37,10 @@ def native(arm, method: str):
     return stepper(arm.mechanism, METHODS[method])
 
 
-@pytest.mark.parametrize("method", [*FIXED, *PAIRS])
-@pytest.mark.parametrize("name", ["planar_2r", "spatial_pendulum", "four_bar"])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    everyday.some(product(["planar_2r", "spatial_pendulum", "four_bar"], [*FIXED, *PAIRS])),
+)
 def test_interpreted_kernels_equal_native_ones(name, method):
     """Run every method statement by statement in NumPy and natively, and compare."""
     arm, q, qd = states(name, 2)

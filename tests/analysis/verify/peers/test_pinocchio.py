@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
+
 pin = pytest.importorskip("pinocchio")
 
-import everyday  # noqa: E402
 from interpreted import compute, relative  # noqa: E402
 from kinetree import ModelError, System, load  # noqa: E402
 from kinetree.compiler.runtime.singular_inertia import weightless_joints  # noqa: E402
@@ -236,7 +237,7 @@ def check_immobile(robot: Robot) -> None:
 
 
 @pytest.mark.parametrize("base", ["fixed", "free"])
-@pytest.mark.parametrize("file", everyday.without(EVERYDAY, LARGE))
+@pytest.mark.parametrize("file", everyday.some(everyday.without(EVERYDAY, LARGE)))
 def test_everyday_robots(file, base):
     """Compare a dozen robots, on the ground and floating."""
     check_against_pinocchio(FILES[file], base)
