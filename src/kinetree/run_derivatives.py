@@ -27,8 +27,8 @@ from .simulator import problem_of, shown, trajectory_of
 from .system import System
 
 OPTIONS = (
-    "duration", "times", "control", "forces", "passive", "parameters", "method", "dt", "rtol", "atol", "max_steps",
-    "threads", "loops",
+    "duration", "times", "control", "forces", "passive", "contacts", "parameters", "method", "dt", "rtol", "atol",
+    "max_steps", "threads", "loops",
 )  # fmt: skip
 """The options of `simulate` that a differentiated run takes."""
 

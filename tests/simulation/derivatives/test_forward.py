@@ -219,6 +219,40 @@ def test_driven_joints_pass_no_displacement_on():
     assert_close(entries, expected, 1e-12 * np.abs(expected).max(), "derivatives of a driven run")
 
 
+@pytest.mark.slow
+def test_rolling_by_differences_of_projected_runs():
+    """Agree with differences of runs of a rolling disc, whose positions have more freedom than its velocities."""
+    inertia = (0.08, 0.16, 0.08, 0.0, 0.0, 0.0)
+    system = kt.System(
+        kt.assemble(
+            "disc", [kt.Body("disc", 2.0, inertia=inertia)], [kt.Joint("base", "free", kt.GROUND, "disc")],
+            loops=[kt.Loop("floor", "rolling_disc", kt.GROUND, "disc", axis="z", axis2="y", radius=0.4)],
+            guess={"base": (0, 0, 0.4, 0, 0, 0, 1)},
+        )
+    )  # fmt: skip
+    q = system.assemble([0.0, 0.0, 0.4, np.sin(0.17), 0.0, 0.0, np.cos(0.17)])
+    qd = system.consistent_speeds(q, {"base.wx": 0.3, "base.wy": 5.0, "base.wz": 1.0})
+    options = {"times": TIMES, "method": "rk4", "dt": H}
+    found = kt.simulation_derivatives(system, q, qd, **options)
+    dq, dqd = np.random.default_rng(1).normal(size=(2, 6))
+
+    def displaced(e):
+        at = system.integrate(q, e * dq)
+        for _ in range(8):
+            at = system.integrate(at, np.asarray(system.function("closing_step")(at)))
+        return kt.simulate(system, at, system.closing_speed(at, qd + e * dqd), **options)
+
+    def slope(h):
+        a, b = displaced(h), displaced(-h)
+        return np.concatenate([system.difference(b.q, a.q), a.qd - b.qd], axis=-1) / (2 * h)
+
+    expected = (4 * slope(1e-4) - slope(2e-4)) / 3
+    moved = np.concatenate([found.dq, found.dqd], axis=-2) @ np.concatenate([dq, dqd])
+    assert_close(moved, expected, 1e-9 * np.abs(expected).max(), "derivatives of a rolling disc")
+    rank = np.linalg.matrix_rank(np.concatenate([found["q0"], found["qd0"]], axis=-1)[-1], tol=1e-8)
+    assert rank == 5 + 3  # positions and velocities
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -229,6 +263,11 @@ def test_driven_joints_pass_no_displacement_on():
             {"events": kt.Event(lambda now: now.q[0])},
             "events: the time of an event depends on the run, and a run with events has no derivatives; leave events "
             "out",
+        ),
+        (
+            {"contacts": kt.Contact("tip", "bob")},
+            "'pendulum' has hard contacts, and a run with their impacts has no derivatives; give contacts=() to leave "
+            "them out, or a ground of springs and dampers",
         ),
         ({"keep": "device"}, "keep: a differentiated run is computed on the CPU; leave keep out"),
         (

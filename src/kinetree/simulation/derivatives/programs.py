@@ -41,6 +41,11 @@ def obstacle(problem: Problem) -> str:
     if p.outside:
         who = type(p.control).__name__
         return f"{who} is evaluated in Python, and a run with it has no derivatives; use compiled control"
+    if p.mechanism.contacts:
+        return (
+            f"{p.mechanism.name!r} has hard contacts, and a run with their impacts has no derivatives; give "
+            "contacts=() to leave them out, or a ground of springs and dampers"
+        )
     if p.is_long:
         count = len(p.mechanism.bodies)
         return f"{p.mechanism.name!r} has {count} bodies; runs of at most 64 bodies have derivatives"
