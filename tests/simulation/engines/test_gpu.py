@@ -70,7 +70,7 @@ def test_blocks_of_runs(how, device, monkeypatch):
     options = {"times": [0.0, 0.04, 0.1], "dt": 2e-3}
     expected = kt.simulate(arm.on("cuda"), q, qd, **options)
     shown = []
-    monkeypatch.setattr("kinetree.simulator._shown", lambda progress: _Shown(shown))
+    monkeypatch.setattr("kinetree.simulator.shown", lambda progress: _Shown(shown))
     if how == "runs":
         monkeypatch.setattr(engine, "BLOCK", 3)
     else:
