@@ -15,6 +15,7 @@ from wasm_hosts import NODE, needs_node
 def modules(tmp_path, monkeypatch):
     """Return a function that writes modules by name, and make the bundle read them."""
     monkeypatch.setattr(page_bundle, "files", lambda package: tmp_path)
+    monkeypatch.setattr(page_bundle, "bundle", bundle.__wrapped__)
 
     def write(**sources: str) -> None:
         for name, text in sources.items():
@@ -34,7 +35,7 @@ def test_modules_become_one_script(modules):
         inner='import { TEN } from "../base.js";\nexport function twice(x) { return 2 * x + TEN; }\n',
         base="export const TEN = 10;\nclass Box { get size() { return 3; } }\nexport { Box };\n",
     )
-    script = bundle("main.js")
+    script = page_bundle.bundle("main.js")
     assert "a comment" not in script
     done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "33\n"
@@ -44,7 +45,7 @@ def test_names_that_do_not_exist_are_refused(modules):
     """Import a name that no module exports, and modules in a circle."""
     modules(main='import { thrice } from "./base.js";\n', base="export const TEN = 10;\n")
     with pytest.raises(ValueError, match=r"main\.js imports thrice from base\.js, which does not export it"):
-        bundle("main.js")
+        page_bundle.bundle("main.js")
     modules(main='import { a } from "./base.js";\n', base='import { b } from "./main.js";\nexport const a = 1;\n')
     with pytest.raises(ValueError, match=r"in a circle: main\.js -> base\.js -> main\.js"):
-        bundle("main.js")
+        page_bundle.bundle("main.js")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 from importlib.resources import files
 
 IMPORT = re.compile(r'^import\s+(\{[^}]*\}|\*\s+as\s+\w+)\s+from\s+"([^"]+)";\n', re.MULTILINE)
@@ -16,6 +17,7 @@ DECLARED = re.compile(r"^export\s+((?:const|let|class|function\*?|async\s+functi
 LISTED = re.compile(r"^export\s+\{([^}]*)\};\n?", re.MULTILINE)
 
 
+@lru_cache
 def bundle(entry: str) -> str:
     """Return the script of a module, given by its path below `kinetree/`, and of all modules that it imports."""
     order: list[str] = []

@@ -30,7 +30,7 @@ def filled(template: str, script: str, style: str, data: Any, **more: str) -> st
     parts = {
         "POLICY": f"default-src 'none'; script-src {scripts}; style-src '{_fingerprint(style)}'",
         "STYLE": style,
-        "CODE": base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode() if script else "",
+        "CODE": compressed(script) if script else "",
         "SCRIPT": loader,
         "DATA": json.dumps(packed(data)),
         **more,
@@ -43,6 +43,11 @@ def filled(template: str, script: str, style: str, data: Any, **more: str) -> st
 def texts(names: Sequence[str]) -> str:
     """Return files below `kinetree/view/`, one after the other."""
     return "\n".join((files("kinetree.view") / name).read_text(encoding="utf-8") for name in names)
+
+
+def compressed(text: str) -> str:
+    """Return a text compressed, in base64."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def packed(data: Any) -> str:

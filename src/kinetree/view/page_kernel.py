@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +21,8 @@ from ..model.topology import path
 from ..simulation.forces.point_forces import forces_of
 from ..system import System
 
-BUDGET = 250_000
-"""The most bytes of a module, before compression: with the scripts, a page without meshes stays below 300 kB."""
+TEXT = 4.0 / 3.0
+"""Characters of a page per byte of compressed code, which is written in base64."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,14 @@ FUNCTIONS = (
     PageFunction("inverse_recursion"),
     PageFunction("forward_recursion"),
 )
-"""The functions of a page. Where the budget ends, the rest is left out, and with it the panels that need it."""
+"""The functions of a page. Those that do not fit are left out, and with them the panels that need them."""
 
 
-def page_kernel(system: System, functions: Sequence[str] | None = None) -> dict[str, Any] | None:
+def page_kernel(system: System, room: float, functions: Sequence[str] | None = None) -> dict[str, Any] | None:
     """Return the module of a System and what the page must know of it; None for mechanisms that are too long.
 
-    `functions` are names of FUNCTIONS, by default all of them that fit into the budget.
+    `room` is the number of characters of the page that the module may take. `functions` are names of FUNCTIONS, by
+    default all of them that fit.
     """
     mechanism = system.mechanism
     if is_long(mechanism) or not system.nq:
@@ -70,14 +72,14 @@ def page_kernel(system: System, functions: Sequence[str] | None = None) -> dict[
     frame = last_frame(mechanism)
     made = {step.name: step, "inverse_kinematics": pose_kernel(PoseEquations(mechanism, frame, (True,) * 6))}
     units: list[Program | Kernel] = []
-    left = BUDGET
+    left = room
     for f in FUNCTIONS:
         if (f.closed and not system.closures) or (functions is not None and f.name not in functions):
             continue
         unit: Any = made.get(f.name)
         if unit is None:
             unit = system.function(f.name, lowering="unrolled", **f.options).program
-        size = len(wasm_module([unit]))
+        size = TEXT * len(gzip.compress(wasm_module([unit])))
         if size <= left:
             units.append(unit)
             left -= size

@@ -19,7 +19,7 @@ from .arrows import Arrow, arrows_of, at_times, lengths
 from .mesh_files import read_shape
 from .motion_frames import even_frames, finite
 from .page_bundle import bundle
-from .page_file import filled, texts
+from .page_file import compressed, filled, texts
 from .page_kernel import page_kernel
 from .page_model import page_model
 from .page_run import run_frames
@@ -33,6 +33,8 @@ ENTRY = "view/page/main.js"
 """The first module of the page."""
 STYLES = ("page/stage.css", "page/page.css")
 """The styles of the page: those of stage and player, and of the page around them."""
+LARGEST, DRAWING = 300_000, 28_000
+"""The most characters of a page without meshes, and those of its drawing, its model and the rest, estimated."""
 INLINE_HEIGHT = 620
 """The height of a page inside of a notebook [px]."""
 REACH = 24
@@ -130,7 +132,7 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool) -> d
     return {
         "kinetree": VERSION,
         "model": page_model(system.mechanism, values),
-        "kernel": page_kernel(system) if kernel else None,
+        "kernel": page_kernel(system, _room()) if kernel else None,
         "scene": page_scene(drawn, reached, normal, standing=len(poses) == 1),
         "first": {
             "q": np.array(start.q[0]),
@@ -139,6 +141,11 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool) -> d
             "parameters": np.array([] if start.parameters is None else start.parameters, dtype=np.float64),
         },
     }
+
+
+def _room() -> float:
+    """Return the characters that a page leaves for the functions of its mechanism."""
+    return LARGEST - len(compressed(bundle(ENTRY))) - len(texts(STYLES)) - DRAWING
 
 
 def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:

@@ -61,6 +61,10 @@ function detailsOf(app) {
       const e = kernel.energies(store.get("q"), store.get("qd"));
       rows.push(["kinetic energy", short(e.kinetic), "J", e.kinetic], ["potential energy", short(e.potential), "J", e.potential]);
     }
+    if (kernel?.has("center_of_mass")) {
+      const c = kernel.call("center_of_mass", { q: store.get("q") });
+      ["x", "y", "z"].forEach((axis, k) => rows.push([`center of mass ${axis}`, short(c[k]), "m", c[k]]));
+    }
     if (model.closed && kernel) rows.push(["gap of loops", short(kernel.gap(store.get("q"))), "m, rad"]);
     return [section(model.name, model.description ? el("p", { class: "hint long", text: model.description, title: model.description }) : null, valueTable(rows)),
       el("p", { class: "hint", text: "Click a body to see its numbers." })];

@@ -244,7 +244,7 @@ export function charts(title, labels, units, t, columns, { count, dashed, prefix
 const WORDS = { // titles of the charts of a quantity whose entries have several units
   position: { rad: "angle", m: "displacement", 1: "quaternion" }, velocity: { "rad/s": "angular velocity", "m/s": "velocity" },
   acceleration: { "rad/s^2": "angular acceleration", "m/s^2": "acceleration" },
-  torque: { "N m": "torque", N: "force" }, "drive torque": { "N m": "drive torque", N: "drive force" },
+  momentum: { "N m s": "angular momentum", "N s": "momentum" }, torque: { "N m": "torque", N: "force" }, "drive torque": { "N m": "drive torque", N: "drive force" },
 };
 
 // One chart per unit; make(k) returns the series of entry k.

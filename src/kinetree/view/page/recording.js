@@ -19,6 +19,9 @@ export class Recording extends Motion {
       { name: "energy", labels: ["kinetic", "potential", "total"], units: ["J", "J", "J"], values: [[], [], []] },
       { name: "drive torque", labels: app.model.velocities.map((v) => v.label), units: app.model.velocities.map((v) => v.effort), values: app.model.velocities.map(() => []) },
     ];
+    // The momentum of a mechanism that floats tells whether it is moved from outside.
+    this.floats = kernel.has("momentum") && app.model.joints.some((joint, i) => joint.floats && app.model.bodies[i].parent < 0);
+    if (this.floats) this.columns.push({ name: "momentum", labels: ["lx", "ly", "lz", "px", "py", "pz"], units: [...Array(3).fill("N m s"), ...Array(3).fill("N s")], values: [[], [], [], [], [], []] });
     this.record();
   }
 
@@ -28,6 +31,7 @@ export class Recording extends Motion {
     const e = kernel.energies(state.q, state.qd);
     [e.kinetic, e.potential, e.total].forEach((x, k) => columns[0].values[k].push(x));
     driveTorques(kernel, this.drives(), state.q, state.qd).forEach((x, k) => columns[1].values[k].push(x));
+    if (this.floats) kernel.call("momentum", { q: state.q, qd: state.qd }).forEach((x, k) => columns[2].values[k].push(x));
   }
 
   // Compute on to a time, within the time that a frame leaves; returns how far the motion is known.
