@@ -2,7 +2,8 @@
 
 The accelerations and multipliers satisfy I qdd + h - J^T lambda = tau and J qdd + dJ/dt qd = 0. The derivatives of both
 equations at fixed accelerations and multipliers are the right-hand sides. Pivots are chosen by comparisons that depend
-on q alone. Each column of a derivative is solved with the same pivots, whose arithmetic is recorded only once.
+on q alone. Each column of a derivative is solved with the same pivots, whose arithmetic is recorded only once, or is
+the sum of responses to unit right-hand sides.
 """
 
 from __future__ import annotations
@@ -42,18 +43,39 @@ def closed_accelerations(mechanism: Mechanism, request: Request, wrt: Sequence[s
     moved = [name for name in wrt if name != "tau"]
     rows = _differentiated(equations, known, moved, charts)
     solve = _solution(mechanism, request)
-    n, arrays, results = mechanism.nv, [], []
-    for name in wrt:
-        columns = []
-        size = directions(equations, name, charts).size if name != "tau" else n
-        for j in range(size):
-            unit = [1.0 if k == j else 0.0 for k in range(n)]
-            torques = unit if name == "tau" else [-r.get((name, j), 0.0) for r in rows[:n]]
-            rates = [0.0] * len(rows[n:]) if name == "tau" else [r.get((name, j), 0.0) for r in rows[n:]]
-            columns.append(_outputs(solve, {**given, "tau": torques, "rates": rates}))
-        arrays.append(Array(f"dqdd_d{name}", (n, size)))
-        results.append([column[k] for k in range(n) for column in columns])
+    n, count = mechanism.nv, len(mechanism.closures)
+    sizes = {name: n if name == "tau" else directions(equations, name, charts).size for name in wrt}
+    changes = {
+        (name, j): {j: 1.0} if name == "tau" else _right_hand_side(rows, (name, j), n)
+        for name, size in sizes.items()
+        for j in range(size)
+    }
+
+    def response(sides: Mapping[int, Scalar]) -> list[Scalar]:
+        both = [sides.get(k, 0.0) for k in range(n + count)]
+        return _outputs(solve, {**given, "tau": both[:n], "rates": both[n:]})
+
+    if n + count <= len(changes):  # responses to unit sides serve all columns, whose sides are sparse
+        units = {k: response({k: 1.0}) for k in sorted({k for sides in changes.values() for k in sides})}
+        columns = {label: _combined(units, sides, n) for label, sides in changes.items()}
+    else:
+        columns = {label: response(sides) for label, sides in changes.items()}
+    arrays = [Array(f"dqdd_d{name}", (n, size)) for name, size in sizes.items()]
+    results = [[columns[name, j][k] for k in range(n) for j in range(size)] for name, size in sizes.items()]
     return Program.of_trace(f"jacobian_of_{request.name}", inputs, arrays, trace, results)
+
+
+def _right_hand_side(rows: Sequence[Mapping[Any, Scalar]], label: Any, n: int) -> dict[int, Scalar]:
+    """Return the torques and then the rates that a change of an input is equal to, where they are not zero."""
+    return {k: -row[label] if k < n else row[label] for k, row in enumerate(rows) if label in row}
+
+
+def _combined(units: Mapping[int, Sequence[Scalar]], sides: Mapping[int, Scalar], n: int) -> list[Scalar]:
+    """Return the response to right-hand sides as the sum of the responses to unit ones."""
+    out: list[Scalar] = [0.0] * n
+    for k, x in sides.items():
+        out = [a + x * b for a, b in zip(out, units[k], strict=True)]
+    return out
 
 
 def _outputs(program: Program, given: Scalars) -> list[Scalar]:
