@@ -102,6 +102,7 @@ def test_a_puma_has_the_eight_solutions_of_the_textbook():
         assert found.position.max() < 1e-12 and found.rotation.max() < 1e-12
 
 
+@pytest.mark.slow
 def test_searches_find_the_solutions_of_closed_forms(monkeypatch):
     """Return the same solutions of a Stanford arm, with its sliding joint, by closed form and by searches."""
     arm = kt.load("stanford")
@@ -155,6 +156,7 @@ def test_planar_arms_have_two_solutions():
     assert_close(found.q.sum(axis=-1) - y.sum(), np.zeros(2), 1e-12, "sum of the angles")
 
 
+@pytest.mark.slow
 def test_redundant_arms_list_one_solution_and_its_null_space():
     """List one solution of a redundant arm, with the velocities toward the others."""
     arm = kt.load("kuka_lwr4")
@@ -165,6 +167,7 @@ def test_redundant_arms_list_one_solution_and_its_null_space():
     assert_close(still, np.zeros((6, 1)), 1e-12, "velocity of the frame")
 
 
+@pytest.mark.slow
 def test_solutions_beyond_limits_are_counted():
     """List only solutions within the limits and count the others; without limits, list all."""
     arm = kt.load("puma560")

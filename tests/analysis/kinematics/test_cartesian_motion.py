@@ -36,7 +36,7 @@ def test_a_straight_line_is_followed_exactly(arm):
     assert found.position.max() < 1e-12 and found.rotation.max() < 1e-12 and 0 < found.manipulability.min() < 1
 
 
-@pytest.mark.parametrize("times", [None, [0.3, 1.1, 2.0]])
+@pytest.mark.parametrize("times", [None, pytest.param([0.3, 1.1, 2.0], marks=pytest.mark.slow)])
 def test_velocities_and_accelerations_are_those_of_the_frame(arm, times):
     """Return qd and qdd whose twists and twist rates are the derivatives of the poses."""
     middle = arm.pose([0.5, -0.5, 0.45, 0.6, 0.8, 0.0], "link6")

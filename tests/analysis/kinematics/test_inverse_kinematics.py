@@ -118,6 +118,7 @@ def test_limits_are_kept_at_the_price_of_the_pose(panda):
     assert all(j.limits.lower[0] <= x <= j.limits.upper[0] for j, x in zip(joints, found.q, strict=True))
 
 
+@pytest.mark.slow
 def test_redundant_arms_move_toward_the_middle(panda):
     """Return positions whose distance from the middle of the ranges no motion in the null space reduces."""
     q, _ = panda.random_state(9, (12,))
@@ -222,6 +223,7 @@ def test_parameters_change_the_arm():
     assert_close(arm.pose(found.q, frame, parameters=values), T, REACHED, "poses of all arms")
 
 
+@pytest.mark.slow
 def test_quaternions_keep_unit_length():
     """Reach poses with a floating base, whose rotation is a quaternion."""
     robot = kt.load("space_robot_3r")

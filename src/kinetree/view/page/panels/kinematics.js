@@ -83,7 +83,7 @@ export const panel = {
     function find() {
       const goal = framePose(kernel, store.get("q"), frame());
       solutions = allSolutions(app, frame(), goal, { weights: weights() });
-      list.replaceChildren(el("p", { class: "hint", text: model.nv > 6 || solutions.length >= 64 ? `${solutions.length} of infinitely many positions` : `${solutions.length} positions with this pose` }),
+      list.replaceChildren(el("p", { class: "hint", text: model.nv > 6 || solutions.length >= 64 ? `${solutions.length} of infinitely many positions` : `${solutions.length} position${solutions.length === 1 ? "" : "s"} with this pose` }),
         ...solutions.map((x, k) => el("button", {
           type: "button", text: String(k + 1), title: `go to solution ${k + 1}: ${Array.from(x.q, short).join(", ")}`, "data-q": Array.from(x.q).join(","), onclick: () => travel(x.q),
         })));
