@@ -262,7 +262,7 @@ def test_names_cannot_command_the_terminal():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["show", "stanfrd"], "no library mechanism 'stanfrd'; did you mean 'stanford'? available: biped, "),
+        (["show", "stanfrd"], "no library mechanism 'stanfrd'; did you mean 'stanford'? available: bicycle, biped, "),
         (["show", "none.urdf"], "none.urdf: does not exist; give the path of a .toml, .urdf, .xml or .csv file"),
         (["show", "stanford", "--base", "free"], "base, fixed and roots are options of URDF files; leave them out"),
     ],
