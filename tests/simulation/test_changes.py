@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import kinetree as kt
 from interpreted import compute, relative
 from kinetree import Body, InputError, Joint, ModelError, Placement, System, assemble, forces_of
 from kinetree.model.formulas import parse
@@ -94,3 +95,16 @@ def test_systems_are_taken_for_their_mechanisms():
     assert forces_of(system) == forces_of(ARM)
     with pytest.raises(InputError, match="mechanism is 'stanford'; give a System or a Mechanism, such as kt.load"):
         with_payload("stanford", "b2", 0.7)  # type: ignore[arg-type]
+
+
+def test_parameters_are_added():
+    """Add free parameters, which controllers and events read by name; refuse names that exist."""
+    arm = kt.System(kt.with_parameters(kt.load("planar_2r"), k=7.0, level=0.2))
+    assert [(p.name, p.value, p.free) for p in arm.mechanism.parameters] == [("k", 7.0, True), ("level", 0.2, True)]
+    hit = kt.Event(lambda now: now.q[0] - now.parameter("level"), name="level", stop=True)
+    run = kt.simulate(arm, [0.3, 0.0], times=[0.0, 0.1, 0.5], events=hit, method="rk4", dt=0.01)
+    assert abs(run.q[-1, 0] - 0.2) < 1e-9
+    with pytest.raises(kt.KinetreeError, match="'planar_2r' has a parameter 'k' already; choose another name"):
+        kt.with_parameters(arm, k=1.0)
+    with pytest.raises(kt.KinetreeError, match="no parameter 'high'; available: k, level"):
+        kt.simulate(arm, duration=0.1, dt=0.1, events=kt.Event(lambda now: now.parameter("high")))
