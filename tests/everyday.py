@@ -26,9 +26,17 @@ def some(cases: Iterable[Any]) -> list[Any]:
     This is for tests that repeat one check for many mechanisms or functions. Tuples are cases of several arguments.
     """
     given = list(cases)
-    plain = [i for i, x in enumerate(given) if not hasattr(x, "marks")]
+    plain = [i for i, x in enumerate(given) if not getattr(x, "marks", ())]
     rare = set() if THOROUGH else set(plain) - set(plain[::3])
-    return [
-        pytest.param(*(x if isinstance(x, tuple) else (x,)), marks=pytest.mark.slow) if i in rare else x
-        for i, x in enumerate(given)
-    ]
+    return [_slow(x) if i in rare else x for i, x in enumerate(given)]
+
+
+def _slow(case: Any) -> Any:
+    if hasattr(case, "values"):  # a case that is a pytest.param
+        return pytest.param(*case.values, id=case.id, marks=pytest.mark.slow)
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
+
+
+def long(test: Any) -> Any:
+    """Mark a test as slow except with KINETREE_THOROUGH: one of the longest, of a feature that has other tests."""
+    return test if THOROUGH else pytest.mark.slow(test)

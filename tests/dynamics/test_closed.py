@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import free_coordinates, held_body
 from cut_rings import four_bar, moving, spatial
@@ -33,6 +34,7 @@ def test_a_cut_moves_as_the_joint_of_a_tree(kind):
         assert_close(mine, dt, 1e-10 * max(1.0, np.abs(dt).max()), kind)
 
 
+@everyday.long
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_the_same_accelerations_whichever_joint_is_cut(at):
     """Cut a spatial ring without redundant equations elsewhere, and find the same accelerations under wrenches."""

@@ -46,6 +46,7 @@ def both(changed: bool = False):
     return inverse_dynamics(mechanism, motion), loads, states, mechanism
 
 
+@everyday.long
 @pytest.mark.parametrize("changed", everyday.only([False, True], [True]))
 def test_formulas_are_closed_loops(changed):
     """Find the coordinates, the 21 torques and the wrenches at all 47 joints both ways, also for other parameters."""

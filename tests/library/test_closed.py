@@ -146,6 +146,7 @@ def test_four_bar_starts_as_the_source_does():
     assert np.abs(J @ qd).max() < 2e-4 * np.abs(J).max() * 4.7, "to the printed digits"
 
 
+@everyday.long
 @pytest.mark.parametrize(
     ("name", "crank", "tolerance"), everyday.some([("hoeken", 0.04, 0.003), ("four_bar", 0.038, 0.003)])
 )

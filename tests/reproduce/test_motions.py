@@ -85,6 +85,7 @@ def test_torques_of_both_papers_end_alike():
     assert abs(first[0, 2] - second[0, 2]) > 50.0
 
 
+@everyday.long
 def test_exact_pendulum_begins_at_rest():
     """Start from 90 degrees, and return there after the period given by quadrature."""
     from scipy.special import ellipk

@@ -221,6 +221,7 @@ def swung_net(rows: int, columns: int, n: int, joint: str = "revolute") -> tuple
     return net, np.repeat([first.get(j.name, 0.0) for j in net.joints], per) * (np.arange(net.nv) % per == 0)
 
 
+@everyday.long
 @pytest.mark.parametrize(
     ("method", "dt", "bound"), everyday.some([("rk4", 1e-3, 1e-7), ("implicit_midpoint", 5e-4, 1e-3)])
 )

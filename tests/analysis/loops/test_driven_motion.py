@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from sprung_mechanisms import sprung
 from tolerance import assert_close
@@ -52,6 +53,7 @@ def test_small_steps_may_follow_large_ones(system):
     assert_close(found.q, system.assemble(hold=x, follow=True), 1e-10, "positions")
 
 
+@everyday.long
 def test_the_torque_is_that_of_a_driven_simulation(system):
     """Compare with the torque of a simulated drive under the same springs, dampers and friction."""
     times = np.linspace(0.0, 0.5, 26)

@@ -30,6 +30,7 @@ def door(**options) -> kt.System:
     return kt.System(assemble("door", [body], [lower], loops=[upper], **options))
 
 
+@everyday.long
 @pytest.mark.parametrize("name", everyday.only(RINGS, ["four-bar"]))
 def test_reactions_do_not_depend_on_the_cut(name):
     """Cut a ring at each of its joints in turn and find the same reactions at all of them, shared ones too."""

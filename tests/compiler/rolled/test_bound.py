@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from interpreted import relative
 from kinetree import InputError, System
@@ -55,7 +56,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("system", "name"), CASES)
+@pytest.mark.parametrize(("system", "name"), everyday.some(CASES))
 def test_the_program_is_what_runs(system, name):
     """Interpret the program of a rolled function and find the numbers of native code."""
     f, given = rolled(system, name)

@@ -88,6 +88,7 @@ def test_random_mechanisms(mechanism):
         assert_close(relative(f(*given_), expected), 0.0, max(1e-13, 4e-15 * condition), name)
 
 
+@everyday.long
 @pytest.mark.parametrize("geometry", everyday.only(["general", "neat", "mixed"], ["mixed"]))
 def test_chains_of_joints_of_one_axis(geometry):
     """Run chains with frames of Denavit and Hartenberg, for general and for special axes."""

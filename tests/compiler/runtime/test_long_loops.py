@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree import InputError
 from kinetree.model import parse
@@ -78,6 +79,7 @@ def test_nets():
     assert_rolled_is_unrolled(net, net.assemble(0.2 * rng.normal(size=net.nq)), rng, 1e-13)  # 2.2e-15
 
 
+@everyday.long
 @pytest.mark.parametrize("n", [65, 200])
 def test_frames_on_branches(n):
     """Compare the pose of a frame beyond a fork, computed without the other branches, with that among all poses."""

@@ -8,6 +8,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+import everyday
 import gpu_on_cpu
 import kinetree as kt
 from assembler import assembled, needs_ptxas
@@ -39,6 +40,7 @@ def check_against_gufuncs(system: kt.System, q, qd, force, entry: str = "kernel"
         )
 
 
+@everyday.long
 @pytest.mark.parametrize(("entry", "order"), [("kernel", "C"), ("kernel", "F"), ("rows", "C")])
 def test_layouts_and_remainders(entry, order):
     """Run more samples than a warp has threads, on row-major and column-major arrays, with one shared input."""
