@@ -14,6 +14,8 @@ from strategies import placement
 
 HILLS = ((0.1, 0.23, -0.07, 0.04), (0.05, -0.13, 0.21, 0.17), (-0.08, 0.06, 0.11, -0.02))
 """Heights [m] of a small field."""
+FEW = ("point", "sphere", "capsule", "disc")
+"""Shapes with few candidates, whose Programs are short."""
 STAIRS = Surface("steps", placement=Placement((0.1, 0.2, -0.3)), edges=(-0.31, 0.27), heights=(0.12, 0.31, 0.07))
 
 
@@ -21,7 +23,7 @@ def random_contact(name: str, mechanism: Mechanism, rng: np.random.Generator, sh
     """Return a contact of a body with a plane of the ground or of another body."""
     bodies = [b.name for b in mechanism.bodies]
     body = bodies[rng.integers(len(bodies))]
-    shape = shape or list(SHAPES)[rng.integers(len(SHAPES))]
+    shape = shape or FEW[rng.integers(len(FEW))]
     size = tuple(rng.uniform(0.1, 0.4, size=len(SHAPES[shape].sizes)))
     others = [GROUND, *(b for b in bodies if b != body)]
     on = others[rng.integers(len(others))]

@@ -12,6 +12,7 @@ from closed_mechanisms import library_state
 from contacted import HILLS, STAIRS, outputs, random_contact, rates, touching
 from interpreted import compute
 from kinetree.compiler.lower.contacts import answer_program, candidate_names, motion_program, response_program
+from kinetree.contacts.meeting import FAR
 from kinetree.model import GROUND, Body, Contact, Joint, Placement, Surface, assemble
 from strategies import MOVING, examples, mechanisms, random_mechanism
 from tolerance import assert_close
@@ -24,12 +25,14 @@ EPS = 2.3e-16
 def test_velocities_and_biases_are_rates(mechanism, seed) -> None:
     """Compare velocities with the rates of gaps, and biases with the rates of velocities, by a complex step."""
     rng = np.random.default_rng(seed)
-    mechanism = touching(mechanism, *(random_contact(f"c{k}", mechanism, rng) for k in range(2)))
+    mechanism = touching(mechanism, random_contact("c", mechanism, rng))
     q, qd = kt.System(mechanism).random_state(rng)
     program = motion_program(mechanism)
     found, rate = outputs(program, q, qd), rates(program, mechanism, q, qd)
     scale = 1 + np.abs(rate["velocity"]).max() + np.abs(found["velocity"]).max()
-    assert_close(found["velocity"][:, 0], rate["gap"], 1e-12 * scale, "normal velocity against the rate of the gap")
+    near = found["gap"] < FAR  # a rim that does not lie flat touches with its lowest point alone
+    both = found["velocity"][near, 0], rate["gap"][near]
+    assert_close(*both, 1e-12 * scale, "normal velocity against the rate of the gap")
     assert_close(found["bias"], rate["velocity"], 1e-10 * scale, "bias against the rate of the velocity")
     assert_close(found["J"] @ qd, found["velocity"], 1e-12 * scale, "J qd against the velocity")
 

@@ -22,6 +22,8 @@ from .redundant_forces import null_space, within_cones
 
 ACCEPTED = 1e-12
 """The largest residual of a solution, in parts of the largest force or velocity of the problem."""
+TOLERATED = 1e-10
+"""The largest residual of a solution that sweeps alone approach, as in the second phase of Poisson's law."""
 RANK = 1e-11
 """The ratio to the largest below which a singular value of W is rounding: forces are then not unique."""
 SWEEPS = 600
@@ -114,6 +116,8 @@ def solve(problem: ConeProblem, start: np.ndarray | None = None) -> ConeSolution
                 return _answer(problem, scaled, best[0], unit, k)
         f = _swept(scaled, f)
     found = _enumerated(scaled, best[0])
+    if found is None and best[1] <= TOLERATED:
+        found = best[0]
     if found is not None:
         return _answer(problem, scaled, found, unit, SWEEPS)
     raise NoForces(f"no contact forces satisfy Signorini's conditions and Coulomb's law, with {best[1]:.3g} at best")
@@ -134,7 +138,7 @@ def _held(problem: ConeProblem) -> np.ndarray | None:
 
     Sweeps converge slowly to such forces where they are redundant, as those of four corners.
     """
-    if len(problem) < 2 or problem.floor.any():
+    if problem.floor.any():
         return None
     modes = [
         "stick" if np.isnan(ray[0]) and mu > 0 else "ray" for ray, mu in zip(problem.rays, problem.mu, strict=True)

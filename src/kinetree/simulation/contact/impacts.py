@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cone_problem import ConeProblem, solve
+from .cone_problem import ConeProblem, NoForces, solve
 from .touching import Coefficients, State
 
 ADDED = 1e-13
@@ -39,7 +39,13 @@ def impact(given: Coefficients, state: State, qd: np.ndarray, which: list[int], 
         return _impulses(given, W, before, which, part * restitution)
 
     kept = 1.0
-    impulses, residuals = applied(kept)
+    try:
+        impulses, residuals = applied(kept)
+    except NoForces:  # a body that is wedged cannot rebound
+        if not restitution.any():
+            raise
+        kept = 0.0
+        impulses, residuals = applied(kept)
     if _gain(W, before, impulses) > ADDED * _energy(W, before):
         low, high = 0.0, 1.0
         for _ in range(HALVINGS):

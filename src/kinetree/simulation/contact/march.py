@@ -41,6 +41,8 @@ EVENTS = 1_000_000
 """The largest number of events of a run."""
 CAUGHT = 10.0
 """The velocity of slip below which it is an error of integration, in parts of the tolerance of the velocities."""
+HURRIED = 20
+"""The number of events within ten times CLOSE after which bounces of several contacts in turns are ended."""
 STUCK = 60
 """The number of events within CLOSE that shows that they accumulate."""
 CLOSE = 1e-7
@@ -61,6 +63,7 @@ class March:
         self.given, self.times, self.settings, self.pair = given, times, settings, pair
         self.records, self.mode = records, Mode()
         self.t, self.y, self.evaluations, self.steps = float(times[0]), start, 0, 0
+        self._recent: list[float] = []  # times of events
         self._refuse_depth(start)
         state = given.at(*start)
         touching = [i for i, g in enumerate(state.gap) if abs(g) <= START * given.scales.length]
@@ -81,7 +84,7 @@ class March:
     def samples(self) -> Iterator[State]:
         """Yield the states at the times, and record forces and residuals there."""
         k, count = 0, len(self.times)
-        recent: list[float] = []
+        recent = self._recent
         while k < count:
             while k < count and self.times[k] <= self.t:
                 self.records.sample(self.given, self.mode, self.t, *self.y)
@@ -222,9 +225,9 @@ class March:
         return self.given.gaps(np.ascontiguousarray(ys[:, :nq]), np.ascontiguousarray(ys[:, nq:]))
 
     def _limit(self, gap: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Return the gap below which each open candidate has touched: zero, or less if it has just opened at rest."""
+        """Return the gap below which each open candidate has touched: zero, or less if it has just opened."""
         fresh = (gap <= 10 * self.given.scales.gap) & (rate <= self.given.scales.still)
-        limit = np.where(fresh, np.minimum(gap, 0.0) - 10 * self.given.scales.gap, 0.0)
+        limit = np.minimum(gap, 0.0) - np.where(fresh, 10 * self.given.scales.gap, 0.0)
         limit[list(self.mode.closed)] = -np.inf
         return limit
 
@@ -345,6 +348,8 @@ class March:
         e = given.restitution[closed].copy()
         found = impact(given, state, qd, closed, e)
         last = self._last_bounces(closed, e, found)
+        if self._hurried():
+            last = [(k, self.t) for k in range(len(closed)) if 0 < e[k] < 1]
         if last:
             e[[k for k, _ in last]] = 0.0
             found = impact(given, state, qd, closed, e)
@@ -356,6 +361,11 @@ class March:
         for k, end in last:
             self.records.note("rest", end, given.names[closed[k]])
         self.y = q, found.qd
+
+    def _hurried(self) -> bool:
+        """Return whether contacts bounce in turns, ever faster, as those of a rocking block that comes to rest."""
+        recent, span = self._recent, float(self.times[-1] - self.times[0])
+        return len(recent) > HURRIED and self.t - recent[-HURRIED] <= 10 * CLOSE * span
 
     def _last_bounces(self, closed: list[int], e: np.ndarray, found) -> list[tuple[int, float]]:
         """Return the contacts whose bounces are too low to follow, with the times at which they come to rest.

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from .redundant_forces import null_space, within_cones
+
 ANGLES = np.linspace(-np.pi, np.pi, 49)
 """Directions of slip between which roots are bracketed [rad]."""
 COSINES, SINES = np.cos(ANGLES), np.sin(ANGLES)
+RANK = 1e-11
+"""The ratio to the largest below which a singular value of W is rounding."""
 HALVINGS = 60
 """The largest number of steps of the search for a direction."""
 
@@ -21,9 +25,14 @@ def solved(W: np.ndarray, c: np.ndarray, mu: float, ray: np.ndarray, floor: floa
     left = _tangential(W, c, mu, np.full_like(ANGLES, floor), floor)
     if c[0] + W[0] @ left >= 0:
         return left
-    stick = np.linalg.lstsq(W, -c, rcond=1e-14)[0]
+    stick, _, rank, _ = np.linalg.lstsq(W, -c, rcond=RANK)
     if stick[0] >= floor and np.hypot(stick[1], stick[2]) <= mu * stick[0]:
         return stick
+    if rank < 3 and floor == 0.0:  # the body cannot move in some direction: it may be wedged
+        free = null_space(W, RANK)
+        wedged = within_cones(stick[None], free, np.array([mu]), np.array([False]))
+        if wedged is not None and np.abs(W @ wedged[0] + c).max() <= 1e-13 * np.abs(c).max():
+            return wedged[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = W[0, 0] - mu * (W[0, 1] * COSINES + W[0, 2] * SINES)
         normals = np.where(slopes > 0, -c[0] / slopes, np.inf)
