@@ -28,7 +28,7 @@ def closed_form(chain: ScrewChain, T: Numbers, used: tuple[bool, ...]) -> tuple[
         at = chain.home[:3, 3]
         return _named("three joints to a point", position_solutions(s, at, T[:3, 3], chain.length))
     if used == POSITION and count == 2 and _all_parallel(s):
-        return _named("planar arm", two_rotations(s, chain.home[:3, 3], T[:3, 3], chain.length))
+        return _named("planar arm", two_rotations(s, chain.home[:3, 3], T[:3, 3]))
     return None
 
 
@@ -77,7 +77,7 @@ def _planar_solutions(chain: ScrewChain, X: Numbers) -> list[Numbers]:
     s = chain.screws
     point = s[2].point
     out = []
-    for pair in two_rotations(s[:2], point, X[:3, :3] @ point + X[:3, 3], chain.length):
+    for pair in two_rotations(s[:2], point, X[:3, :3] @ point + X[:3, 3]):
         R = X[:3, :3]
         e = s[0].axis
         total = float(np.arctan2(e @ [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]], np.trace(R) - 1.0))

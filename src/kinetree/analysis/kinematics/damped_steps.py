@@ -33,12 +33,12 @@ class DampedSteps:
         k = self.k
         with k.loop(self.nv) as j:
             if self.dual:
-                total = self._total(self.n, lambda i: self.A[i * self.nv + j] * self.x[i])
+                total = self.total(self.n, lambda i: self.A[i * self.nv + j] * self.x[i])
                 dq[j] = total * self.open[j]
             else:
                 dq[j] = self.x[j] * self.open[j]
 
-    def _total(self, count: Any, term: Any) -> Value:
+    def total(self, count: Any, term: Any) -> Value:
         """Write a sum of terms and return it."""
         self.sum.value = 0.0
         with self.k.loop(count) as i:
@@ -51,10 +51,10 @@ class DampedSteps:
         with k.loop(self.size) as i:
             with k.loop(i + 1) as j:
                 if self.dual:
-                    entry = self._total(nv, lambda m, i=i, j=j: A[i * nv + m] * A[j * nv + m] * self.open[m])
+                    entry = self.total(nv, lambda m, i=i, j=j: A[i * nv + m] * A[j * nv + m] * self.open[m])
                 else:
                     both = self.open[i] * self.open[j]
-                    entry = self._total(self.n, lambda m, i=i, j=j: A[m * nv + i] * A[m * nv + j]) * both
+                    entry = self.total(self.n, lambda m, i=i, j=j: A[m * nv + i] * A[m * nv + j]) * both
                 self.S[i * self.size + j] = entry
             self.S[i * self.size + i] = self.S[i * self.size + i] + damping
 
@@ -63,16 +63,16 @@ class DampedSteps:
             if self.dual:
                 self.x[i] = F[i]
             else:
-                self.x[i] = self._total(self.n, lambda m, i=i: self.A[m * self.nv + i] * F[m]) * self.open[i]
+                self.x[i] = self.total(self.n, lambda m, i=i: self.A[m * self.nv + i] * F[m]) * self.open[i]
 
     def _factor(self, damping: Value) -> None:
         """Write the Cholesky factor over the matrix; pivots are at least the damping, as in exact arithmetic."""
         k, S, size = self.k, self.S, self.size
         with k.loop(size) as i:
             with k.loop(i) as j:
-                inner = self._total(j, lambda m, i=i, j=j: S[i * size + m] * S[j * size + m])
+                inner = self.total(j, lambda m, i=i, j=j: S[i * size + m] * S[j * size + m])
                 S[i * size + j] = (S[i * size + j] - inner) * self.inverse[j]
-            square = self._total(i, lambda m, i=i: S[i * size + m] * S[i * size + m])
+            square = self.total(i, lambda m, i=i: S[i * size + m] * S[i * size + m])
             pivot = S[i * size + i] - square
             root = (pivot > damping).where(pivot, damping).sqrt()
             self.inverse[i] = k.cast(1.0, Kind.LANE) / root
@@ -81,9 +81,9 @@ class DampedSteps:
         """Write the solution over the right-hand side."""
         k, S, x, size = self.k, self.S, self.x, self.size
         with k.loop(size) as i:
-            inner = self._total(i, lambda m, i=i: S[i * size + m] * x[m])
+            inner = self.total(i, lambda m, i=i: S[i * size + m] * x[m])
             x[i] = (x[i] - inner) * self.inverse[i]
         with k.loop(size) as back:
             i = size - 1 - back
-            inner = self._total(back, lambda m, i=i: S[(i + 1 + m) * size + i] * x[i + 1 + m])
+            inner = self.total(back, lambda m, i=i: S[(i + 1 + m) * size + i] * x[i + 1 + m])
             x[i] = (x[i] - inner) * self.inverse[i]

@@ -119,7 +119,7 @@ class _Search:
         with k.loop(self.nv) as j:
             steps.open[j], self.stop[j] = free[j], 0.0
         for at, j, unit in self.equations.limited:
-            slope = steps._total(self.n, lambda i, j=j: steps.A[i * self.nv + j] * self.F[i])
+            slope = steps.total(self.n, lambda i, j=j: steps.A[i * self.nv + j] * self.F[i])
             low, high = self._room(at, j, unit)
             shut = ((high <= 0.0) & (slope > 0.0)) | ((low >= 0.0) & (slope < 0.0))
             steps.open[j] = shut.where(0.0, steps.open[j])
@@ -133,7 +133,7 @@ class _Search:
             passed = passed | over | under
         with k.when(k.any(passed)):
             with k.loop(self.n) as i:
-                self.left[i] = self.F[i] - steps._total(self.nv, lambda j, i=i: steps.A[i * self.nv + j] * self.stop[j])
+                self.left[i] = self.F[i] - steps.total(self.nv, lambda j, i=i: steps.A[i * self.nv + j] * self.stop[j])
             steps.solve(self.left, damping, self.dq)
             with k.loop(self.nv) as j:
                 self.dq[j] = self.dq[j] + self.stop[j]

@@ -79,7 +79,7 @@ def position_solutions(screws: tuple[Screw, ...], x: Numbers, p: Numbers, length
     return out
 
 
-def two_rotations(screws: tuple[Screw, ...], x: Numbers, p: Numbers, length: float) -> list[Numbers]:
+def two_rotations(screws: tuple[Screw, ...], x: Numbers, p: Numbers) -> list[Numbers]:
     """Return all (q1, q2) of two parallel axes that move point x, given at zero displacement, to p."""
     first, second = screws
     o1, o2 = feet(first, second)

@@ -36,7 +36,7 @@ export function between(law, q0, q1, duration, samples = SAMPLES) {
 
 // Samples of a cubic spline through positions at times, at rest at both ends.
 export function spline(times, points, samples = SAMPLES) {
-  const slopes = points[0].length ? clampedSlopes(times, points) : points;
+  const slopes = clampedSlopes(times, points);
   return sampledPieces(times, samples, (i, s, h) => hermite(points[i], points[i + 1], slopes[i], slopes[i + 1], null, null, s, h));
 }
 

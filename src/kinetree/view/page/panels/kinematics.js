@@ -130,7 +130,6 @@ export const panel = {
       on: () => store.get("mode") === panel.name && settings().handle,
       pose: () => framePose(kernel, store.get("q"), frame()),
       moved: (position) => reach(moved(framePose(kernel, store.get("q"), frame()), position), `drag ${frame().name}`),
-      turned: (goal) => reach(goal, `rotate ${frame().name}`),
     });
     store.on(["q", "units", "parameters", "kinematics"], refresh);
     store.on(["kinematics", "parameters"], () => { cloud = null; app.stage.refresh(); });
