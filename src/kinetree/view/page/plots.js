@@ -116,7 +116,8 @@ export class Plots {
     if (!(t1 >= t0)) [t0, t1] = [0, 1];
     if (t1 === t0) t1 = t0 + 1;
     if (!(high >= low)) [low, high] = [0, 1];
-    const pad = high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high)) ? 0.06 * (high - low) : Math.max(1e-3, 0.1 * Math.abs(high));
+    // Rounding errors of a quantity that stays zero or constant are no curve.
+    const pad = high - low > Math.max(1e-12, 1e-12 * Math.max(Math.abs(low), Math.abs(high))) ? 0.06 * (high - low) : Math.max(1e-3, 0.1 * Math.abs(high));
     return { t0, t1, low: low - pad, high: high + pad };
   }
 
