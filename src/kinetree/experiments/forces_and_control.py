@@ -20,7 +20,7 @@ from ..simulation import references
 from ..simulation.arguments import spread
 from ..simulation.control.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
 from ..simulation.control.driven import Driven, resolved_control
-from ..simulation.forces import joint_forces, point_forces
+from ..simulation.forces import ground_forces, joint_forces, point_forces
 from ..simulation.rates import Instant
 from ..simulation.stabilization import Baumgarte, Minimal, Projection
 from .paths import inner
@@ -47,6 +47,7 @@ FORCES: dict[str, type] = {
     "spring_damper": point_forces.SpringDamper,
     "linear_actuator": point_forces.LinearActuator,
     "external_wrench": point_forces.ExternalWrench,
+    "ground_force": ground_forces.GroundForce,
 }
 CONTROLLERS: dict[str, type] = {
     "pd": PD,

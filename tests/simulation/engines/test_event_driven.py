@@ -201,3 +201,19 @@ def test_spinning_coin_comes_to_rest() -> None:
     assert_close(run["poses"][-1, 0, 2, 2], 1.0, 1e-12, "flat")
     assert_close(run.qd[-1], np.zeros(6), 1e-12, "velocity at rest")
     assert_close(run["contact_forces"][-1, 1:, 0].sum(), 0.4 * G, 1e-9, "weight on three points of the rim")
+
+
+@pytest.mark.slow
+def test_closed_mechanism_bounces_on_the_ground() -> None:
+    """Let a bar of a four-bar fall on a plane and bounce to rest, with its loop closed at all samples."""
+    system = kt.load("four_bar")
+    q = system.assemble()
+    T = system.pose(q, "coupler")
+    point = T[:3, :3] @ [0.1, 0.0, 0.0] + T[:3, 3] - [0.0, 0.04, 0.0]
+    ground = kt.Placement(tuple(point), ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)))
+    knob = kt.Contact("knob", "coupler", "sphere", 0.02, (0.1, 0, 0), kt.Surface("plane", placement=ground), 0.3, 0.4)
+    run = kt.simulate(system, q, times=np.linspace(0, 1, 21), contacts=knob)
+    assert run.finished and times_of(run, "rest") and times_of(run, "stick")
+    assert_close(run["gap"], np.zeros_like(run["gap"]), 1e-11, "loops")
+    assert_close(run.qd[-1], np.zeros(3), 1e-12, "velocity at rest")
+    assert max(*run.contact.residuals.values(), *run.contact.impact_residuals.values()) < 1e-10
