@@ -46,6 +46,9 @@ def test_a_box_holds_still_on_a_slope():
     assert_close(run.qd, np.zeros_like(run.qd), 1e-12, "velocities at rest")  # 6e-14 m/s
     assert_close(run.q - run.q[0], np.zeros_like(run.q), 1e-13, "displacement in a second")
     assert_close(run["contact_forces"][-1, :, 0].sum(), 2.0 * 9.81 * np.cos(TILT), 1e-9, "weight on the slope")
+    assert_close(run["qdd"][1:], np.zeros_like(run.qd[1:]), 1e-8, "accelerations under the forces of the contacts")
+    weight = 2.0 * np.array(system.mechanism.gravity)
+    assert_close(run["wrenches"][-1, 0, 3:], -weight, 1e-9, "forces of the contacts on the body")
 
 
 def test_a_box_slides_down_a_slope():

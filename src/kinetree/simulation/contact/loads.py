@@ -39,13 +39,19 @@ def contact_fields(problem: Problem, run: Run, records: Sequence[Records], other
             if len(known) < count and not lead:  # the state at an event that ended the run
                 array[k, len(known) :] = known[-1]
     found: dict[str, Any] = {name: x.reshape(*lead, count, *shapes[name]) for name, x in arrays.items()}
+    return found | {"wrenches": contact_wrenches(problem, others)}
+
+
+def contact_wrenches(problem: Problem, others: Any) -> Wrenches:
+    """Return the Source of the wrenches on all bodies; `others` is that of the wrenches without contacts."""
+    mechanism = problem.mechanism
     program = problem.kept.part("contact motion program", lambda: motion_program(mechanism))
     bodies = tuple(
         (mechanism.body_indices[c.body], mechanism.body_indices[c.surface.body])
         for c in mechanism.contacts
         for _ in labels(c)
     )
-    return found | {"wrenches": Wrenches(others, program, bodies)}
+    return Wrenches(others, program, bodies)
 
 
 def contact_options(records: Sequence[Records]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...errors import InputError
+from ..drives import drives_of
 from ..events import Onward, Watch
 from ..motion_problem import Problem
 from ..run_states import Run, of_run
@@ -71,3 +72,15 @@ def no_checkpoint(problem: Problem, who: str) -> None:
     """Raise an InputError if a checkpoint file is given."""
     if problem.checkpoint is not None:
         raise InputError(f"{who} keeps no checkpoints; use a native method")
+
+
+def refuse_with_contacts(problem: Problem) -> None:
+    """Raise an InputError for options that no engine for contacts supports."""
+    if problem.checkpoint is not None:
+        raise InputError("a run with contacts keeps no checkpoints; leave out checkpoint")
+    if problem.outside:
+        raise InputError("contacts require a compiled controller, such as kt.PD or kt.TorqueFunction")
+    if drives_of(problem.control) is not None:
+        raise InputError("contacts and kt.Driven do not go together yet; use a stiff kt.PD instead of kt.Driven")
+    if problem.loops is not None and not problem.loops.projects:
+        raise InputError("contacts require loops that are closed after each step; use loops=kt.Projection()")

@@ -9,11 +9,10 @@ from ..contact.loads import contact_fields, contact_options
 from ..contact.march import March
 from ..contact.records import Records
 from ..contact.touching import Functions
-from ..drives import drives_of
 from ..events import Watch
 from ..motion_problem import Problem
 from ..run_states import Run
-from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
+from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts
 from .native import acting_on
 from .scipy_pairs import run_each
 
@@ -65,14 +64,8 @@ class EventDriven:
 
 
 def _refuse(problem: Problem) -> None:
-    """Raise an InputError for options that runs with contacts do not support."""
-    no_checkpoint(problem, "a run with contacts")
-    if problem.outside:
-        raise InputError("contacts require a compiled controller, such as kt.PD or kt.TorqueFunction")
-    if drives_of(problem.control) is not None:
-        raise InputError("contacts and kt.Driven do not go together yet; use a stiff kt.PD instead of kt.Driven")
-    if problem.loops is not None and not problem.loops.projects:
-        raise InputError("contacts require loops that are closed after each step; use loops=kt.Projection()")
+    """Raise an InputError for options that runs from event to event do not support."""
+    refuse_with_contacts(problem)
     if problem.method.name not in PAIRS:
         raise InputError(
             f"contacts are simulated event by event with {' or '.join(PAIRS)}, not with {problem.method.name}; "

@@ -9,15 +9,15 @@ import numpy as np
 from ...compiler.lower.contacts import candidate_names, motion_program
 from ...compiler.runtime.native import native
 from ...errors import InputError
+from ..contact.loads import contact_wrenches
 from ..contact_rates import contact_programs, moving_program, widened
-from ..drives import drives_of
 from ..events import Watch
 from ..integrators import stepper_of
 from ..kernels.contact_steps import MEASURES, Moreau
 from ..motion_problem import Problem
 from ..run_states import Run
 from ..steppers import Stepper
-from .engine import Fields, Motion, Progress, no_checkpoint, onward_by
+from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts
 from .native import acting_on
 from .runs import run
 
@@ -51,7 +51,10 @@ class TimeStepping:
         ).with_end()  # fmt: skip
 
         def complete(ended: Run) -> tuple[Run, Fields]:
-            return ended, acting_on(p) | contact_fields(p, ended, whole)
+            acted = acting_on(p)
+            del acted["accelerations"]  # those without contacts; a run computes them from torques and wrenches
+            acted["wrenches"] = contact_wrenches(p, acted["wrenches"])
+            return ended, acted | contact_fields(p, ended, whole)
 
         done = _plain(whole, nv)
         return Motion(done, onward_by(p, done, again), complete)
@@ -101,15 +104,9 @@ def _plain(done: Run, nv: int) -> Run:
 
 def _refuse(problem: Problem) -> None:
     """Raise an InputError for options that time steps with contacts do not support."""
-    no_checkpoint(problem, "a run with contacts")
+    refuse_with_contacts(problem)
     if not problem.mechanism.contacts:
         raise InputError('"moreau" is the method of mechanisms with contacts; give contacts=[kt.Contact(...)]')
-    if problem.outside:
-        raise InputError("contacts require a compiled controller, such as kt.PD or kt.TorqueFunction")
-    if drives_of(problem.control) is not None:
-        raise InputError("contacts and kt.Driven do not go together yet; use a stiff kt.PD instead of kt.Driven")
-    if problem.loops is not None and not problem.loops.projects:
-        raise InputError("contacts require loops that are closed after each step; use loops=kt.Projection()")
     for contact in problem.mechanism.contacts:
         if contact.law != "newton" and contact.restitution != 0.0:
             raise InputError(
