@@ -111,7 +111,8 @@ def simulate(
     others (Minimal).
 
     `contacts` are hard contacts with Coulomb friction and restitution, by default those of the mechanism, () for none.
-    The run then goes from event to event; `run.contact` has events, forces and residuals (docs/contact.md).
+    The run then goes from event to event, or in native time steps with method="moreau" and `dt`. `run.contact` has
+    events, forces and residuals (docs/contact.md).
 
     With a system on a GPU, `arm.on("cuda")`, each run is a thread of the GPU (docs/gpu.md). `keep="device"` leaves the
     samples there, as arrays of the library of q0, and returns DeviceRuns instead of a Trajectory.
