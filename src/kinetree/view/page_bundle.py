@@ -1,4 +1,4 @@
-"""ES modules as one script: a page in a single file carries its modules in the order in which they need each other.
+"""ES modules as one script, for a page in a single file: each module follows those that it imports.
 
 The modules use a part of the language: `import { a, b as c } from "./file.js";`, `import * as all from "./file.js";`,
 exports at the declaration (`export const`, `let`, `function`, `async function`, `class`), and `export { a, b };`. They

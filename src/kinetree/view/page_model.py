@@ -1,4 +1,4 @@
-"""The mechanism as a page knows it: bodies, joints, frames, loops, coordinates with units and limits, parameters."""
+"""The data of a mechanism in a page: bodies, joints, frames, loops, coordinates with units and limits, parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run inside of a page: states at the frames with the columns of its plots, or the poses alone."""
+"""A run inside a page: states at the frames with the columns of its plots, or the poses alone."""
 
 from __future__ import annotations
 

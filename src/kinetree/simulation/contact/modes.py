@@ -15,7 +15,7 @@ from .touching import Coefficients, State
 SLOPE = 1e-6
 """The least normal answer W_nn - mu W_nt . d of a sliding contact, in parts of W_nn, that is not a Painleve state."""
 BEGIN = 1e4
-"""The velocity up to which a contact begins to slip, in parts of that below which contacts are still: some 1e-5 m/s.
+"""The velocity up to which a slip is beginning, in parts of that below which contacts are at rest: some 1e-5 m/s.
 
 Friction turns such a velocity into its direction within microseconds. Integrating this would be stiff."""
 SLACK = 1e-9

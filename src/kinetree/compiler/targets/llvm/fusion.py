@@ -21,7 +21,7 @@ class Fusion(NamedTuple):
 
 
 def fusions(program: Program, allowed: Callable[[int, int], bool]) -> dict[int, Fusion]:
-    """Return the fusions by their sums; `allowed(product, sum)` tells whether the two may be fused.
+    """Return the fusions by their sums; `allowed(product, sum)` returns whether the two may be fused.
 
     Of two products, the one with fewer uses is taken, as it is more often of no other use.
     """
