@@ -9,17 +9,11 @@ import kinetree as kt
 from kinetree.errors import KinetreeError
 from kinetree.model import parse
 from kinetree.simulation.derivatives import adjoint
+from pendulums import pendulum
 from tolerance import assert_close
 
 TIMES = np.linspace(0.0, 0.3, 4)
 H = 0.02
-
-
-def pendulum() -> kt.System:
-    """Return a pendulum whose length is a free parameter."""
-    bob = kt.Body("bob", 2.0, (0.0, 0.0, -parse("l")))
-    hinge = kt.Joint("hinge", "revolute", "ground", "bob", axis=(0.0, 1.0, 0.0))
-    return kt.System(kt.assemble("pendulum", [bob], [hinge], parameters=[kt.Parameter("l", 0.5, free=True)]))
 
 
 def start_of(system: kt.System):

@@ -12,17 +12,11 @@ from kinetree.simulation.control.driven import resolved_control
 from kinetree.simulation.drives import drives_of
 from kinetree.simulation.loop_closing import closing_program
 from kinetree.simulation.rates import rates
+from pendulums import pendulum
 from tolerance import assert_close
 
 TIMES = np.linspace(0.0, 0.3, 4)
 H = 0.02
-
-
-def pendulum() -> kt.System:
-    """Return a pendulum whose length is a free parameter."""
-    bob = kt.Body("bob", 2.0, (0.0, 0.0, -parse("l")))
-    hinge = kt.Joint("hinge", "revolute", "ground", "bob", axis=(0.0, 1.0, 0.0))
-    return kt.System(kt.assemble("pendulum", [bob], [hinge], parameters=[kt.Parameter("l", 0.5, free=True)]))
 
 
 def sprung_mass() -> kt.System:

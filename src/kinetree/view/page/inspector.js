@@ -1,6 +1,7 @@
 // The inspector: numbers of the picked body and its joint, and the list of bodies to pick and to hide.
 
 import { el, section, valueTable } from "./elements.js";
+import { oncePerFrame } from "./frames.js";
 import { short, shownUnit } from "./units.js";
 
 export function buildInspector(host, app) {
@@ -35,15 +36,7 @@ export function buildInspector(host, app) {
       row.eye.setAttribute("aria-pressed", String(!store.get("hidden").has(i)));
     });
   }
-  let asked = false;
-  function refresh() {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(() => {
-      asked = false;
-      details.replaceChildren(...detailsOf(app));
-    });
-  }
+  const refresh = oncePerFrame(() => details.replaceChildren(...detailsOf(app)));
   store.on(["picked", "hidden"], refreshList);
   store.on(["picked", "q", "qd", "units", "parameters", "motion"], refresh);
   refreshList();

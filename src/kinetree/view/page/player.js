@@ -3,13 +3,17 @@
 // A motion with `extend(time)` is computed while it is shown, and has no end; others end, or begin again with `loop`.
 
 import { el } from "./elements.js";
+import { oncePerFrame } from "./frames.js";
 
 const SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "5", "10"];
 const LONGEST = 0.1; // [s] a frame that took longer counts as this long, as after a pause of the browser
 
 export class Player {
   constructor(host, store, { toggles = [] } = {}) {
-    Object.assign(this, { store, asked: false, before: 0 });
+    Object.assign(this, { store, before: 0 });
+    this.ask = oncePerFrame((now) => {
+      if (this.playing) this.advance(now);
+    });
     const range = el("input", { id: "time", type: "range", min: "0", max: "1", step: "any", "aria-label": "time" });
     const parts = (this.parts = {
       play: el("button", { id: "play", type: "button", class: "primary", title: "play or pause (space)", "aria-label": "play" }),
@@ -74,15 +78,6 @@ export class Player {
     const speeds = SPEEDS.map(Number);
     const k = speeds.findIndex((s) => s >= this.store.get("speed"));
     this.store.set({ speed: speeds[Math.min(speeds.length - 1, Math.max(0, k + by))] });
-  }
-
-  ask() {
-    if (this.asked) return;
-    this.asked = true;
-    requestAnimationFrame((now) => {
-      this.asked = false;
-      if (this.playing) this.advance(now);
-    });
   }
 
   advance(now) {

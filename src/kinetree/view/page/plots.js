@@ -6,6 +6,7 @@
 // `offset` of its values. All of them may be getters: a motion that grows needs `refresh`, not a new `show`.
 
 import { download, el } from "./elements.js";
+import { oncePerFrame } from "./frames.js";
 import { CanvasPen, SvgPen } from "./pens.js";
 import { short, shownUnit } from "./units.js";
 
@@ -15,7 +16,8 @@ const EDGES = { left: 58, right: 12, top: 24, bottom: 22 };
 
 export class Plots {
   constructor(host, store, { seek, name = "kinetree" }) {
-    Object.assign(this, { host, store, seek, name, charts: [], hover: null, off: new Set(), asked: false, chosen: [] });
+    Object.assign(this, { host, store, seek, name, charts: [], hover: null, off: new Set(), chosen: [] });
+    this.refresh = oncePerFrame(() => this.draw());
     this.bar = el("div", { class: "plotbar" });
     this.tabs = el("div", { class: "tabs", role: "group", "aria-label": "quantities to plot" });
     this.legend = el("div", { class: "legend" });
@@ -85,15 +87,6 @@ export class Plots {
         },
       }, swatch, el("span", { text: several ? `${chart.title} ${series.name}` : series.name }), now);
     })));
-  }
-
-  refresh() {
-    if (this.asked) return;
-    this.asked = true;
-    requestAnimationFrame(() => {
-      this.asked = false;
-      this.draw();
-    });
   }
 
   shown(chart) {

@@ -6,6 +6,7 @@
 //   label: { text, at, color, strong }                                   marks are items that nothing hides.
 // `refresh` draws at the next frame of the screen.
 
+import { oncePerFrame } from "./frames.js";
 import { ellipsoids, jointLines, massItems, pointMasses } from "./inertia_marks.js";
 import { drawLabels } from "./labels.js";
 import { painterRenderer } from "./painter.js";
@@ -36,22 +37,13 @@ export class Stage {
     this.shadow = scene.floor === null ? null : shadowMatrix(this.light, this.up, scene.floor);
     this.palette = null;
     this.compose = () => null;
-    this.asked = false;
+    this.refresh = oncePerFrame(() => this.draw());
     this.follow = scene.follows;
     this.view = new View(host, scene.camera, { embedded, changed: () => this.refresh() });
     if (this.follow) this.view.first.target = [0, 0, 0]; // an offset from the middle of the bodies
     this.view.reset();
     this.view.pick = (camera, x, y) => pickItem(this.items || [], this.solids, camera.eye, rayThrough(camera, x, y));
     new ResizeObserver(() => this.refresh()).observe(host);
-  }
-
-  refresh() {
-    if (this.asked) return;
-    this.asked = true;
-    requestAnimationFrame(() => {
-      this.asked = false;
-      this.draw();
-    });
   }
 
   // Colors of the theme, from the style sheet.
