@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
@@ -38,14 +37,13 @@ class Launch:
 class FakeDriver:
     """The driver of two GPUs, which keeps every launch.
 
-    Compilations wait for the event `compiles`, and fail if it is `broken`. `captured` is the stream of a CUDA graph.
+    Compilations fail if it is `broken`. `captured` is the stream of a CUDA graph.
     """
 
     count: int = 2
     launches: list[Launch] = field(default_factory=list)
     loads: int = 0
-    compilations: list[threading.Thread] = field(default_factory=list)
-    compiles: threading.Event = field(default_factory=threading.Event)
+    compilations: int = 0
     broken: bool = False
     captured: int = -1
 
@@ -71,18 +69,15 @@ class FakeDevice:
     code_name = "fake"
 
     def load(self, text: bytes) -> FakeModule:
-        """Return the program that the stand-in for code contains."""
+        """Return the program that the stand-in for code contains; code after a comment is compiled."""
         self.driver.loads += 1
+        if text.startswith(code.COMMENT):
+            self.driver.compilations += 1
+            if self.driver.broken:
+                raise RuntimeError("no memory")
+            text = text.partition(b"\n")[2]
         dtype, _, program = text.decode().partition(" ")
         return FakeModule(Program.loads(program), dtype)
-
-    def compiled(self, text: bytes) -> bytes:
-        """Return the stand-in for PTX without the comment before it."""
-        self.driver.compilations.append(threading.current_thread())
-        self.driver.compiles.wait()
-        if self.driver.broken:
-            raise RuntimeError("no memory")
-        return text.partition(b"\n")[2]
 
     def beside_captures(self):
         """Return a context without effect."""
@@ -253,7 +248,6 @@ fake_cupy = _made_cupy()
 def install(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """Replace the driver, the target PTX and CuPy; return the driver."""
     driver = FakeDriver()
-    driver.compiles.set()
     monkeypatch.setattr(function, "driver", lambda: driver)
     monkeypatch.setattr(cuda, "driver", lambda: driver)
     monkeypatch.setattr(code, "target", lambda name: FakeTarget())

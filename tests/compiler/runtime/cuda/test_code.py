@@ -1,8 +1,6 @@
-"""Code on devices: interpreted first, compiled beside calls, stored for later processes."""
+"""Code on devices: interpreted in the first call, compiled in the second, and known to later processes."""
 
 from __future__ import annotations
-
-import threading
 
 import numpy as np
 import pytest
@@ -21,10 +19,7 @@ def driver(monkeypatch, tmp_path):
     """Return a stand-in for the driver on which every function counts as large, with an empty cache."""
     monkeypatch.setenv("KINETREE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(code, "LARGE", 1)
-    made = fake_cuda.install(monkeypatch)
-    made.compiles.clear()
-    yield made
-    made.compiles.set()
+    return fake_cuda.install(monkeypatch)
 
 
 def arm():
@@ -34,59 +29,62 @@ def arm():
     return system.on("cuda"), fake_cuda.on_gpu(q)[0], system.inertia_matrix(q)
 
 
-def test_large_functions_are_interpreted_until_they_are_compiled(driver):
-    """Answer calls before the code is compiled, in another thread, and run the compiled code afterwards."""
+def test_large_functions_are_interpreted_in_their_first_call(driver):
+    """Interpret the first call, compile in the second one, and find the same results."""
     gpu, q, expected = arm()
-    function = gpu.function("inertia_matrix")
-    for _ in range(2):
-        np.testing.assert_allclose(function(q).host, expected, rtol=1e-15)
-    assert [launch.entry for launch in driver.launches] == [ENTRY, ENTRY]
-    driver.compiles.set()
-    function.settle()
-    np.testing.assert_allclose(function(q).host, expected, rtol=1e-15)
-    assert driver.launches[-1].entry == "rows"
-    assert [thread is not threading.main_thread() for thread in driver.compilations] == [True]
+    for _ in range(3):
+        np.testing.assert_allclose(gpu.function("inertia_matrix")(q).host, expected, rtol=1e-15)
+    assert [launch.entry for launch in driver.launches] == [ENTRY, "rows", "rows"]
+    assert driver.compilations == 1
 
 
-def test_compiled_code_is_stored(driver):
-    """Load the code that an earlier process compiled, without interpretation."""
+def test_code_can_be_compiled_before_the_second_call(driver):
+    """Compile an interpreted function by `settle`, once."""
     gpu, q, _ = arm()
-    driver.compiles.set()
-    gpu.function("inertia_matrix")(q)
-    gpu.function("inertia_matrix").settle()
+    function = gpu.function("inertia_matrix")
+    function(q)
+    for _ in range(2):
+        function.settle()
+        assert driver.compilations == 1
+    function(q)
+    assert driver.launches[-1].entry == "rows" and driver.compilations == 1
+
+
+def test_code_in_the_driver_s_cache_is_loaded_at_once(driver, monkeypatch):
+    """Load the code that an earlier process compiled, without interpretation, unless the driver keeps none."""
+    gpu, q, _ = arm()
+    for _ in range(2):
+        gpu.function("inertia_matrix")(q)
     other, q, expected = arm()
     np.testing.assert_allclose(other.function("inertia_matrix")(q).host, expected, rtol=1e-15)
-    assert driver.launches[-1].entry == "rows" and len(driver.compilations) == 1
+    assert driver.launches[-1].entry == "rows"
+    monkeypatch.setenv("CUDA_CACHE_DISABLE", "1")
+    other, q, _ = arm()
+    other.function("inertia_matrix")(q)
+    assert driver.launches[-1].entry == ENTRY
 
 
 def test_small_functions_are_compiled_at_once(driver, monkeypatch):
     """Compile a small function in its first call."""
     monkeypatch.setattr(code, "LARGE", 10_000)
-    driver.compiles.set()
     gpu, q, _ = arm()
     gpu.function("inertia_matrix")(q)
     assert driver.launches[-1].entry == "rows"
-    assert driver.compilations == [threading.main_thread()]
+    assert driver.compilations == 1
 
 
-def test_graphs_wait_for_compiled_code(driver):
-    """Wait for the compiled code if a CUDA graph is captured, which keeps its kernel."""
+def test_graphs_capture_compiled_code(driver):
+    """Compile in the first call if a CUDA graph is captured, which keeps its kernel."""
     gpu, q, _ = arm()
-    gpu.function("inertia_matrix")(q)
     driver.captured = STREAM
-    threading.Timer(0.05, driver.compiles.set).start()
     gpu.function("inertia_matrix")(q)
-    assert [launch.entry for launch in driver.launches] == [ENTRY, "rows"]
+    assert [launch.entry for launch in driver.launches] == ["rows"]
 
 
 def test_failed_compilation_is_reported(driver):
-    """Warn once that the code cannot be compiled, and go on with interpretation."""
-    gpu, q, expected = arm()
+    """Raise the error of the driver's compiler in the second call."""
+    gpu, q, _ = arm()
     driver.broken = True
-    function = gpu.function("inertia_matrix")
-    function(q)
-    driver.compiles.set()
-    with pytest.warns(RuntimeWarning, match="inertia_matrix: the code could not be compiled, .* slow: no memory"):
-        function.settle()
-    np.testing.assert_allclose(function(q).host, expected, rtol=1e-15)
-    assert {launch.entry for launch in driver.launches} == {ENTRY}
+    gpu.function("inertia_matrix")(q)
+    with pytest.raises(RuntimeError, match="no memory"):
+        gpu.function("inertia_matrix")(q)

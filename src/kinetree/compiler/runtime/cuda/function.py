@@ -93,7 +93,7 @@ class CudaFunction:
         return self._checked(arrays, out, constants) if result is None else result
 
     def settle(self) -> None:
-        """Wait until the code of all calls up to now is compiled; large functions are interpreted until then."""
+        """Compile the code of all calls up to now; large functions are interpreted in their first call."""
         for kernels in self._kernels.values():
             kernels.settle()
 

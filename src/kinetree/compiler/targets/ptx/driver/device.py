@@ -12,7 +12,7 @@ from typing import Any
 
 from .library import Library
 from .memory import DeviceMemory, PinnedMemory
-from .module import Module, compiled
+from .module import Module
 from .streams import Event, Stream
 
 ATTRIBUTES = {
@@ -96,20 +96,15 @@ class Device:
         with self.current():
             return Module(self._library, self, code)
 
-    def compiled(self, code: bytes) -> bytes:
-        """Return the code of this device for PTX, a cubin that `load` takes; other threads launch meanwhile."""
-        with self.current():
-            return compiled(self._library, self, code)
-
     @property
     def code_name(self) -> str:
-        """The name of the code that `compiled` returns: the type of the GPU and the version of its driver."""
+        """The name of the code that the driver makes: the type of the GPU and the version of the driver."""
         major, minor = self.capability
         return f"sm_{major}{minor} driver {self._library.number('cuDriverGetVersion')}"
 
     @contextmanager
     def beside_captures(self) -> Iterator[None]:
-        """Let this thread load code while another one captures a CUDA graph, which would otherwise fail."""
+        """Let this thread load code while a CUDA graph is captured, which would otherwise fail."""
         mode = c_int(RELAXED)
         self._library.call("cuThreadExchangeStreamCaptureMode", byref(mode))
         try:

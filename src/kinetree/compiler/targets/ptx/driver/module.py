@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 ERROR_LOG, ERROR_LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER and its size in bytes
 LOG_SIZE = 8192
-PTX = 1  # CU_JIT_INPUT_PTX
 SHARED_DEFAULT = 48 * 1024
 """The dynamic shared memory [bytes] that a kernel may use without asking for more."""
 MAX_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -89,23 +88,6 @@ class Log:
     def text(self) -> str:
         """The messages."""
         return self._buffer.value.decode(errors="replace").strip()
-
-
-def compiled(library: Library, device: Device, code: bytes) -> bytes:
-    """Compile PTX for a device and return the GPU's code, a cubin; launches in other threads go on meanwhile.
-
-    The driver has no such code in its cache on disk.
-    """
-    log, state, cubin, size = Log(), c_void_p(), c_void_p(), c_size_t()
-    library.call("cuLinkCreate_v2", *log.options, byref(state))
-    try:
-        library.call("cuLinkAddData_v2", state, PTX, code, len(code) + 1, b"kinetree", 0, None, None)
-        library.call("cuLinkComplete", state, byref(cubin), byref(size))
-        return ctypes.string_at(cubin.value or 0, size.value)
-    except DriverError as error:
-        raise explained(library, device, error, code, log.text) from None
-    finally:
-        library.call("cuLinkDestroy", state)
 
 
 def explained(library: Library, device: Device, error: DriverError, code: bytes, log: str) -> Exception:
