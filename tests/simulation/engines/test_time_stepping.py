@@ -154,6 +154,21 @@ def test_a_batch_has_the_bits_of_single_runs():
     assert np.array_equal(together["contact_forces"][3], alone["contact_forces"])
 
 
+def test_short_steps_and_events_leave_a_rolling_ball_on_the_ground():
+    """End a run at an event shortly after an output time, and find the weight as force and no velocity upward."""
+    body = kt.Body("ball", 1.3, inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
+    mechanism = kt.build_mechanism("ball", [body], [kt.Joint("base", "free", "ground", "ball")])
+    ball = kt.System(touching(mechanism, kt.Contact("ball", "ball", "sphere", (0.1,), friction=0.4)))
+    event = kt.Event(lambda now: now.t - 0.20001, stop=True)
+    times = np.linspace(0.0, 0.3, 31)
+    start = standing(ball), [0.0, 0.0, 0.0, 0.5, 0.0, 0.0]
+    run = kt.simulate(ball, *start, times=times, method="moreau", dt=1e-3, events=event)
+    assert_close(run.t[-1], 0.20001, 1e-12, "time of the event")
+    assert_close(run["contact_forces"][-1, 0, 0], 1.3 * 9.81, 1e-3, "weight at the event")
+    up = ball.poses(run.q)[-1, 0, 2, :3] @ run.qd[-1, 3:]
+    assert_close(up, 0.0, 1e-3, "velocity upward")  # 0.4 of a gap of 1e-6 m per step of 1e-3 s
+
+
 def test_friction_may_be_a_free_parameter():
     """Vary the friction of a batch, and find boxes that hold and boxes that slide."""
     system = block(0.3)

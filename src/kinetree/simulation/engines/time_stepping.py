@@ -74,11 +74,12 @@ def contact_stepper(problem: Problem) -> Stepper:
 def contact_fields(problem: Problem, ended: Run, whole: Run) -> Fields:
     """Return forces, gaps and residuals of the contacts at the samples of a run.
 
-    Forces are the impulses of the last step before a sample, divided by its length; at the start they are zero.
+    Forces are the impulses of the last step before a sample, divided by its length; at the start they are zero. At an
+    event that ends a run they are those of the step before the next output time.
     """
     p, count, nv = problem, len(candidate_names(problem.mechanism)), problem.mechanism.nv
     nt = len(ended.t)
-    spans = np.diff(ended.t, prepend=ended.t[0])
+    spans = np.diff(whole.t[:nt], prepend=whole.t[0])
     steps = np.maximum(np.ceil(spans / p.settings.dt - 1e-9), 1.0)
     lengths = np.where(spans > 0, spans / steps, 1.0)
     more = () if p.parameters is None else (p.parameters[..., None, :],)

@@ -5,7 +5,7 @@ From q and v, with the position in the middle of the step, q_m = q + h/2 v:
     v+ = v + h qdd(q_m, v) + X p,    q+ = q_m + h/2 v+,    u = J(q_m) v+
 
 The impulses p satisfy Signorini's conditions and Coulomb's law with the velocities u. Along a normal, u_n is at least
-what brings a gap g(q_m) to zero at the end of the step, -2 g / h. A gap below zero is opened by a part of that. An
+what brings a gap g(q_m) to zero at the end of the step, -2 g / h. A gap below zero is opened by a part per dt. An
 impact may leave one of half a step, h/2 |u_n|, which then fades. A body that arrives with u_n < 0 and restitution e
 leaves with -e u_n.                                                                                 [Moreau1988]
 """
@@ -27,7 +27,8 @@ SMALL = {"float64": 1e-6, "float32": 1e-3}
 """A velocity [m/s] that is added to those that residuals are compared with, for contacts almost at rest."""
 
 OPENING = 0.2
-"""The part of a gap below zero that is opened within a step; all of it would throw bodies off."""
+"""The part of a gap below zero that is opened within a step of length dt; all of it would throw bodies off, as would
+a part per step where steps are shorter, such as the last one before an output time or an event."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class ContactRuns(RunsOfLanes):
     def _velocities(self, h: Value) -> None:
         """Write the velocities of the contacts without impulses, less those that are allowed along the normals."""
         k, b = self.k, self.solver.b
+        longest = k.cast(self.shared["dt"][()], Kind.LANE)
         self.size.value = 0.0
         with k.loop(self.rows) as i:
             b[i] = self.at("velocity", i) + h * self.at("change", i)
@@ -134,7 +136,7 @@ class ContactRuns(RunsOfLanes):
         with k.loop(self.count) as c:
             gap, e, arriving = self.at("gap", c), self.at("restitution", c), self.at("velocity", c * 3)
             needed = -2.0 * gap / h
-            allowed = (needed > 0.0).where(needed * OPENING, needed)
+            allowed = (needed > 0.0).where(-2.0 * OPENING * gap / longest, needed)
             bounce = -1.0 * e * arriving
             bounces = (b[c * 3] < needed) & (bounce > allowed) & (e > 0.0)
             b[c * 3] = b[c * 3] - bounces.where(bounce, allowed)
