@@ -5,7 +5,7 @@ From q and v, with the position in the middle of the step, q_m = q + h/2 v:
     v+ = v + h qdd(q_m, v) + X p,    q+ = q_m + h/2 v+,    u = J(q_m) v+
 
 The impulses p satisfy Signorini's conditions and Coulomb's law with the velocities u. Along a normal, u_n is at least
-what brings a gap g(q_m) to zero at the end of the step, -2 g / h. A gap below zero is opened by a part per dt. An
+what brings a gap g(q_m) to zero at the end of the step, -2 g / h. A gap below zero is opened slowly. An
 impact may leave one of half a step, h/2 |u_n|, which then fades. A body that arrives with u_n < 0 and restitution e
 leaves with -e u_n.                                                                                 [Moreau1988]
 """
@@ -27,8 +27,10 @@ SMALL = {"float64": 1e-6, "float32": 1e-3}
 """A velocity [m/s] that is added to those that residuals are compared with, for contacts almost at rest."""
 
 OPENING = 0.2
-"""The part of a gap below zero that is opened within a step of length dt; all of it would throw bodies off, as would
-a part per step where steps are shorter, such as the last one before an output time or an event."""
+"""The part of a gap below zero that is opened within a step of length dt.
+
+Bodies are opened no faster than the forces on them change their velocity in a step: a part of the velocity of an impact
+would remain as a bounce, however short the steps are."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,10 @@ class ContactRuns(RunsOfLanes):
         with k.loop(self.count) as c:
             gap, e, arriving = self.at("gap", c), self.at("restitution", c), self.at("velocity", c * 3)
             needed = -2.0 * gap / h
-            allowed = (needed > 0.0).where(-2.0 * OPENING * gap / longest, needed)
+            opening, pressing = -2.0 * OPENING * gap / longest, -1.0 * h * self.at("change", c * 3)
+            pressing = (pressing > 0.0).where(pressing, 0.0)
+            opening = (opening < pressing).where(opening, pressing)
+            allowed = (needed > 0.0).where(opening, needed)
             bounce = -1.0 * e * arriving
             bounces = (b[c * 3] < needed) & (bounce > allowed) & (e > 0.0)
             b[c * 3] = b[c * 3] - bounces.where(bounce, allowed)
