@@ -148,8 +148,12 @@ class Store:
         shutil.rmtree(self.path / PARTIAL, ignore_errors=True)
 
     def read(self, names: list[str]) -> dict[str, np.ndarray]:
-        """Return arrays over all runs; a damaged shard is an error that names its file."""
-        return {name: self._whole(name) for name in names}
+        """Return arrays over all runs; a damaged shard is an error that names its file.
+
+        The statuses are read first, since workers that still run write them last: runs that count as finished then have
+        all their numbers.
+        """
+        return {name: self._whole(name) for name in sorted(names, key=lambda name: name != STATUS)}
 
     def _whole(self, name: str) -> np.ndarray:
         try:
