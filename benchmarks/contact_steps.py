@@ -15,7 +15,7 @@ from book import Section
 from measure import Contender, Disagreement, Figure, interleaved, ratio
 from report import Table
 
-STEP, SHORT, ROBOTS, FEWER = 1e-3, 20, 2048, 128
+STEP, SHORT, ROBOTS, FEWER = 1e-3, 100, 2048, 128
 """The length of a step [s], the steps of a call, and the robots of our batch and of MuJoCo's."""
 GAINS = 80.0, 3.0
 """Stiffness [N m/rad] and damping [N m s/rad] of the joints' control."""
