@@ -48,7 +48,7 @@ def read_mesh(path: str | Path) -> Mesh:
     if file.stat().st_size > LARGEST:
         raise InputError(f"the mesh {str(path)!r} has {file.stat().st_size:,} bytes; at most {LARGEST:,} are read")
     try:
-        import trimesh
+        import trimesh  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise InputError("meshes need the package trimesh: pip install 'kinetree[meshes]'") from None
     try:
