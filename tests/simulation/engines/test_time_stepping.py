@@ -14,6 +14,7 @@ from contacted import touching
 from kinetree.compiler.lower.contacts import motion_program
 from kinetree.errors import InputError
 from kinetree.model.formulas import parse
+from kinetree.simulation.kernels import cone_solves
 from kinetree.simulation.kernels.contact_steps import OPENING
 from strategies import State, examples, moving_mechanisms, rotation
 from tolerance import assert_close
@@ -114,6 +115,29 @@ def test_every_step_satisfies_the_laws(mechanism, seed):
     sliding = closed & (slip > 1e-6 * size)
     opposite = -mu[:, None] * p[:, :1] * u[:, 1:] / np.where(slip > 0, slip, 1.0)[:, None]
     assert (np.abs(p[:, 1:] - opposite)[sliding] <= 1e-6 * (np.abs(p).max() + 1e-12)).all()
+
+
+def test_sweeps_find_the_same_impulses(monkeypatch):
+    """Leave out Newton's method, and find the motion of two balls on a rod, which slip and stick, unchanged."""
+
+    def moved() -> kt.Trajectory:
+        body = kt.Body("rod", 0.8, (0.03, -0.01, 0.02), (0.011, 0.012, 0.007, 0.001, 0.0, 0.0))
+        joint = kt.Joint("base", "free", "ground", "rod")
+        gravity = (9.81 * np.sin(TILT), 0.4, -9.81 * np.cos(TILT))
+        balls = [
+            kt.Contact(f"ball{k}", "rod", "sphere", (0.1,), (0.2 * (2 * k - 1), 0.03, 0.0), friction=0.25 + 0.9 * k)
+            for k in range(2)
+        ]
+        system = kt.System(touching(kt.build_mechanism("rod", [body], [joint], gravity=gravity), *balls))
+        qd = np.array([0.7, -1.1, 2.0, 0.3, -0.9, -0.4])
+        return kt.simulate(system, standing(system, 0.104), qd, duration=0.1, method="moreau", dt=1e-3)
+
+    expected = moved()
+    monkeypatch.setattr(cone_solves, "NEWTON", 0)
+    run = moved()
+    assert expected["contact_forces"][:, :, 0].max() > 1.0
+    assert_close(run.q, expected.q, 1e-9, "positions")
+    assert_close(run.qd, expected.qd, 1e-8, "velocities")
 
 
 def test_a_bounce_has_its_restitution():
