@@ -6,7 +6,7 @@ export class CanvasPen {
     this.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
-  path(points, { color, width = 1, dash = [], fill = null }) {
+  path(points, { color, width = 1, dash = [], fill = null, alpha = 1 }) {
     const { pen } = this;
     pen.beginPath();
     for (let k = 0; k < points.length; k += 2) {
@@ -18,7 +18,9 @@ export class CanvasPen {
     pen.setLineDash(dash);
     if (fill) {
       pen.fillStyle = fill;
+      pen.globalAlpha = alpha;
       pen.fill();
+      pen.globalAlpha = 1;
     } else {
       pen.strokeStyle = color;
       pen.lineWidth = width;
@@ -69,7 +71,7 @@ export class SvgPen {
     this.clips = 0;
   }
 
-  path(points, { color, width = 1, dash = [], fill = null }) {
+  path(points, { color, width = 1, dash = [], fill = null, alpha = 1 }) {
     let d = "";
     for (let k = 0; k < points.length; k += 2) {
       if (Number.isNaN(points[k + 1])) continue;
@@ -77,7 +79,7 @@ export class SvgPen {
     }
     const dashes = dash.length ? ` stroke-dasharray="${dash.join(" ")}"` : "";
     this.parts.push(fill
-      ? `<path d="${d}" fill="${escaped(fill)}"/>`
+      ? `<path d="${d}" fill="${escaped(fill)}"${alpha < 1 ? ` fill-opacity="${alpha}"` : ""}/>`
       : `<path d="${d}" fill="none" stroke="${escaped(color)}" stroke-width="${width}" stroke-linejoin="round"${dashes}/>`);
   }
 

@@ -11,15 +11,11 @@ import { ellipsoids, jointLines, massItems, pointMasses } from "./inertia_marks.
 import { drawLabels } from "./labels.js";
 import { painterRenderer } from "./painter.js";
 import { pickItem } from "./picking.js";
-import {
-  IDENTITY, add, columns, dot, multiply, originOf, rayThrough, rodMatrix, scale, shadowMatrix, sub, transform, unit,
-} from "./vectors.js";
+import { arrowItems, shownArrows, stageLabels } from "./stage_arrows.js";
+import { axisLines, bodyItems, extent, floorLines, frameMatrices } from "./stage_items.js";
+import { IDENTITY, add, originOf, rayThrough, scale, shadowMatrix, sub, unit } from "./vectors.js";
 import { View } from "./view.js";
 import { webglRenderer } from "./webgl.js";
-
-export const ARROW_COLORS = { reactions: [0.78, 0.19, 0.16], drives: [0.48, 0.25, 0.64], wrenches: [0.18, 0.49, 0.2] };
-const AXES = [[0.8, 0.2, 0.15, 1], [0.15, 0.6, 0.2, 1], [0.15, 0.35, 0.85, 1]];
-const LABELED = 0.01; // of the size of the mechanism: shorter arrows have no label
 
 export class Stage {
   constructor(host, scene, model, { embedded = false } = {}) {
@@ -89,24 +85,24 @@ export class Stage {
     this.items = picture.items;
     this.renderer.draw(picture);
     overlay.getContext("2d").clearRect(0, 0, overlay.width, overlay.height);
-    this.drawn = drawLabels(overlay, this.labels(scene), camera, ratio, this.palette);
+    this.drawn = drawLabels(overlay, stageLabels(this, scene), camera, ratio, this.palette);
     if (this.paper) this.paint(picture);
   }
 
   picture(scene, camera, target) {
     const { show, matrices } = scene;
     const layers = scene.layers || [];
-    const items = [...this.bodies(scene), ...(scene.ghost ? this.bodies({ ...scene, matrices: scene.ghost, picked: -1 }, 0.25) : [])];
+    const items = [...bodyItems(this, scene), ...(scene.ghost ? bodyItems(this, { ...scene, matrices: scene.ghost, picked: -1 }, 0.25) : [])];
     const lines = (scene.trails || []).flatMap(({ points, done, color = this.palette.trail }) => [
       { points, strip: true, color: [...color.slice(0, 3), 0.3], width: 1.2 },
       { points: points.subarray(0, done), strip: true, color, width: 2 },
     ]);
-    if (show.axes) lines.push(...this.axisLines([IDENTITY, ...matrices, ...this.frames(matrices)], 0.09 * this.scene.size));
+    if (show.axes) lines.push(...axisLines([IDENTITY, ...matrices, ...frameMatrices(this.model, matrices)], 0.09 * this.scene.size));
     if (show.joints) lines.push(...jointLines(this, matrices));
     if (show.masses) items.push(...massItems(this, scene));
     if (show.ellipsoids) items.push(...ellipsoids(this, scene));
     if (show.points) items.push(...pointMasses(this, scene));
-    const marks = this.arrows(scene).flatMap((arrow) => this.arrowItems(arrow));
+    const marks = shownArrows(scene).flatMap((arrow) => arrowItems(this, arrow));
     for (const layer of layers) {
       items.push(...(layer.items || []).map((item) => this.stretched(item)));
       marks.push(...(layer.marks || []).map((item) => this.stretched(item)));
@@ -114,29 +110,9 @@ export class Stage {
     }
     return {
       camera, lines, marks, items: items.filter((item) => item.count > 0), up: this.up, light: this.light,
-      floor: this.scene.floor === null || show.floor === false ? [] : [this.floorLines(target)],
+      floor: this.scene.floor === null || show.floor === false ? [] : [floorLines(this, target)],
       shadow: show.floor === false ? null : this.shadow, shade: this.palette.shade,
     };
-  }
-
-  // Bodies, the ground and rods; those of hidden bodies are left out, the picked one is tinted.
-  bodies({ matrices, hidden, picked = -1 }, alpha = 1) {
-    const { ranges, rods } = this.scene;
-    const ground = matrices.length;
-    const out = [];
-    [...matrices, IDENTITY].forEach((matrix, i) => {
-      if (hidden?.has(i) || (i === ground && alpha < 1)) return;
-      const color = i === picked ? this.palette.accent.slice(0, 3) : undefined;
-      out.push({ matrix, first: ranges[i][0], count: ranges[i][1], body: i === ground ? -1 : i, color, alpha });
-    });
-    for (const rod of rods) {
-      const owner = rod.a < 0 ? rod.b : rod.a;
-      if (hidden?.has(owner) || (rod.a < 0 && alpha < 1)) continue;
-      const [from, to] = [[rod.a, rod.pa], [rod.b, rod.pb]].map(([k, p]) => (k < 0 ? p : transform(matrices[k], p)));
-      const color = rod.a >= 0 && rod.a === picked ? this.palette.accent.slice(0, 3) : rod.color;
-      out.push({ ...this.solid("rod"), matrix: rodMatrix(from, to, rod.radius), color, body: rod.a, alpha });
-    }
-    return out;
   }
 
   solid(name) {
@@ -148,101 +124,10 @@ export class Stage {
     return item.solid ? { ...this.solid(item.solid), ...item } : item;
   }
 
-  frames(matrices) {
-    return this.model.frames.map(({ body, pose }) => {
-      const place = columns([pose[0], pose[4], pose[8]], [pose[1], pose[5], pose[9]], [pose[2], pose[6], pose[10]], [pose[3], pose[7], pose[11]]);
-      return body < 0 ? place : multiply(matrices[body], place);
-    });
-  }
-
-  floorLines(target) {
-    const { cell, floor, camera } = this.scene;
-    const [e1, e2, up] = camera.axes;
-    const cells = 14;
-    const reach = cells * cell;
-    const middle = [e1, e2].map((e) => Math.round(dot(target, e) / cell) * cell);
-    const place = (x, y) => add(scale(floor, up), add(scale(middle[0] + x, e1), scale(middle[1] + y, e2)));
-    const points = [];
-    for (let k = -cells; k <= cells; k++) {
-      const x = k * cell;
-      points.push(...place(x, -reach), ...place(x, 0), ...place(x, 0), ...place(x, reach));
-      points.push(...place(-reach, x), ...place(0, x), ...place(0, x), ...place(reach, x));
-    }
-    return { points: new Float32Array(points), color: this.palette.floor, middle: place(0, 0), reach };
-  }
-
-  axisLines(matrices, length) {
-    return AXES.map((color, k) => {
-      const points = matrices.flatMap((m) => {
-        const from = originOf(m);
-        return [...from, ...add(from, scale(length, [m[4 * k], m[4 * k + 1], m[4 * k + 2]]))];
-      });
-      return { points: new Float32Array(points), color, width: 2 };
-    });
-  }
-
-  // All arrows that are shown, with their tips, the largest first.
-  arrows({ arrows = [], layers = [], show }) {
-    return [...arrows, ...layers.flatMap((layer) => layer.arrows || [])].filter((arrow) => show[arrow.group] !== false).map((arrow) => {
-      const size = Math.hypot(...arrow.vector);
-      return { ...arrow, size, long: size * arrow.length, tip: add(arrow.origin, scale(arrow.length, arrow.vector)) };
-    }).sort((one, other) => other.long - one.long);
-  }
-
-  // A shaft and a head; torques have two heads. Arrows shorter than the shaft is thick are left out.
-  arrowItems({ group, unit: unitOf, long, origin, tip, color = ARROW_COLORS[group] }) {
-    const thick = 0.006 * this.scene.size;
-    if (long < 2 * thick) return [];
-    const along = unit(sub(tip, origin));
-    const top = Math.min(8 * thick, 0.4 * long);
-    const heads = unitOf === "N" ? [tip] : [tip, sub(tip, scale(0.8 * top, along))];
-    const neck = sub(heads[heads.length - 1], scale(0.9 * top, along));
-    return [
-      { ...this.solid("rod"), matrix: rodMatrix(origin, neck, thick), color },
-      ...heads.map((end) => {
-        const matrix = rodMatrix(sub(end, scale(top, along)), end, Math.min(2.6 * thick, 0.4 * top));
-        return { ...this.solid("cone"), matrix, color };
-      }),
-    ];
-  }
-
-  labels(scene) {
-    const { show, matrices, hidden, layers = [] } = scene;
-    const out = layers.flatMap((layer) => layer.labels || []);
-    if (show.values !== false) {
-      for (const { name, group, size, long, unit: unitOf, tip, color = ARROW_COLORS[group] } of this.arrows(scene)) {
-        if (long < LABELED * this.scene.size) continue;
-        const paint = `rgb(${color.map((c) => Math.round(200 * c)).join(", ")})`;
-        out.push({ text: `${name} ${Number(size.toPrecision(3))} ${unitOf}`, at: tip, color: paint });
-      }
-    }
-    if (show.names) {
-      this.model.bodies.forEach(({ name }, i) => {
-        if (!hidden?.has(i)) out.push({ text: name, at: originOf(matrices[i]), strong: i === scene.picked });
-      });
-      this.frames(matrices).forEach((m, k) => out.push({ text: this.model.frames[k].name, at: originOf(m) }));
-    } else if (scene.picked >= 0 && scene.picked < matrices.length) {
-      out.push({ text: this.model.bodies[scene.picked].name, at: originOf(matrices[scene.picked]), strong: true });
-    }
-    return out;
-  }
-
-  // Points that enclose what is drawn, for the view that fits.
-  extent(scene) {
-    return this.bodies(scene).flatMap(({ matrix, first, count }) => {
-      const out = [];
-      for (let k = first; k < first + count; k += 7) {
-        const v = 9 * this.solids.faces[k];
-        out.push(transform(matrix, this.solids.vertices.subarray(v, v + 3)));
-      }
-      return out;
-    });
-  }
-
   fit() {
     const scene = this.compose();
     if (!scene) return;
-    const points = this.extent(scene);
+    const points = extent(this, scene);
     const middle = this.follow ? this.middle(scene.matrices) : [0, 0, 0];
     this.view.fit(points.map((p) => sub(p, middle)), this.canvas.width / this.canvas.height);
   }

@@ -2,11 +2,11 @@
 // the pointer; a motion may be kept to compare the next one with it.
 
 import { LiveArrows } from "../arrows.js";
+import { motionCharts } from "../charts.js";
 import { numberControl } from "../controls.js";
 import { el, section } from "../elements.js";
 import { buildDrives, buildStart, drivesOf } from "../forward_controls.js";
 import { python, toml } from "../forward_text.js";
-import { motionCharts } from "../plots.js";
 import { Recording } from "../recording.js";
 import { onPlane } from "../view.js";
 import { within } from "../vectors.js";

@@ -1,12 +1,12 @@
 // Inverse dynamics: a motion of the joints by a law, a spline or a file; its torques by cause, peaks, limits and reactions.
 
+import { byUnit, motionCharts } from "../charts.js";
 import { numberControl } from "../controls.js";
 import { readMotion } from "../csv_motion.js";
 import { choice, el, section, toggle } from "../elements.js";
 import { movingFrames } from "../inverse_kinematics.js";
 import { between, motionOf, spline, tabulated } from "../joint_motions.js";
 import { shortLabels } from "../names.js";
-import { byUnit, motionCharts } from "../plots.js";
 import { CAUSES, reactionsAt, torquesAt } from "../torques.js";
 import { short } from "../units.js";
 

@@ -1,5 +1,6 @@
 // Kinematics: joints by sliders, the pose of any frame, its Jacobian, and inverse kinematics by dragging, jogging or typing.
 
+import { motionCharts } from "../charts.js";
 import { numberControl } from "../controls.js";
 import { choice, el, section, toggle, valueTable } from "../elements.js";
 import { buildHandle } from "../handle.js";
@@ -7,7 +8,6 @@ import { poseTable } from "../inspector.js";
 import { allSolutions, frameJacobian, framePose, movingFrames, solvePose } from "../inverse_kinematics.js";
 import { cycloidTo } from "../joint_motions.js";
 import { manipulability, translationMeasure } from "../manipulability.js";
-import { motionCharts } from "../plots.js";
 import { anglesOf, moved, place, poseOfAngles, rotated } from "../poses.js";
 import { short } from "../units.js";
 import { cloudLines, sampleCloud } from "../workspace.js";

@@ -1,8 +1,8 @@
 // A recorded run: what it is, and its curves.
 
+import { charts } from "../charts.js";
 import { el, section, valueTable } from "../elements.js";
 import { Motion } from "../motion.js";
-import { charts } from "../plots.js";
 
 const TITLES = { q: "position", qd: "velocity", tau: "torque", kinetic_energy: "energy", potential_energy: "energy", energy: "energy" };
 const ENERGIES = { kinetic_energy: "kinetic", potential_energy: "potential", energy: "total" };
