@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import InputError
 from ..version import VERSION
 from .evaluating import evaluate
+from .memory import keep_memory
 from .plan import Plan
 from .store import Store, encoded, shard_arrays
 
@@ -64,6 +65,7 @@ def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, versi
     store = Store(Path(path), runs, shard)
     if not store.exists:  # a new folder would be on the disk of this machine alone
         raise InputError(f"{path}: is not on {gethostname()}; give a path on a file system that all workers share")
+    keep_memory()
     with store.attempt(k, token) as dead:
         if dead >= ATTEMPTS:
             raise InputError(f"{dead} {WORDS}")

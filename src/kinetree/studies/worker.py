@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from ..errors import KinetreeError, WriteError
+from .memory import keep_memory
 from .shards import loaded, write_shard
 from .store import Store
 
@@ -30,6 +31,7 @@ def main() -> None:
     source = sys.stdin.buffer
     blob, path, runs, shard = pickle.loads(source.read(HEAD.unpack(source.read(HEAD.size))[0]))
     store = Store(Path(path), runs, shard)
+    keep_memory()
     for line in source:
         answers.write(json.dumps(_answer(blob, store, int(line))) + "\n")
         answers.flush()

@@ -71,8 +71,10 @@ class Loaded:
 
 
 def _library_address(name: str) -> int:
-    if sys.platform == "win32":
-        library = ctypes.CDLL("ucrtbase")
-    else:
-        library = ctypes.CDLL(ctypes.util.find_library("m") or None)
-    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+    return ctypes.cast(getattr(_mathematics(), name), ctypes.c_void_p).value or 0
+
+
+@cache
+def _mathematics() -> ctypes.CDLL:
+    """Return the mathematical functions of the system; to find them, ctypes starts a process on Linux."""
+    return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else ctypes.util.find_library("m") or None)
