@@ -58,10 +58,12 @@ def panels(
     units: Sequence[str],
     heading: str = "",
     columns: int = 2,
+    beside: ArrayLike | None = None,
 ) -> Path:
     """Draw each column of `values` [n, k] over the time t [s] in a panel of its own; return the file.
 
-    Small quantities are drawn in thousandths or millionths of their unit, with the prefix in the label.
+    Small quantities are drawn in thousandths or millionths of their unit, with the prefix in the label. Values `beside`
+    them [n, k] are drawn dashed in the same panels.
     """
     times, data = np.asarray(t), np.asarray(values)
     rows = -(-data.shape[1] // columns)
@@ -74,9 +76,13 @@ def panels(
                 continue
             factor, prefix = _prefix(float(np.abs(data[:, k]).max()))
             axes.plot(times, factor * data[:, k], color=INK)
+            shown = [data[:, k]]
+            if beside is not None:
+                shown.append(np.asarray(beside)[:, k])
+                axes.plot(times, factor * shown[1], color=COLORS[1], linestyle="--")
             axes.set_title(f"({chr(ord('a') + k)}) {titles[k]}", loc="left")
             axes.set_ylabel(f"{symbols[k]}  [{prefix}{units[k]}]")
-            _frame(axes, times, factor * data[:, k])
+            _frame(axes, times, factor * np.concatenate(shown))
             if k + columns >= data.shape[1]:
                 axes.set_xlabel("time  [s]")
                 axes.tick_params(labelbottom=True)

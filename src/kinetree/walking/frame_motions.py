@@ -1,0 +1,90 @@
+"""Joint motions by which frames of a mechanism, such as trunk and feet, move on given paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..algebra.arrays import Numbers
+from ..analysis.kinematics.pose_targets import rotation_vectors
+from ..errors import InputError
+from ..system import System
+
+Motion = tuple[Numbers, Numbers, Numbers]
+"""Positions, velocities and accelerations, each [nt, n]."""
+
+POSE = (0, 1, 2, 3, 4, 5)
+POINT = (3, 4, 5)
+CLOSED = 1e-12
+"""The largest error of a frame in its rows [rad, m]: rounding of positions of some meters."""
+MOST = 40
+"""The most iterations of Newton's method: each doubles the digits, after a few to come near."""
+
+
+@dataclass(frozen=True, eq=False)
+class FramePath:
+    """The path of a frame: its origin as a Motion [nt, 3] of the ground, and a constant rotation [3, 3].
+
+    `rows` are the components of [rotation; translation] in the axes of the ground that the path prescribes: POSE for
+    all six, POINT for the origin alone.
+    """
+
+    frame: str
+    origin: Motion
+    rotation: ArrayLike | None = None
+    rows: Sequence[int] = POSE
+
+    def errors(self, system: System, q: Numbers) -> Numbers:
+        """Return the missing rotation and translation in the prescribed rows [nt, rows]."""
+        T = system.pose(q, self.frame)
+        turn = np.eye(3) if self.rotation is None else np.asarray(self.rotation, dtype=float)
+        missing = rotation_vectors(turn @ np.swapaxes(T[..., :3, :3], -1, -2))
+        return np.concatenate([missing, self.origin[0] - T[..., :3, 3]], axis=-1)[..., list(self.rows)]
+
+    def rates(self, order: int) -> Numbers:
+        """Return twists (order 1) or their rates (order 2) in the prescribed rows [nt, rows]."""
+        linear = np.asarray(self.origin[order], dtype=float)
+        return np.concatenate([np.zeros_like(linear), linear], axis=-1)[..., list(self.rows)]
+
+
+def joint_motion(system: System, paths: Sequence[FramePath], start: ArrayLike) -> Motion:
+    """Return q, qd and qdd with which frames follow their paths, by Newton's method from `start` [nq] or [nt, nq].
+
+    The paths must prescribe as many rows as the mechanism has degrees of freedom. Velocities and accelerations follow
+    from J qd = v and J qdd = a - dJ/dt qd.
+    """
+    count = sum(len(path.rows) for path in paths)
+    if count != system.nv:
+        raise InputError(f"the paths prescribe {count} rows; expected {system.nv}, one for each degree of freedom")
+    times = len(paths[0].origin[0])
+    q = _reached(system, paths, np.array(np.broadcast_to(np.asarray(start, dtype=float), (times, system.nq))))
+    J = _jacobian(system, paths, q)
+    qd = _solved(J, np.concatenate([path.rates(1) for path in paths], axis=-1))
+    rate = np.concatenate([system.jacobian_rate(q, qd, p.frame)[..., list(p.rows), :] for p in paths], axis=-2)
+    drift = (rate @ qd[..., None])[..., 0]
+    return q, qd, _solved(J, np.concatenate([path.rates(2) for path in paths], axis=-1) - drift)
+
+
+def _reached(system: System, paths: Sequence[FramePath], q: Numbers) -> Numbers:
+    """Return the coordinates at which all frames are on their paths."""
+    for _ in range(MOST):
+        missing = np.concatenate([path.errors(system, q) for path in paths], axis=-1)
+        if np.abs(missing).max() <= CLOSED:
+            return q
+        q = system.integrate(q, _solved(_jacobian(system, paths, q), missing))
+    missing = np.abs(np.concatenate([path.errors(system, q) for path in paths], axis=-1)).max(axis=-1)
+    raise InputError(
+        f"frames do not reach their paths at sample {int(missing.argmax())}: {missing.max():.3g} rad or m are missing; "
+        "shorten the paths, or start nearer to them"
+    )
+
+
+def _jacobian(system: System, paths: Sequence[FramePath], q: Numbers) -> Numbers:
+    return np.concatenate([system.jacobian(q, path.frame)[..., list(path.rows), :] for path in paths], axis=-2)
+
+
+def _solved(J: Numbers, right: Numbers) -> Numbers:
+    return np.linalg.solve(J, right[..., None])[..., 0]
