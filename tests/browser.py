@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,24 +44,37 @@ def opened(
 
     Errors of its scripts, and requests for anything but the file itself, fail the test.
     """
-    context = chromium.new_context(
-        viewport={"width": size[0], "height": size[1]}, offline=True, accept_downloads=True, **options
-    )
+    uri = path.as_uri()
+    with _watched(chromium, f"{uri}{after}", lambda url: url == uri, size=size, offline=True, **options) as page:
+        yield page
+
+
+@contextmanager
+def served(chromium: Any, address: str, *, size: tuple[int, int] = (1280, 800), **options: Any) -> Iterator[Any]:
+    """Yield a page of a studio once it has drawn; errors of its scripts, and requests to elsewhere, fail the test."""
+    origin = address.partition("?")[0]
+    with _watched(chromium, address, lambda url: url.startswith(origin), size=size, **options) as page:
+        yield page
+
+
+@contextmanager
+def _watched(
+    chromium: Any, address: str, own: Callable[[str], bool], *, size: tuple[int, int], **options: Any
+) -> Iterator[Any]:
+    context = chromium.new_context(viewport={"width": size[0], "height": size[1]}, accept_downloads=True, **options)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.on(
-        "request", lambda request: errors.append(f"request of {request.url}") if not _own(request.url, path) else None
-    )
+    page.on("request", lambda request: None if _own(request.url, own) else errors.append(f"request of {request.url}"))
     try:
-        page.goto(f"{path.as_uri()}{after}")
-        page.wait_for_selector("body[data-ready]", state="attached", timeout=30_000)
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]", state="attached", timeout=60_000)
         yield page
         assert errors == []
     finally:
         context.close()
 
 
-def _own(address: str, path: Path) -> bool:
-    return address.split("#")[0] == path.as_uri() or address.startswith(("blob:", "data:"))
+def _own(address: str, own: Callable[[str], bool]) -> bool:
+    return own(address.split("#")[0]) or address.startswith(("blob:", "data:"))

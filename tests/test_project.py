@@ -112,7 +112,10 @@ def test_dev_refuses_an_unknown_verb():
     """Mistype a verb and read which ones there are."""
     done = run_dev("tset")
     assert done.returncode == 2
-    assert "no verb 'tset'; did you mean 'test'? available: demo, kinetree, test, lint, format, bench" in done.stderr
+    assert (
+        "no verb 'tset'; did you mean 'test'? available: demo, studio, kinetree, test, lint, format, bench"
+        in done.stderr
+    )
 
 
 def test_a_soak_takes_minutes():

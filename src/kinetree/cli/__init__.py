@@ -22,6 +22,7 @@ from . import (
     paging,
     saved_runs,
     simulating,
+    studio,
     study_reports,
     studying,
 )
@@ -45,6 +46,7 @@ app.add_typer(study_reports.app)
 app.add_typer(exporting.app)
 app.add_typer(saved_runs.app)
 app.add_typer(paging.app)
+app.add_typer(studio.app)
 app.add_typer(load_reports.app)
 app.add_typer(analyses.app)
 app.add_typer(doctor.app)

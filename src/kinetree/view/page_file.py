@@ -16,15 +16,15 @@ KINDS = {"f": ("f4", np.float32), "d": ("f8", np.float64), "I": ("u4", np.uint32
 """The arrays of a page, by NumPy's letter of their type: the name in the page, and the type."""
 
 
-def filled(template: str, script: str, style: str, data: Any, **more: str) -> str:
+def filled(template: str, script: str, style: str, data: Any, *, compiles: bool = False, **more: str) -> str:
     """Return a page with its script, style and data, and other parts, which are HTML already.
 
     The script is compressed, and a short loader runs it. The policy lets the browser run these two alone, by their
-    hashes; a page with a kernel may compile WebAssembly from its own bytes.
+    hashes; a page with a kernel, or one that `compiles` others, may compile WebAssembly from bytes.
     """
     loader = texts(["page/loader.js"]) if script else ""
     allowed = [_fingerprint(x) for x in (loader, script) if x] or ["none"]
-    if isinstance(data, dict) and data.get("kernel"):
+    if compiles or (isinstance(data, dict) and data.get("kernel")):
         allowed.append("wasm-unsafe-eval")
     scripts = " ".join(f"'{x}'" for x in allowed)
     parts = {

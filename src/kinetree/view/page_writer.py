@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,9 +85,30 @@ def system_page(
     """
     if path is not None:
         page_path(path)  # before the work
+    return _page(system_data(system, q=q, meshes=meshes) | ({"title": title} if title else {}), path)
+
+
+def system_data(system: System, *, q: Any = None, meshes: bool = False) -> dict[str, Any]:
+    """Return the data of the page of a System: tables for JSON, with arrays."""
     start = _first_position(system, q)
-    data = _data(start, start["poses"], kernel=True, meshes=meshes) | {"title": title or system.mechanism.name}
-    return _page(data, path)
+    return _data(start, start["poses"], kernel=True, meshes=meshes) | {"title": system.mechanism.name}
+
+
+def data_page(data: dict[str, Any], *, state: str = "") -> str:
+    """Return the page of data as one file; `state` is the part of a link to a state from the "#" on."""
+    return _page(data, None, STATE=html.escape(state)).text
+
+
+def served_page(data: dict[str, Any], socket: str, sources: Sequence[str]) -> tuple[str, str]:
+    """Return the page of data for a studio, and its policy; it may open sockets of the `sources` alone.
+
+    `socket` is the path of the socket.
+    """
+    connect = f"; connect-src {' '.join(sources)}; base-uri 'none'; form-action 'none'"
+    text = _page(data, None, compiles=True, SOCKET=html.escape(socket), CONNECT=connect).text
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    return text, policy[1] + "; frame-ancestors 'none'"
 
 
 def run_page(
@@ -180,8 +202,9 @@ def _arrows(forces: list[Arrow], t: Numbers, times: Numbers, size: float) -> lis
     ]
 
 
-def _page(data: dict[str, Any], path: str | Path | None) -> Page:
-    page = Page(filled("page/page.html", bundle(ENTRY), texts(STYLES), data, TITLE=html.escape(data["title"])))
+def _page(data: dict[str, Any], path: str | Path | None, *, compiles: bool = False, **parts: str) -> Page:
+    more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
+    page = Page(filled("page/page.html", bundle(ENTRY), texts(STYLES), data, compiles=compiles, **more))
     if path is not None:
         page.save(path)
     return page

@@ -11,18 +11,35 @@ import { readLink } from "./link.js";
 import { PANELS } from "./panels/index.js";
 import { Player } from "./player.js";
 import { Plots } from "./plots.js";
+import { server } from "./server.js";
 import { SHOWN, buildToggles, firstShown, sceneOf } from "./shown.js";
 import { Stage } from "./stage.js";
 import { Store } from "./store.js";
 import { fromRows } from "./vectors.js";
 
 const THEMES = ["light", "dark", "projector"];
-export async function start(host, text) {
-  const data = await unpacked(JSON.parse(text));
+const KEPT = ["units", "theme"]; // fields of the store that stay when another mechanism is opened
+
+// Start the page in an element. shown(app) is called with the page of the first mechanism, and of every one that follows.
+export async function start(host, text, shown) {
+  const hash = location.hash || document.getElementById("data").dataset.state || "";
+  return build(host, await unpacked(JSON.parse(text)), { hash, shown, session: {} });
+}
+
+// hash: the link whose state it begins with; mode, state: those to begin with otherwise. The mechanism before stays until
+// the functions of this one are compiled.
+async function build(host, data, { hash = "", mode = "", state = {}, shown, session }) {
   const { model } = data;
   const kernel = await openKernel(data.kernel, model, data.first.parameters, data.scene.size);
   const store = new Store();
-  const app = { data, model, kernel, store };
+  const app = { data, model, kernel, store, server, session, hash };
+  session.close?.();
+  session.close = () => close(app, host);
+  app.open = (next, given = {}) => {
+    const kept = Object.fromEntries(KEPT.map((name) => [name, store.get(name)]));
+    if (location.hash) history.replaceState(null, "", "#");
+    return build(host, next, { mode: given.mode || store.get("mode"), state: { ...kept, ...given.state }, shown, session });
+  };
   defineState(app);
   const layout = buildLayout(host, app);
   app.stage = new Stage(layout.stage, data.scene, model);
@@ -40,16 +57,29 @@ export async function start(host, text) {
     return kernel ? app.matrices(store.get("q")) : model.bodies.map((_, i) => fromRows(data.first.poses, 16 * i));
   };
   app.moveTo = (q, options) => moveTo(app, q, options);
-  app.readLink = () => readLink(store, location.hash); // fields of the link that are defined by now
+  const first = new Set(store.fields.keys());
+  app.readLink = () => Object.fromEntries(Object.entries(readLink(store, hash)).filter(([name]) => !first.has(name))); // fields of panels
   connect(app, layout);
   buildModes(app, layout);
   buildInspector(layout.inspector, app);
   buildKeys(app, layout);
-  openState(app);
+  openState(app, mode, state);
   app.stage.draw();
+  document.title = data.title;
   document.body.dataset.ready = app.stage.isPlain ? "plain" : "webgl";
   document.body.dataset.readyAfter = String(Math.round(performance.now()));
+  shown(app);
   return app;
+}
+
+// Remove a page, so that another one takes its place: nothing of it runs any more.
+function close(app, host) {
+  app.part?.leave?.();
+  app.player.play(false);
+  app.keys.stop();
+  app.stage.close();
+  document.querySelector("dialog")?.close();
+  host.replaceChildren();
 }
 
 function defineState({ data, store }) {
@@ -222,15 +252,13 @@ function setTheme({ store, stage, plots }) {
   plots.refresh();
 }
 
-// The first state: that of the link, else the first panel, playing where there is a run.
-function openState(app) {
-  const { store, data, player, stage } = app;
+// The first state: that of the link, or the given one, else the first panel, playing where there is a run.
+function openState(app, before, state) {
+  const { store, data, player, stage, hash } = app;
   const known = app.panels.map((p) => p.name);
-  const hash = location.hash;
-  const given = readLink(store, hash);
-  const mode = known.includes(given.mode) ? given.mode : known[0];
-  const { q, qd, mode: _, ...rest } = given;
-  store.set({ ...rest, ...(q ? { q } : {}), ...(qd ? { qd } : {}) });
+  const { mode: linked, ...given } = readLink(store, hash);
+  const mode = [linked, before].find((name) => known.includes(name)) || known[0];
+  store.set({ ...state, ...given });
   setTheme(app);
   store.set({ mode });
   const view = /[#&]view=([-0-9.,e]+)/.exec(hash);

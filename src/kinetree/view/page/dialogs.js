@@ -2,6 +2,7 @@
 
 import { download, el } from "./elements.js";
 import { linkOf } from "./link.js";
+import { server } from "./server.js";
 
 export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";
 
@@ -23,20 +24,26 @@ export function saving(app) {
   const { store, stage, model, part } = app;
   const { azimuth, elevation, distance, target } = stage.view.state;
   const time = store.get("motion")?.recorded ? `&t=${store.get("time")}` : "";
-  const link = `${location.href.split("#")[0]}${linkOf(store)}&view=${[azimuth, elevation, distance, ...target].join(",")}${time}`;
+  const state = `${linkOf(store)}&view=${[azimuth, elevation, distance, ...target].join(",")}${time}`;
+  const link = `${location.href.split("#")[0]}${state}`;
   const row = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
   const field = (label, text) => el("label", { class: "field" }, el("span", { text: label }), el("textarea", { readonly: "", rows: String(Math.min(12, text.split("\n").length)), value: text, onfocus: (event) => event.target.select() }, text));
   dialog("Save and share",
     el("div", { class: "buttons" },
       row("Picture (PNG)", "the stage as it is", async () => download(`${fileName(model.name)}.png`, await stage.image())),
-      row("This page (HTML)", "the whole page as one file", () => download(`${fileName(model.name)}.html`, pageSource(), "text/html"))),
+      row("This page (HTML)", "the whole page as one file, in its present state", async () => download(`${fileName(model.name)}.html`, await wholePage(state), "text/html"))),
     field("Link to this state", link),
     ...(part?.python ? [field("The same in Python", part.python())] : []),
     ...(part?.toml ? [field("The same as an experiment", part.toml())] : []));
 }
 
+// The page as a file that opens in a state. In the studio it is written anew, without its address and token.
+async function wholePage(state) {
+  return server ? (await server.call("page_file", { state })).text : pageSource(state);
+}
+
 // The page as a file: everything but what the scripts built.
-export function pageSource() {
+export function pageSource(state = "") {
   const copy = document.documentElement.cloneNode(true);
   copy.removeAttribute("data-theme");
   copy.querySelector("#app").replaceChildren();
@@ -44,5 +51,6 @@ export function pageSource() {
   const body = copy.querySelector("body");
   for (const name of Object.keys(body.dataset)) delete body.dataset[name];
   delete copy.querySelector("#app").dataset.part;
+  copy.querySelector("#data").dataset.state = state;
   return `<!DOCTYPE html>\n${copy.outerHTML}\n`;
 }

@@ -14,6 +14,7 @@ export function keepsKey(target, key) {
 export class Keys {
   constructor(scope = () => true) {
     this.table = new Map(); // key -> { text, action }
+    this.ended = new AbortController();
     document.addEventListener("keydown", (event) => {
       if (!scope(event) || event.altKey || keepsKey(event.target, event.key)) return;
       const name = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
@@ -21,7 +22,11 @@ export class Keys {
       if (!known) return;
       event.preventDefault();
       known.action();
-    });
+    }, { signal: this.ended.signal });
+  }
+
+  stop() {
+    this.ended.abort();
   }
 
   // Ctrl stands for the command key as well. A second key of the same name replaces the first.

@@ -39,7 +39,15 @@ export class Stage {
     if (this.follow) this.view.first.target = [0, 0, 0]; // an offset from the middle of the bodies
     this.view.reset();
     this.view.pick = (camera, x, y) => pickItem(this.items || [], this.solids, camera.eye, rayThrough(camera, x, y));
-    new ResizeObserver(() => this.refresh()).observe(host);
+    this.sizes = new ResizeObserver(() => this.refresh());
+    this.sizes.observe(host);
+  }
+
+  // Draw no more, and free the memory of the graphics processor: browsers keep few contexts.
+  close() {
+    this.compose = () => null;
+    this.sizes.disconnect();
+    this.renderer.close?.();
   }
 
   // Colors of the theme, from the style sheet.

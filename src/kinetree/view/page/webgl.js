@@ -167,5 +167,6 @@ export function webglRenderer(canvas, solids) {
       gl.bindVertexArray(solidArrays);
       drawSolids(picture.marks, null);
     },
+    close: () => gl.getExtension("WEBGL_lose_context")?.loseContext(),
   };
 }

@@ -28,8 +28,8 @@ export const panel = {
       drive: "none", frequency: 8, ratio: 0.7, stiffness: zeros(), damping: zeros(), torque: zeros(), target: zeros(), step: 1, ahead: 10,
     }, { undo: true, link: true });
     store.define("start", { q: Array.from(store.get("q")), qd: Array.from(store.get("qd")) }, { undo: true, link: true });
-    const readLater = app.readLink();
-    if (Object.keys(readLater).length) store.set(readLater);
+    const linked = app.readLink();
+    for (const name of ["forward", "start"]) if (linked[name]) store.set({ [name]: linked[name] });
     let motion = null;
     let pulled = null;
     const arrows = new LiveArrows(app);

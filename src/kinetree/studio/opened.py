@@ -1,0 +1,16 @@
+"""A mechanism that a tab opens: its System is kept for later actions, and its data go to the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..system import System
+from ..view.page_writer import system_data
+from .tabs import Studio
+
+
+def open_system(studio: Studio, system: System, *, q: Any = None, meshes: bool = False) -> dict[str, Any]:
+    """Show a System in the tab and return {"data": ...}, which the page passes to `app.open`."""
+    data = system_data(system, q=q, meshes=meshes)
+    studio.tab.system, studio.tab.data = system, data
+    return {"data": data}

@@ -1,0 +1,179 @@
+"""The application of a studio: its page, and a socket over which the page calls actions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..view.page_writer import served_page
+from .calls import outcome
+from .folder import Folder
+from .guard import Guard
+from .opened import open_system
+from .tabs import Cancelled, Studio, Tabs
+
+if TYPE_CHECKING:
+    from ..system import System
+
+AT_ONCE = 6
+"""The most calls of a tab that run at the same time; further ones wait."""
+LARGEST_MESSAGE = 48_000_000
+"""The largest message of a page [bytes], that of uploaded files."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a server serves: the System of new tabs, the chosen folder, the token and the port."""
+
+    first: Callable[[], System]
+    folder: Folder
+    token: str
+    port: int
+    tabs: Tabs = field(default_factory=Tabs)
+
+
+def application(served: Served) -> Guard:
+    """Return the ASGI application of a studio."""
+    from starlette.applications import Starlette
+    from starlette.responses import HTMLResponse
+    from starlette.routing import Route, WebSocketRoute
+
+    async def page(request: Any) -> HTMLResponse:
+        text, policy = await asyncio.to_thread(_page, served)
+        return HTMLResponse(text, headers={**HEADERS, "Content-Security-Policy": policy})
+
+    async def socket(websocket: Any) -> None:
+        await _serve_socket(served, websocket)
+
+    routes = [Route("/", page), WebSocketRoute("/socket", socket)]
+    return Guard(Starlette(routes=routes), served.token, served.port)
+
+
+def _page(served: Served) -> tuple[str, str]:
+    """Return the page of a new tab, and its policy."""
+    studio = Studio(served.folder)
+    data = open_system(studio, served.first())["data"]
+    key = served.tabs.add(studio.tab)
+    address = f"/socket?token={served.token}&tab={key}"
+    return served_page(data, address, [f"ws://{host}:{served.port}" for host in ("127.0.0.1", "localhost")])
+
+
+async def _serve_socket(served: Served, websocket: Any) -> None:
+    """Answer the calls of a tab until it closes the socket; then cancel those that run."""
+    from starlette.websockets import WebSocketDisconnect
+
+    tab = served.tabs.get(websocket.query_params.get("tab", ""))
+    if tab is None:
+        await websocket.close(1008, "reload the page")
+        return
+    await websocket.accept()
+    calls = Calls(Studio(served.folder, tab), websocket.send_text)
+    try:
+        while True:
+            calls.take(await websocket.receive_text())
+    except (WebSocketDisconnect, KeyError):  # KeyError: a message of bytes, which no page sends
+        pass
+    finally:
+        calls.cancel_all()
+
+
+class Calls:
+    """The calls of a socket: each runs in a thread of its own, reports its progress, and can be cancelled."""
+
+    def __init__(self, studio: Studio, send: Callable[[str], Any]) -> None:
+        """Run calls for a tab; `send` sends a text."""
+        self.studio, self.send = studio, send
+        self.turns = asyncio.Semaphore(AT_ONCE)
+        self.running: dict[int, threading.Event] = {}
+        self.tasks: set[asyncio.Task] = set()
+
+    def take(self, text: str) -> None:
+        """Begin the call of {"id": n, "call": name, "arguments": {...}}, or end that of {"id": n, "cancel": true}."""
+        try:
+            message = json.loads(text)
+            number = message["id"]
+        except (ValueError, TypeError, KeyError):
+            return
+        if not isinstance(number, int) or isinstance(number, bool):
+            return
+        if message.get("cancel"):
+            if number in self.running:
+                self.running[number].set()
+            return
+        if number in self.running:
+            return
+        stop = self.running[number] = threading.Event()
+        task = asyncio.get_running_loop().create_task(self.answer(number, message, stop))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def answer(self, number: int, message: dict[str, Any], stop: threading.Event) -> None:
+        """Run a call and send its outcome."""
+        studio = self.watched(number, stop)
+        async with self.turns:
+            found = await in_thread(lambda: outcome(studio, message.get("call"), message.get("arguments", {})))
+        self.running.pop(number, None)
+        await self.say({"id": number, **found})
+
+    def watched(self, number: int, stop: threading.Event) -> Studio:
+        """Return the studio of a call: its progress is sent, at most every hundredth, until it is cancelled."""
+        loop, last = asyncio.get_running_loop(), [0.0]
+
+        def report(share: float) -> None:
+            if stop.is_set():
+                raise Cancelled("cancelled")
+            if share - last[0] >= 0.01:
+                last[0] = share
+                asyncio.run_coroutine_threadsafe(self.say({"id": number, "progress": min(1.0, share)}), loop)
+
+        return replace(self.studio, report=report)
+
+    async def say(self, message: dict[str, Any]) -> None:
+        """Send a message, unless the page is gone."""
+        try:
+            await self.send(json.dumps(message))
+        except (RuntimeError, OSError):  # closed meanwhile: nobody waits for the answer
+            self.cancel_all()
+
+    def cancel_all(self) -> None:
+        """Cancel the calls that run; they end at their next report."""
+        for stop in self.running.values():
+            stop.set()
+
+
+async def in_thread(work: Callable[[], Any]) -> Any:
+    """Run a function in a thread that does not keep the process from ending, and return its result."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future = loop.create_future()
+
+    def finish(result: Any, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as raised:
+            error = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(finish, result, error)
+
+    threading.Thread(target=run, name="kinetree studio", daemon=True).start()
+    return await done

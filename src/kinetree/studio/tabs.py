@@ -1,0 +1,72 @@
+"""The mechanism that a tab of the browser shows, and the studio as an action receives it."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import InputError, KinetreeError
+from ..system import System
+from .folder import Folder
+
+MOST = 64
+"""The most tabs that are kept; the one that was used least recently is forgotten first."""
+
+
+class Cancelled(KinetreeError):
+    """The reader cancelled a call."""
+
+
+@dataclass
+class Tab:
+    """What a tab shows: its System, and the data of its page."""
+
+    system: System | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def shown(self) -> System:
+        """Return the System; a tab without one is refused."""
+        if self.system is None:
+            raise InputError("no mechanism is open in this tab; open one first")
+        return self.system
+
+
+@dataclass(frozen=True)
+class Studio:
+    """What an action may use: the folder, its tab, and `report`.
+
+    `report(share)` reports the part that is done, from 0 to 1. It raises Cancelled after the reader cancelled the call.
+    """
+
+    folder: Folder
+    tab: Tab = field(default_factory=Tab)
+    report: Callable[[float], None] = lambda share: None
+
+
+class Tabs:
+    """The tabs of a studio by their keys; the newest are kept."""
+
+    def __init__(self) -> None:
+        """Start without tabs."""
+        self._tabs: OrderedDict[str, Tab] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, tab: Tab) -> str:
+        """Keep a tab and return its key."""
+        key = secrets.token_urlsafe(12)
+        with self._lock:
+            self._tabs[key] = tab
+            while len(self._tabs) > MOST:
+                self._tabs.popitem(last=False)
+        return key
+
+    def get(self, key: str) -> Tab | None:
+        """Return the tab of a key; None if it is not known."""
+        with self._lock:
+            if key in self._tabs:
+                self._tabs.move_to_end(key)
+            return self._tabs.get(key)
