@@ -1,59 +1,122 @@
-"""The Program of a time step with contacts: accelerations without them, and the answers to contact impulses."""
+"""The Programs of a time step with contacts: everything before its impulses are known, and everything after.
+
+From q and v, with the position in the middle of the step, q_m = q + h/2 v:
+
+    v+ = v + h qdd(q_m, v) + X p,    q+ = q_m + h/2 v+,    u = J(q_m) v+
+
+Along a normal, u_n is at least what brings a gap g(q_m) to zero at the end of the step, -2 g / h. A gap below zero is
+opened slowly. An impact may leave one of half a step, h/2 |u_n|, which then fades. A body that arrives with u_n < 0 and
+restitution e leaves with -e u_n.                                                                   [Moreau1988]
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..algebra.scalars import is_number, where
 from ..compiler.ir.operations import Op
+from ..compiler.ir.ordering import depth_first
 from ..compiler.ir.program import Array, Program
-from ..compiler.ir.splitting import split
+from ..compiler.ir.staging import in_stages
 from ..compiler.ir.trace import Trace
 from ..compiler.lower.contacts import candidate_names
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import contact, states
 from ..model.mechanism import Mechanism
+from .kernels.cone_programs import IMPULSE, abs_of, cone_inputs, larger
 from .rates import Controller, Force, acted_on, rate_inputs
 
-IMPULSE = "impulse"
-"""The input that is known only after the first Program of a step."""
+CHANGE = "dqd"
+"""The name of the changes of the velocities by impulses."""
+
+OPENING = 0.2
+"""The part of a gap below zero that is opened within a step of length dt.
+
+Bodies are opened no faster than the forces on them change their velocity in a step: a part of the velocity of an impact
+would remain as a bounce, however short the steps are."""
+
+
+@dataclass(frozen=True)
+class ContactPrograms:
+    """The Programs of a time step, one after the other; each takes all outputs of those before it.
+
+    `moving` is (t, q, qd, ..., h, dt) -> (lowest, size, ...): the motion without impulses. The velocities qd are
+    followed by the impulses of the last step and by further entries. t is the time in the middle of the step, h its
+    length, and dt that of a whole one. `lowest` is the smallest velocity along a normal without impulses, less that
+    which is allowed: without one below zero, there are no impulses. `size` is the largest velocity of a contact.
+    `meeting` returns the cone problem, with the inputs of cone_programs.py; its impulses are those of the last step.
+    `pushing` returns the changes dqd of the velocities by the impulses, and `ending` the state after the step.
+    """
+
+    moving: Program
+    meeting: Program
+    pushing: Program
+    ending: Program
 
 
 def contact_programs(
-    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, dtype: str = "float64"
-) -> tuple[Program, Program]:
-    """Return the Program of a step before its impulses are known, and that of the changes of velocities by them.
-
-    The first is (t, q, qd[, parameters]) -> (qdd, gap, velocity, change, W, friction, restitution, kept). qdd are the
-    accelerations without contacts, loops closed, and `change` the rates J qdd of the velocities J qd of the contacts
-    [nc, 3]. W [3 nc, 3 nc] are the answers of these velocities to impulses. The second is (kept, impulse) -> dqd.
-    """
-    trace = Trace()
-    nc, nv = len(candidate_names(mechanism)), mechanism.nv
+    mechanism: Mechanism, forces: Sequence[Force] = (), control: Controller | None = None, *, measures: int,
+    dtype: str = "float64",
+) -> ContactPrograms:  # fmt: skip
+    """Return the Programs of a step, with a number of further entries after the impulses in its state."""
+    trace, nv, nc = Trace(), mechanism.nv, len(candidate_names(mechanism))
     inputs = rate_inputs(mechanism)
-    now = acted_on(mechanism, trace, inputs, forces, control, dtype=dtype)
-    inputs.append(Array(IMPULSE, (3 * nc,)))
-    impulse = [trace.input(len(inputs) - 1, k) for k in range(3 * nc)]
-    qdd = now.accelerations()
-    tree = now.moving_tree()
+    inputs[2] = replace(inputs[2], shape=(nv + 3 * nc + measures,))
+    inputs += [Array("h", (1,)), Array("dt", (1,)), Array(IMPULSE, (3 * nc,)), Array(CHANGE, (nv,))]
+    given = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    (h,), qd, before = given["h"], given["qd"][:nv], given["qd"][nv : nv + 3 * nc]
+    middle = states.integrate(Tree(mechanism, {"q": given["q"], "qd": [h * 0.5 * v for v in qd]}))
+    now = acted_on(mechanism, trace, inputs, forces, control, dtype=dtype, state=(middle, qd))
+    qdd, tree = now.accelerations(), now.moving_tree()
     found = contact.touches(tree)
-    rows = [row for x in found for row in x.rows]
-    answers = contact.Answers(tree, rows)
-    laws = [x.record.contact for x in found]
-    outputs: dict[str, tuple[tuple[int, ...], Any]] = {
-        "qdd": ((nv,), qdd),
-        "gap": ((nc,), [x.gap for x in found]),
-        "velocity": ((nc, 3), [row.rate for row in rows]),
-        "change": ((nc, 3), contact.of_accelerations(tree, found, qdd)),
-        "W": ((3 * nc, 3 * nc), [x for row in answers.delassus() for x in row]),
-        "friction": ((nc,), [x.friction for x in laws]),
-        "restitution": ((nc,), [x.restitution for x in laws]),
-        "dqd": ((nv,), answers.moved(impulse)),
+    answers = contact.Answers(tree, [row for x in found for row in x.rows])
+    cone = _velocities(found, [h * x for x in contact.of_accelerations(tree, found, qdd)], h, given["dt"][0])
+    cone |= _laws(found, answers.delassus()) | {IMPULSE: before}
+    after = [v + h * a + dv for v, a, dv in zip(qd, qdd, given[CHANGE], strict=True)]
+    ended = states.integrate(Tree(mechanism, {"q": middle, "qd": [h * 0.5 * v for v in after]}))
+    results = cone | {CHANGE: answers.moved(given[IMPULSE]), "q_end": ended, "qd_end": after}
+    problem = cone_inputs(nc)
+    ends = (Array("q_end", (mechanism.nq,)), Array("qd_end", (nv,)))
+    arrays = (Array("lowest", (1,)), Array("size", (1,)), *problem, inputs[-1], *ends)
+    whole = Program.of_trace("contact", inputs, arrays, trace, [results[a.name] for a in arrays])
+    stages = in_stages(whole, ("lowest", "size"), [a.name for a in problem], (CHANGE,), [a.name for a in ends])
+    return ContactPrograms(*map(depth_first, stages))
+
+
+def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) -> dict[str, list[Any]]:
+    """Return velocities without impulses, less those that are allowed along the normals, from changes h J qdd."""
+    velocity = [row.rate for x in found for row in x.rows]
+    b = [v + dv for v, dv in zip(velocity, change, strict=True)]
+    size: Any = None
+    for v, dv in zip(velocity, change, strict=True):
+        size = larger(size, abs_of(v) + abs_of(dv))
+    lowest: Any = None
+    per_step, opened = -2.0 / h, -2.0 * OPENING / dt
+    for c, touch in enumerate(found):
+        n, e = 3 * c, touch.record.contact.restitution
+        needed, pressing = touch.gap * per_step, -change[n]
+        opening = touch.gap * opened
+        pressing = where(pressing > 0.0, pressing, 0.0)
+        opening = where(opening < pressing, opening, pressing)
+        allowed = where(needed > 0.0, opening, needed)
+        if not (is_number(e) and e == 0.0):
+            bounce = -(e * velocity[n])
+            bounces = (b[n] < needed) & (bounce > allowed)
+            allowed = where(bounces if is_number(e) else bounces & (e > 0.0), bounce, allowed)
+        b[n] = b[n] - allowed
+        lowest = b[n] if lowest is None else where(lowest < b[n], lowest, b[n])
+    return {"b": b, "lowest": [lowest], "size": [size]}
+
+
+def _laws(found: list[contact.Touch], W: list[list[Any]]) -> dict[str, list[Any]]:
+    """Return the answers to impulses, the reach of each contact, and its friction."""
+    return {
+        "W": [x for row in W for x in row],
+        "reach": [3.0 / (W[n][n] + W[n + 1][n + 1] + W[n + 2][n + 2]) for n in range(0, len(W), 3)],
+        "friction": [x.record.contact.friction for x in found],
     }
-    arrays = tuple(Array(name, shape) for name, (shape, _) in outputs.items())
-    whole = Program.of_trace("contact", inputs, arrays, trace, [list(x) for _, x in outputs.values()])
-    return split(whole, IMPULSE, "dqd")
 
 
 def widened(program: Program, extra: int) -> Program:
@@ -69,12 +132,3 @@ def widened(program: Program, extra: int) -> Program:
             ops += [(Op.INPUT, 2, array.size + i) for i in range(extra)]
             outputs[k], results[k] = wide, (*results[k], *range(len(ops) - extra, len(ops)))
     return Program(program.name, inputs, tuple(outputs), tuple(ops), tuple(results))
-
-
-def moving_program(mechanism: Mechanism) -> Program:
-    """Return (q, dq) -> q: coordinates moved by a step, along the motion of each joint."""
-    trace = Trace()
-    inputs = (Array("q", (mechanism.nq,)), Array("dq", (mechanism.nv,)))
-    q, dq = ([trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs))
-    moved = states.integrate(Tree(mechanism, {"q": q, "qd": dq}))
-    return Program.of_trace("moving", inputs, (Array("q", (mechanism.nq,)),), trace, [moved])

@@ -264,14 +264,17 @@ def rate_inputs(mechanism: Mechanism) -> list[Array]:
 
 def acted_on(
     mechanism, trace: Trace, inputs: list[Array], forces, control, loops: Loops | None = None, dtype: str = "float64",
-    *, follow: bool = False,
+    *, follow: bool = False, state: tuple[list[Any], list[Any]] | None = None,
 ) -> Instant:  # fmt: skip
     """Return the mechanism with all forces and control applied; inputs of the control are appended to the others.
 
-    With `follow`, driven coordinates are those of the time, and loops determine the coordinates that depend on them.
+    With `follow`, driven coordinates are those of the time, and loops determine the coordinates that depend on them. A
+    `state` (q, qd) is that of the mechanism instead of the inputs.
     """
     inputs.extend(getattr(control, "inputs", ()))
     given: dict[str, Any] = {a.name: [trace.input(g, k) for k in range(a.size)] for g, a in enumerate(inputs)}
+    if state is not None:
+        given["q"], given["qd"] = state
     drives, locked = drives_of(control) if follow else None, locked_by(loops)
     if drives is not None:
         given["q"], given["qd"] = drives.placed(given["t"][0], given["q"], given["qd"])

@@ -15,7 +15,7 @@ from kinetree.compiler.lower.contacts import motion_program
 from kinetree.errors import InputError
 from kinetree.model.formulas import parse
 from kinetree.simulation.kernels import cone_solves
-from kinetree.simulation.kernels.contact_steps import OPENING
+from kinetree.simulation.contact_rates import OPENING
 from strategies import State, examples, moving_mechanisms, rotation
 from tolerance import assert_close
 

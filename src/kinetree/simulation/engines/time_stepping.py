@@ -10,7 +10,7 @@ from ...compiler.lower.contacts import candidate_names, motion_program
 from ...compiler.runtime.native import native
 from ...errors import InputError
 from ..contact.loads import contact_wrenches
-from ..contact_rates import contact_programs, moving_program, widened
+from ..contact_rates import contact_programs, widened
 from ..events import Watch
 from ..integrators import stepper_of
 from ..kernels.contact_steps import MEASURES, Moreau
@@ -63,11 +63,10 @@ class TimeStepping:
 def contact_stepper(problem: Problem) -> Stepper:
     """Return the native time steps of a problem with contacts."""
     p = problem
-    program, pushing = contact_programs(p.mechanism, p.forces, p.control)
-    method = Moreau(pushing, moving_program(p.mechanism))
-    extra = method.rows + MEASURES
-    made = stepper_of(p.mechanism, widened(program, extra), None, p.loops)
-    closing = None if made.closing is None else widened(made.closing, extra)
+    made_of = contact_programs(p.mechanism, p.forces, p.control, measures=MEASURES)
+    method = Moreau(made_of.meeting, made_of.pushing, made_of.ending)
+    made = stepper_of(p.mechanism, made_of.moving, None, p.loops)
+    closing = None if made.closing is None else widened(made.closing, method.rows + MEASURES)
     return replace(made, method=method, closing=closing)
 
 

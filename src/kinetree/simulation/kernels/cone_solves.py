@@ -1,26 +1,28 @@
 """Contact impulses of lanes: Signorini's conditions and Coulomb's exact cone, for every lane separately.
 
-With p the impulses of all contacts (normal and two tangents each), W the Delassus matrix and b the velocities without
-impulses, less those that are allowed along the normals, u = W p + b. Each contact is open (p = 0, u_n >= 0), sticks
-(u = 0, p in the cone) or slips (u_n = 0, p on the cone, opposite to u_t).
-
-Newton's method on the equations of [AlartCurnier1991] solves all contacts at once, from the impulses of the last step.
-Where it does not converge, sweeps over the contacts, each solved exactly with the impulses of the others, find which
-contacts are open and which slip, and Newton's method starts again from there.
+Each contact is open (p = 0, u_n >= 0), sticks (u = 0, p in the cone) or slips (u_n = 0, p on the cone, opposite to
+u_t). Newton's method on the equations of cone_programs.py solves all contacts at once, from the impulses of the last
+step: first as if no contact slipped, with a symmetric matrix, then in general. Where it does not converge, sweeps over
+the contacts, each solved exactly with the impulses of the others, find which contacts are open and which slip, and
+Newton's method starts again from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .lane_solves import LaneSolver, StraightSolver
+from .cone_programs import IMPULSE, PLAY, newton_program, residual_program, sticking_program
+from .lane_solves import LaneSolver
 
+STICKING = 4
+"""The most steps of Newton's method without slip; one is usual, and each closed or opened contact takes another."""
 NEWTON = 6
-"""The most steps of Newton's method in an attempt; one or two are usual."""
+"""The most steps of Newton's method in an attempt."""
 SWEEPS = (5, 400)
 """The most sweeps after each attempt of Newton's method: those of the first find which contacts are open or slip."""
 TURNS = 3
@@ -33,42 +35,101 @@ STRAIGHT = 15
 """The most rows of a matrix that is solved by straight-line code, of some thousand operations."""
 HUGE = 1e30
 """Impulses above this [N s] are those of a singular matrix, and not taken."""
-PLAY = {"float64": 1e-9, "float32": 1e-4}
-"""The part of the diagonal that is added to it in Newton's matrix. Where contacts are redundant, such as four legs of a
-rigid table, W is singular. The residual itself is that without it, so the solution is not changed."""
 
 
-@dataclass(frozen=True)
-class Data:
-    """Where the numbers of the contacts begin in a block, row by row."""
+class Entries:
+    """Some entries of a block, from a first one on."""
 
-    block: Block
-    W: int
-    friction: int
+    def __init__(self, block: Block, first: int) -> None:
+        """Refer to the block."""
+        self.block, self.first = block, first
+
+    def __getitem__(self, index: Any) -> Value:
+        return self.block[self._at(index)]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.block[self._at(index)] = value
+
+    def _at(self, index: Any) -> Any:
+        return index + self.first if self.first else index
 
 
 class ConeSolver:
     """The memory and the statements that solve for the impulses of all contacts."""
 
-    def __init__(self, k: Builder, count: int, data: Data, dtype: str) -> None:
-        """Declare the memory for a number of contacts."""
-        self.k, self.count, self.rows, self.data, self.dtype = k, count, 3 * count, data, dtype
+    def __init__(self, k: Builder, found: Block, arrays: Sequence[Array], dtype: str) -> None:
+        """Declare the memory for a problem in the block `found`, which consists of arrays.
+
+        Among them are the inputs of cone_programs.py and the `size` of the velocities.
+        """
+        sizes = [a.size for a in arrays]
+        starts = {a.name: sum(sizes[:i]) for i, a in enumerate(arrays)}
+        names = ("W", "b", "friction", "reach", "size", IMPULSE)
+        self.W, self.b, self.mu, self.reach, self._size, self.p = (Entries(found, starts[name]) for name in names)
+        self.count = count = next(a.size for a in arrays if a.name == "friction")
+        self.k, self.found, self.rows, self.dtype = k, found, 3 * count, dtype
         n = self.rows
-        self.p, self.b, self.u, self.lack = (k.block(x, n) for x in ("p", "b", "u", "lack"))
-        self.slip, self.reach = k.block("slip", count), k.block("reach", count)
-        self.residual, self.slipped, self.scale = (k.block(x) for x in ("residual", "slipped", "velocity_scale"))
-        self.busy = k.block("busy", kind=Kind.MASK)
+        self.felt, self.slip = k.block("felt", 2 + 2 * n), k.block("slip", count)
+        self.u, self.lack = Entries(self.felt, 2), Entries(self.felt, 2 + n)
+        self.busy, self.stuck = (k.block(x, kind=Kind.MASK) for x in ("busy", "stuck"))
         self.left = k.block("left", kind=Kind.COUNT)
-        self.solver = StraightSolver(k, n) if n <= STRAIGHT else LaneSolver(k, n)
+        self.straight = n <= STRAIGHT
+        programs = [residual_program(count)]
+        if self.straight:
+            programs += [sticking_program(count, dtype), newton_program(count, dtype)]
+            self.tried = k.block("tried", n + 1)
+        else:
+            self.matrix = LaneSolver(k, n)
+        k.programs |= {x.name: x.with_inputs(arrays, {}) for x in programs}
 
-    def solve(self) -> None:
-        """Write the impulses for the velocities `b`, with what is left of their equations [m/s].
+    @property
+    def normal(self) -> Value:
+        """The largest residual along the normals [m/s]."""
+        return self.felt[0]
 
-        `residual` is that along the normals, `slipped` that along the tangents.
-        The impulses start from the present ones: those of the step before.
+    @property
+    def tangent(self) -> Value:
+        """The largest residual along the tangents [m/s]."""
+        return self.felt[1]
+
+    @property
+    def size(self) -> Value:
+        """The velocity [m/s] with which residuals are compared."""
+        return self._size[0]
+
+    def solve(self, pressed: Value) -> None:
+        """Write the impulses of the lanes of a mask, from the present ones: those of the step before.
+
+        The impulses of other lanes are zero.
         """
         k = self.k
-        self._prepare()
+        with k.loop(self.rows) as i:
+            self.p[i] = pressed.where(self.p[i], 0.0)
+        if self.straight:
+            self._stick(pressed)
+        else:
+            self._evaluate()
+        with k.when(k.any(self.busy.value)):
+            self._slide()
+
+    def _stick(self, pressed: Value) -> None:
+        """Write steps of Newton's method in the lanes in which no contact slips."""
+        k, n = self.k, self.rows
+        self.stuck.value, self.left.value = pressed, STICKING
+        with k.repeat() as turn:
+            k.call("sticking", self.found, self.tried)
+            stuck = self.stuck.value & (self.tried[n] < 0.5)
+            with k.loop(n) as i:
+                self.p[i] = stuck.where(self.tried[i], self.p[i])
+            self._evaluate()
+            self.stuck.value, self.left.value = stuck & self.busy.value, self.left.value - 1
+            turn.again = k.any(self.stuck.value) & (self.left.value > 0)
+
+    def _slide(self) -> None:
+        """Write attempts of Newton's method and of sweeps."""
+        k = self.k
+        with k.loop(self.count) as c:
+            self.slip[c] = 0.0
         with k.loop(len(SWEEPS)) as attempt:
             self._until_solved(k.constant(NEWTON, Kind.COUNT), self._newton_step)
             self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self._sweep)
@@ -79,35 +140,21 @@ class ConeSolver:
         self.left.value = most
 
         def unsolved() -> Value:
-            self._evaluate()
-            self.busy.value = ~((self.residual.value <= self.scale.value) & (self.slipped.value <= self.scale.value))
             return k.any(self.busy.value) & (self.left.value > 0)
 
         with k.whilst(unsolved):
             improve()
+            self._evaluate()
             self.left.value = self.left.value - 1
 
-    def _prepare(self) -> None:
-        """Write the reciprocal of the mean compliance of each contact."""
-        k = self.k
-        with k.loop(self.count) as c:
-            self.slip[c] = 0.0
-            total = self._w(c * 3, c * 3) + self._w(c * 3 + 1, c * 3 + 1) + self._w(c * 3 + 2, c * 3 + 2)
-            self.reach[c] = k.cast(3.0, Kind.LANE) / total
-
-    def accept(self, size: Value) -> None:
-        """Write the residual that is accepted, for velocities of a size [m/s]."""
-        self.scale.value = size * TOLERANCE[self.dtype] + TINY[self.dtype]
+    def _evaluate(self) -> None:
+        """Write all velocities, what is left of the equations, and which lanes are not solved."""
+        self.k.call("residual", self.found, self.felt)
+        accepted = self.size * TOLERANCE[self.dtype] + TINY[self.dtype]
+        self.busy.value = (self.normal > accepted) | (self.tangent > accepted)
 
     def _w(self, i: Value, j: Value | int) -> Value:
-        return self.data.block[i * self.rows + j + self.data.W]
-
-    def _mu(self, c: Value) -> Value:
-        return self.data.block[c + self.data.friction]
-
-    def _velocity(self, row: Value) -> Value:
-        """Return u of one row."""
-        return self.b[row] + sum_of(self._w(row, j) * self.p[j] for j in range(self.rows))
+        return self.W[i * self.rows + j]
 
     def _sweep(self) -> None:
         """Write the exact solution of one contact after the other, with the impulses of the others as they are."""
@@ -121,13 +168,17 @@ class ConeSolver:
             for x, y, before in zip((n, s, t), found, own, strict=True):
                 self.p[x] = self.busy.value.where(y, before)
 
+    def _velocity(self, row: Value) -> Value:
+        """Return u of one row."""
+        return self.b[row] + sum_of(self._w(row, j) * self.p[j] for j in range(self.rows))
+
     def _one(self, c: Value, W, free) -> list[Value]:
         """Return the impulse of one contact with the velocity `free` without it.
 
         Along the tangents, (S + x 1) p_t = -v with S = W_tt - W_tn W_nt / W_nn and v = free_t - W_tn free_n / W_nn;
         u_t = -x p_t. The contact sticks with x = 0 if p is in the cone; else x is where p lies on it.
         """
-        k, mu = self.k, self._mu(c)
+        k, mu = self.k, self.mu[c]
         stiff = k.cast(1.0, Kind.LANE) / W[0][0]
         S11, S12 = W[1][1] - W[0][1] * W[0][1] * stiff, W[1][2] - W[0][1] * W[0][2] * stiff
         S22 = W[2][2] - W[0][2] * W[0][2] * stiff
@@ -164,42 +215,31 @@ class ConeSolver:
         apart = free[0] >= 0.0
         return [apart.where(0.0, sticks.where(y, z)) for y, z in zip((pn, p1, p2), slid, strict=True)]
 
-    def _evaluate(self) -> None:
-        """Write all velocities, and what is left of the equations of [AlartCurnier1991] as velocities.
-
-        p_n = max(0, p_n - r u_n), and p_t is the point of the disc of radius mu p_n nearest to p_t - r u_t.
-        """
-        k = self.k
-        self.residual.value, self.slipped.value = 0.0, 0.0
-        with k.loop(self.rows) as i:
-            self.u[i] = self._velocity(i)
-        with k.loop(self.count) as c:
-            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-            r, mu = self.reach[c], self._mu(c)
-            push, (x, y), size, radius = self._probe(c, r, mu)
-            shut = push > 0.0
-            slips = size > radius
-            part = slips.where(radius / size, 1.0)
-            self.lack[n] = self.p[n] - shut.where(push, 0.0)
-            self.lack[s] = self.p[s] - shut.where(x * part, 0.0)
-            self.lack[t] = self.p[t] - shut.where(y * part, 0.0)
-            for row, block in ((n, self.residual), (s, self.slipped), (t, self.slipped)):
-                raise_to(block, abs(self.lack[row]) / r)
-
-    def _probe(self, c: Value, r: Value, mu: Value) -> tuple[Value, tuple[Value, Value], Value, Value]:
-        """Return p_n - r u_n, p_t - r u_t, its length, and the radius of the disc."""
-        n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-        push = self.p[n] - r * self.u[n]
-        x, y = self.p[s] - r * self.u[s], self.p[t] - r * self.u[t]
-        positive = self.p[n] > 0.0
-        return push, (x, y), (x * x + y * y).sqrt(), mu * positive.where(self.p[n], 0.0)
-
     def _newton_step(self) -> None:
-        """Write a step of Newton's method from the velocities and the lack of `_evaluate`."""
-        k, A, m = self.k, self.solver.matrix, self.rows
+        """Write a step of Newton's method."""
+        k = self.k
+        if self.straight:
+            k.call("newton", self.found, self.tried)
+            self._take(lambda i: self.tried[i])
+        else:
+            self._fill()
+            self.matrix.factor()
+            self.matrix.solve(self.felt, k.constant(self.lack.first, Kind.COUNT))
+            self._take(lambda i: self.p[i] - self.lack[i])
+
+    def _take(self, moved: Callable[[Value], Value]) -> None:
+        """Write new impulses of the lanes that are not solved."""
+        with self.k.loop(self.rows) as i:
+            new = moved(i)
+            usable = self.busy.value & (abs(new) < HUGE)
+            self.p[i] = usable.where(new, self.p[i])
+
+    def _fill(self) -> None:
+        """Write Newton's matrix from the velocities of `_evaluate`."""
+        k, A, m = self.k, self.matrix.matrix, self.rows
         with k.loop(self.count) as c:
             n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-            r, mu = self.reach[c], self._mu(c)
+            r, mu = self.reach[c], self.mu[c]
             push, (x, y), size, radius = self._probe(c, r, mu)
             shut, slips = push > 0.0, size > radius
             part = slips.where(radius / size, 1.0)
@@ -226,15 +266,14 @@ class ConeSolver:
             }
             for (i, j), x in own.items():
                 A[i * m + j] = A[i * m + j] + x
-        if isinstance(self.solver, StraightSolver):
-            self.solver.solve(self.lack)
-        else:
-            self.solver.factor()
-            self.solver.solve(self.lack, k.constant(0, Kind.COUNT))
-        with k.loop(m) as i:
-            moved = self.p[i] - self.lack[i]
-            usable = self.busy.value & (abs(moved) < HUGE)
-            self.p[i] = usable.where(moved, self.p[i])
+
+    def _probe(self, c: Value, r: Value, mu: Value) -> tuple[Value, tuple[Value, Value], Value, Value]:
+        """Return p_n - r u_n, p_t - r u_t, its length, and the radius of the disc."""
+        n, s, t = c * 3, c * 3 + 1, c * 3 + 2
+        push = self.p[n] - r * self.u[n]
+        x, y = self.p[s] - r * self.u[s], self.p[t] - r * self.u[t]
+        positive = self.p[n] > 0.0
+        return push, (x, y), (x * x + y * y).sqrt(), mu * positive.where(self.p[n], 0.0)
 
 
 def sum_of(terms) -> Value:
@@ -243,8 +282,3 @@ def sum_of(terms) -> Value:
     for x in rest:
         first = first + x
     return first
-
-
-def raise_to(block: Block, x: Value) -> None:
-    """Write the larger of a variable and a value, NaN if the value is NaN."""
-    block.value = (~(x <= block.value)).where(x, block.value)

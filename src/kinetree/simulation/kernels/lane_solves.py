@@ -81,34 +81,3 @@ class LaneSolver:
             block[first + c] = x
             with k.loop(c) as row:
                 block[first + row] = block[first + row] - w[row * n + c] * x
-
-
-class StraightSolver:
-    """The same without loops and without exchange of rows: far faster for a few equations, whose pivots must be large.
-
-    A pivot of zero gives infinities or NaN.
-    """
-
-    def __init__(self, k: Builder, size: int) -> None:
-        """Declare the memory of the matrix."""
-        self.k, self.size = k, size
-        self.matrix = k.block("matrix", size * size)
-
-    def solve(self, block: Block) -> None:
-        """Write the solution over the right-hand side in a block; the matrix is kept."""
-        n, w = self.size, self.matrix
-        A = [[w[i * n + j] for j in range(n)] for i in range(n)]
-        x = [block[i] for i in range(n)]
-        one = self.k.cast(1.0, Kind.LANE)
-        for c in range(n):
-            A[c][c] = one / A[c][c]
-            for i in range(c + 1, n):
-                factor = A[i][c] * A[c][c]
-                x[i] = x[i] - factor * x[c]
-                for j in range(c + 1, n):
-                    A[i][j] = A[i][j] - factor * A[c][j]
-        for i in reversed(range(n)):
-            for j in range(i + 1, n):
-                x[i] = x[i] - A[i][j] * x[j]
-            x[i] = x[i] * A[i][i]
-            block[i] = x[i]

@@ -8,7 +8,7 @@ lanes, so that the bits of a sample do not depend on its neighbors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from ...ir.program import Program
@@ -104,6 +104,14 @@ def slots_of(program: Program) -> list[int]:
     """Return the index of each entry of the outputs in the body's output block."""
     slot = {k: j for j, k in enumerate(distinct_results(program))}
     return [slot[k] for entries in program.results for k in entries]
+
+
+def places_of(program: Program) -> dict[int, list[int]]:
+    """Return the indices of each operation that is a result among all entries of the outputs."""
+    places: dict[int, list[int]] = {}
+    for place, k in enumerate(k for entries in program.results for k in entries):
+        places.setdefault(k, []).append(place)
+    return places
 
 
 def distinct_results(program: Program) -> list[int]:
@@ -221,14 +229,16 @@ def operations(program: Program, w: Writer, around: Surroundings) -> None:
 
 
 class _Blocks:
-    """Inputs in the block %in, distinct results in the block %out, angles that the kernel keeps within LIMIT."""
+    """Inputs in the block %in, results in the block %out, angles that the kernel keeps within LIMIT."""
 
     flags = FLAGS
 
-    def __init__(self, program: Program, w: Writer, found: Sequence[Request]) -> None:
+    def __init__(
+        self, program: Program, w: Writer, found: Sequence[Request], places: Mapping[int, Sequence[int]] | None
+    ) -> None:
         self.w, self.offsets, self.spread = w, offsets(program), Spread(program, w, found)
         self.bare, _ = bare_angles(program)
-        self.slots = {k: slot for slot, k in enumerate(distinct_results(program))}
+        self.places = {k: [j] for j, k in enumerate(distinct_results(program))} if places is None else places
 
     def before(self, k: int, names: list[str]) -> None:
         self.spread.before(k)
@@ -242,9 +252,9 @@ class _Blocks:
         return self.w.new(f"load {V}, ptr {p}, align 64")
 
     def store(self, k: int, name: str) -> None:
-        if (slot := self.slots.get(k)) is not None:
-            V = self.w.lanes.vector
-            self.w.do(f"store {V} {name}, ptr {self.w.new(f'getelementptr {V}, ptr %out, i64 {slot}')}, align 64")
+        V = self.w.lanes.vector
+        for place in self.places.get(k, ()):
+            self.w.do(f"store {V} {name}, ptr {self.w.new(f'getelementptr {V}, ptr %out, i64 {place}')}, align 64")
 
     def sines(self, k: int, x: str) -> tuple[str, str]:
         return (vector_math.sines if k in self.bare else vector_math.guarded_sines)(self.w, x)
@@ -253,6 +263,11 @@ class _Blocks:
         return vector_math.by_library(self.w, name, arguments)
 
 
-def arithmetic(program: Program, w: Writer, found: Sequence[Request] = ()) -> None:
-    """Write the operations of a program, from the block %in to the block %out, with requests for rows in between."""
-    operations(program, w, _Blocks(program, w, found))
+def arithmetic(
+    program: Program, w: Writer, found: Sequence[Request] = (), *, places: Mapping[int, Sequence[int]] | None = None
+) -> None:
+    """Write the operations of a program, from the block %in to the block %out, with requests for rows in between.
+
+    `places` are the indices of each result in the block %out; by default each distinct one has one (slots_of).
+    """
+    operations(program, w, _Blocks(program, w, found, places))

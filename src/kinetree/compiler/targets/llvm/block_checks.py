@@ -39,6 +39,12 @@ def scan(t, lanes, block: str, count: int, top: str) -> None:
     pieces(t, count, 8, some)
 
 
+def scan_entries(t, lanes, block: str, entries: list[int], top: str) -> None:
+    """Write the largest magnitude of some vectors of a block to the integers at `top`."""
+    places = [t.new(f"getelementptr {lanes.vector}, ptr {block}, i64 {k}") for k in entries]
+    raise_top(t, lanes, top, [t.new(f"load {lanes.vector}, ptr {p}, align 64") for p in places])
+
+
 def pieces(t, n: int, L: int, piece) -> None:
     """Run `piece(start, used)` for the whole pieces of a row, in a loop if there are several, and for the rest."""
     whole = n - n % L

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from ...ir.program import Program
-from .arithmetic import Writer, arithmetic, bare_angles, slots_of
-from .block_checks import check_inputs, reduce_angles, scan
-from .dense_rows import output_vector
+from .arithmetic import Writer, arithmetic, bare_angles, places_of
+from .block_checks import check_inputs, reduce_angles, scan_entries
 from .writer import Text
 
 
 def called(program: Program, w: Writer, name: str) -> list[str]:
-    """Return the assembly of `name(in, k, bad)`, which checks the inputs and writes the results to k in order.
+    """Return the assembly of `name(in, k, bad)`, which reduces large angles and writes the results to k in order.
 
-    `bad` points to the two counts of blocks with numbers that are not finite, as in blocks.py.
+    `bad` points to two counts of blocks with angles that are not finite. Results are stored as soon as they are
+    computed: their memory must be different from that of the inputs.
     """
-    lanes, slots = w.lanes, slots_of(program)
-    V = lanes.vector
+    lanes = w.lanes
     w.label = "entry"
-    arithmetic(program, w)
+    arithmetic(program, w, places=places_of(program))
     body, w.lines = w.lines, []
     t = Text()
     t.put(
@@ -27,22 +26,15 @@ def called(program: Program, w: Writer, name: str) -> list[str]:
         *body,
         "  ret void",
         "}",
-        f"@{name}_slots = internal constant [{len(slots)} x i64] [{', '.join(f'i64 {j}' for j in slots)}]",
         f"define internal void @{name}(ptr %in, ptr %k, ptr %bad) noinline #0 {{",
         "compute:",
-        f"  %out = alloca {V}, i64 {max(slots) + 1}, align 64",
-        f"  %top = alloca {lanes.integers}, align 64",
-        f"  store {lanes.integers} zeroinitializer, ptr %top, align 64",
     )
-    scan(t, lanes, "%in", sum(a.size for a in program.inputs), "%top")
-    check_inputs(t, lanes, f"{name}_reduce")
-    t.put(f"  call void @{name}_body(ptr %in, ptr %out)")
-
-    def move(j: str) -> None:
-        x = t.new(f"load {V}, ptr {output_vector(t, lanes, j, f'{name}_slots')}, align 64")
-        t.put(f"  store {V} {x}, ptr {t.new(f'getelementptr {V}, ptr %k, i64 {j}')}, align 64")
-
-    t.loop(len(slots), 1, move)
-    t.put("  ret void", "}")
+    _, angles = bare_angles(program)
+    if angles:
+        t.put(f"  %top = alloca {lanes.integers}, align 64")
+        t.put(f"  store {lanes.integers} zeroinitializer, ptr %top, align 64")
+        scan_entries(t, lanes, "%in", angles, "%top")
+        check_inputs(t, lanes, f"{name}_reduce")
+    t.put(f"  call void @{name}_body(ptr %in, ptr %k)", "  ret void", "}")
     w.used |= t.used
-    return [t.text(), reduce_angles(lanes, w, bare_angles(program)[1], f"{name}_reduce")]
+    return [t.text(), reduce_angles(lanes, w, angles, f"{name}_reduce")] if angles else [t.text()]

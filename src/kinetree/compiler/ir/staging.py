@@ -1,0 +1,101 @@
+"""A Program in stages: each takes inputs that are known only after those before it have run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .forms import Array
+from .operations import BOOLEANS, Op
+from .program import Program
+
+KEPT = "kept"
+"""The beginning of the name of the values that a stage passes on to later ones; the number of the stage follows."""
+
+
+def in_stages(program: Program, *stages: Sequence[str]) -> list[Program]:
+    """Return a Program per stage, which has the outputs of these names, then the values that later stages take from it.
+
+    The first takes the inputs. Each of the others takes all outputs of those before it, in order: laid out one after
+    the other in one block of memory, the outputs of a stage follow its inputs. An input with the name of an output is
+    late: it is that output, which may have been changed. An operation is carried out in the first stage that needs it,
+    so that the bits are those of the whole. Comparisons that a later stage needs are computed again there.
+    """
+    late = {g: a.name for g, a in enumerate(program.inputs) if any(a.name in names for names in stages)}
+    stage = _stages(program, late, stages)
+    crossing = _crossing(program, stage, late, stages)
+    made: list[Program] = []
+    known: tuple[Array, ...] = tuple(a for g, a in enumerate(program.inputs) if g not in late)
+    for s, names in enumerate(stages):
+        passed = Array(f"{KEPT}{s}", (len(crossing[s]),))
+        outputs = (*(_named(program.outputs, name) for name in names), *([passed] if crossing[s] else []))
+        results = [_result(program, name) for name in names] + ([crossing[s]] if crossing[s] else [])
+        made.append(_part(program, s, known, outputs, results, stage, crossing, late))
+        known = outputs if s == 0 else (*known, *outputs)
+    return made
+
+
+def _stages(program: Program, late: dict[int, str], stages: Sequence[Sequence[str]]) -> list[int]:
+    """Return the stage in which each operation is carried out; inputs that are not late belong to the first."""
+    stage = [-1] * len(program.ops)
+    for s, names in enumerate(stages):
+        stack = [i for name in names for i in _result(program, name)]
+        while stack:
+            i = stack.pop()
+            if stage[i] < 0:
+                op = program.ops[i]
+                stage[i] = 0 if op[0] is Op.INPUT and op[1] not in late else s
+                stack.extend(op[1:] if op[0] > Op.CONST else ())
+    return stage
+
+
+def _crossing(program: Program, stage: list[int], late: dict[int, str], stages) -> list[list[int]]:
+    """Return the values of each stage that later ones use, themselves or in comparisons."""
+    out: list[set[int]] = [set() for _ in stages]
+    for s, names in enumerate(stages):
+        stack = [i for i in range(len(program.ops)) if stage[i] == s]
+        stack += [i for name in names for i in _result(program, name) if stage[i] < s]
+        seen: set[int] = set()
+        while stack:
+            i = stack.pop()
+            op = program.ops[i]
+            if i in seen or op[0] is Op.CONST or (op[0] is Op.INPUT and op[1] in late):
+                continue
+            seen.add(i)
+            if stage[i] == s or op[0] in BOOLEANS:
+                stack.extend(op[1:] if op[0] > Op.CONST else ())
+            else:
+                out[stage[i]].add(i)
+    return [sorted(x) for x in out]
+
+
+def _part(
+    program: Program, s: int, known: tuple[Array, ...], outputs, results, stage: list[int], crossing, late
+) -> Program:
+    """Return the Program of one stage from the arrays that are known before it."""
+    group = {a.name: g for g, a in enumerate(known)}
+    place = {i: (Op.INPUT, group[f"{KEPT}{n}"], k) for n in range(s) for k, i in enumerate(crossing[n])}
+
+    def operation(i: int) -> tuple:
+        op = program.ops[i]
+        if op[0] is Op.INPUT and (s == 0 or op[1] in late):
+            return (Op.INPUT, group[program.inputs[op[1]].name], op[2])
+        return place.get(i, op) if stage[i] < s and op[0] not in BOOLEANS else op
+
+    ops: dict[int, tuple] = {}
+    stack = [i for entries in results for i in entries]
+    while stack:
+        i = stack.pop()
+        if i not in ops:
+            ops[i] = operation(i)
+            stack.extend(ops[i][1:] if ops[i][0] > Op.CONST else ())
+    new = {i: n for n, i in enumerate(sorted(ops))}
+    own = tuple(ops[i] if ops[i][0] <= Op.CONST else (ops[i][0], *(new[k] for k in ops[i][1:])) for i in sorted(ops))
+    return Program(program.name, known, outputs, own, tuple(tuple(new[i] for i in e) for e in results))
+
+
+def _result(program: Program, name: str) -> tuple[int, ...]:
+    return next(x for a, x in zip(program.outputs, program.results, strict=True) if a.name == name)
+
+
+def _named(arrays: Sequence[Array], name: str) -> Array:
+    return next(a for a in arrays if a.name == name)

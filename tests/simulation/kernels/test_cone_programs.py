@@ -1,0 +1,71 @@
+"""Programs of cone problems: against NumPy, on problems whose solution is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kinetree.simulation.kernels.cone_programs import newton_program, residual_program, solved, sticking_program
+from tolerance import assert_close
+
+COUNT = 3
+
+
+def problem(seed: int = 2):
+    """Return W, friction, reach, and impulses with velocities of contacts: one sticks, one slips, one is open."""
+    rng = np.random.default_rng(seed)
+    J = rng.normal(size=(3 * COUNT, 14))
+    W = J @ J.T / 7.3
+    mu = np.array([0.7, 0.4, 0.9])
+    p = np.array([1.3, 0.2, -0.3, 2.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    u = np.array([0.0, 0.0, 0.0, 0.0, 0.6, -0.8, 0.5, 0.3, -0.7])
+    p[4:6] = -mu[1] * p[3] * u[4:6] / np.linalg.norm(u[4:6])
+    reach = 3.0 / np.diag(W).reshape(-1, 3).sum(axis=1)
+    return W, u - W @ p, mu, reach, p, u
+
+
+def test_a_solution_leaves_no_residual():
+    """Insert impulses that satisfy all laws, and find no residual, then a change of one along its normal."""
+    W, b, mu, reach, p, u = problem()
+    normal, tangent, found, _ = residual_program(COUNT).interpret(W, b, mu, reach, p)
+    assert_close(found, u, 1e-13, "velocities")
+    assert_close([normal[0], tangent[0]], [0.0, 0.0], 1e-13, "residuals")
+    p[0] += 0.01
+    normal, _, _, lack = residual_program(COUNT).interpret(W, b, mu, reach, p)
+    assert_close(lack[0], reach[0] * W[0, 0] * 0.01, 1e-13, "residual impulse")
+    assert_close(normal[0], np.abs(lack[::3] / reach).max(), 1e-13, "largest residual along a normal")
+
+
+def test_sticking_contacts_take_one_step():
+    """Start from other impulses, and find those of contacts that stick, with the open one at zero."""
+    W, b, mu, reach, p, u = problem()
+    target = p.copy()
+    target[4:6] = 0.1, -0.2
+    b = np.where(np.arange(9) < 6, 0.0, u) - W @ target
+    guess = target + 0.02 * np.array([1, -1, 2, 1, 2, -1, 0, 0, 0])
+    for _ in range(2):  # the play of the first step is 1e-9 of the compliance
+        guess, slides = sticking_program(COUNT, "float64").interpret(W, b, mu, reach, guess)
+    assert slides[0] == 0.0
+    assert_close(guess, target, 1e-13, "impulses")
+
+
+def test_a_contact_that_leaves_its_cone_is_reported():
+    """Push a closed contact sideways beyond its friction, and find it sliding."""
+    W, b, mu, reach, p, _ = problem()
+    _, slides = sticking_program(COUNT, "float64").interpret(W, b, mu, reach, p)
+    assert slides[0] == 1.0
+
+
+def test_newtons_steps_converge_to_the_solution():
+    """Start near a solution with a contact that slips, and find it within four steps."""
+    W, b, mu, reach, p, _ = problem()
+    guess = p * 1.03 + 0.01 * np.array([1, 2, -1, 1, -2, 1, 0, 0, 0])
+    for _ in range(4):
+        (guess,) = newton_program(COUNT, "float64").interpret(W, b, mu, reach, guess)
+    assert_close(guess, p, 1e-12, "impulses")
+
+
+def test_linear_equations_are_solved():
+    """Solve a system of numbers, and compare with NumPy."""
+    rng = np.random.default_rng(8)
+    A, b = rng.normal(size=(5, 5)) + 4.0 * np.eye(5), rng.normal(size=5)
+    assert_close(solved([list(row) for row in A], list(b)), np.linalg.solve(A, b), 1e-13, "solution")
