@@ -76,5 +76,21 @@ def _watched(
         context.close()
 
 
+def until(page: Any, condition: str) -> None:
+    """Wait until a condition holds in the page, whose policy forbids playwright's own way to wait."""
+    for _ in range(600):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"not within 30 s: {condition}")
+
+
+def typed(page: Any, label: str, text: str) -> None:
+    """Type into a box, given by its label, and press Enter."""
+    box = page.get_by_label(label, exact=True)
+    box.fill(text)
+    box.press("Enter")
+
+
 def _own(address: str, own: Callable[[str], bool]) -> bool:
     return own(address.split("#")[0]) or address.startswith(("blob:", "data:"))

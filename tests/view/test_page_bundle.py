@@ -41,6 +41,22 @@ def test_modules_become_one_script(modules):
     assert done.stdout == "33\n"
 
 
+@needs_node
+def test_modules_are_left_out(modules):
+    """Leave out a module and the one that only it imports: its names are undefined."""
+    modules(
+        main='import { twice as double } from "./deep/inner.js";\nimport { TEN } from "./base.js";\n'
+        "console.log([double, TEN]);\n",
+        inner='import { LOST } from "../lost.js";\nexport function twice(x) { return LOST * x; }\n',
+        base="export const TEN = 10;\n",
+        lost="export const LOST = 2;\n",
+    )
+    script = page_bundle.bundle("main.js", ("deep/inner.js",))
+    assert "LOST" not in script
+    done = subprocess.run([str(NODE), "-e", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[ undefined, 10 ]\n"
+
+
 def test_names_that_do_not_exist_are_refused(modules):
     """Import a name that no module exports, and modules in a circle."""
     modules(main='import { thrice } from "./base.js";\n', base="export const TEN = 10;\n")

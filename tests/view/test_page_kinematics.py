@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened
+from browser import browser, needs_browser, opened, typed, until
 from tolerance import assert_close
 
 Q = [0.4, -0.6, 0.5, 0.7, 0.9, -0.3]
@@ -39,21 +39,6 @@ def state(page) -> np.ndarray:
 def shown(page, selector: str) -> np.ndarray:
     """Return the full numbers of table cells."""
     return np.array([float(x) for x in page.eval_on_selector_all(selector, "all => all.map((x) => x.dataset.value)")])
-
-
-def until(page, condition: str) -> None:
-    """Wait until a condition holds in the page, whose policy forbids playwright's own way to wait."""
-    for _ in range(600):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"not within 30 s: {condition}")
-
-
-def typed(page, label: str, text: str) -> None:
-    box = page.get_by_label(label, exact=True)
-    box.fill(text)
-    box.press("Enter")
 
 
 def test_poses_and_jacobians_are_the_library_s(chromium, tmp_path, arm):

@@ -56,19 +56,32 @@ def reaches(loops: Sequence[Loop], body: str) -> list[Point]:
     return [p for p in dict.fromkeys(places) if np.linalg.norm(p) > 1e-9]
 
 
-def cut_solids(loops: Sequence[Loop], body: str, r: float) -> list[Mesh]:
-    """Return the cut joints drawn on a body: joints at their first end, but sliding joints at their second."""
-    solids = []
-    for loop in loops:
-        kind, ends = loop_kinds.kind(loop.kind), _ends(loop)
-        on, place = ends[1 if kind.bar or (kind.joint and joint_kinds.kind(loop.kind).FLOATS) else 0]
+@dataclass(frozen=True)
+class Cut:
+    """A solid of a cut joint about its own origin: the loop by its number, its end (0 for a, 1 for b), and the mesh."""
+
+    loop: int
+    end: int
+    mesh: Mesh
+
+
+def cuts(loops: Sequence[Loop], r: float) -> list[Cut]:
+    """Return the solids of cut joints: joints at their first end, but sliding joints at their second, and balls."""
+    out = []
+    for k, loop in enumerate(loops):
+        kind = loop_kinds.kind(loop.kind)
+        end = 1 if kind.bar or (kind.joint and joint_kinds.kind(loop.kind).FLOATS) else 0
         solid = joint_solid(loop, r) if kind.joint else None
-        if on == body and solid is not None:
-            solids.append(solid.placed(*_pose(place)))
-        ball = meshes.sphere(2.6 * r).painted(rgb(DARK))
-        held = [ends[k] for k in kind.balls]
-        solids += [ball.placed(np.eye(3), place.translation) for name, place in held if name == body]
-    return solids
+        if solid is not None:
+            out.append(Cut(k, end, solid))
+        out += [Cut(k, end, meshes.sphere(2.6 * r).painted(rgb(DARK))) for end in kind.balls]
+    return out
+
+
+def cut_solids(loops: Sequence[Loop], body: str, r: float) -> list[Mesh]:
+    """Return the cut joints that are drawn on a body, in its frame."""
+    ends = [(cut, *_ends(loops[cut.loop])[cut.end]) for cut in cuts(loops, r)]
+    return [cut.mesh.placed(*_pose(place)) for cut, name, place in ends if name == body]
 
 
 def cut_rods(loops: Sequence[Loop], index: Mapping[str, int], r: float) -> list[Rod]:

@@ -18,10 +18,13 @@ LISTED = re.compile(r"^export\s+\{([^}]*)\};\n?", re.MULTILINE)
 
 
 @lru_cache
-def bundle(entry: str) -> str:
-    """Return the script of a module, given by its path below `kinetree/`, and of all modules that it imports."""
+def bundle(entry: str, without: tuple[str, ...] = ()) -> str:
+    """Return the script of a module, given by its path below `kinetree/`, and of all modules that it imports.
+
+    The modules `without` are left out, with those that only they import; what others import from them is undefined.
+    """
     order: list[str] = []
-    sources: dict[str, str] = {}
+    sources: dict[str, str] = dict.fromkeys(without, "")
     _visit(entry, sources, order, ())
     number = {path: k for k, path in enumerate(order)}
     exports = {path: _exports(sources[path]) for path in order}
@@ -52,16 +55,23 @@ def _exports(source: str) -> list[str]:
 def _function(path: str, source: str, number: dict[str, int], exports: dict[str, list[str]]) -> str:
     def imported(match: re.Match) -> str:
         names, target = match[1], _resolved(path, match[2])
+        if target not in number:
+            return f"const {{ {', '.join(_pairs(names))} }} = {{}};\n"
         if names.startswith("*"):
             return f"const {names.split()[-1]} = m{number[target]};\n"
-        pairs = [re.split(r"\s+as\s+", part.strip()) for part in names.strip("{}").split(",") if part.strip()]
-        missing = [pair[0] for pair in pairs if pair[0] not in exports[target]]
+        missing = [pair.split(":")[0] for pair in _pairs(names) if pair.split(":")[0] not in exports[target]]
         if missing:
             raise ValueError(f"{path} imports {', '.join(missing)} from {target}, which does not export it")
-        return f"const {{ {', '.join(': '.join(pair) for pair in pairs)} }} = m{number[target]};\n"
+        return f"const {{ {', '.join(_pairs(names))} }} = m{number[target]};\n"
 
     text = _short(LISTED.sub("", DECLARED.sub(r"\1", IMPORT.sub(imported, source))))
     return f"const m{number[path]} = (() => {{\n{text}return {{ {', '.join(exports[path])} }};\n}})();\n"
+
+
+def _pairs(names: str) -> list[str]:
+    """Return the names of an import as those of a pattern: `a`, or `a: b` for `a as b`."""
+    parts = [re.split(r"\s+as\s+", part.strip()) for part in names.strip("{}").split(",") if part.strip()]
+    return [": ".join(part) for part in parts]
 
 
 def _short(source: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..analysis.kinematics.pose_kernel import pose_kernel
 from ..analysis.kinematics.pose_programs import PoseEquations
+from ..analysis.loops.driven_programs import loads_program
+from ..analysis.loops.native_loops import idle_equations
 from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.lower.build import is_long
@@ -20,6 +22,7 @@ from ..model.parts import GROUND
 from ..model.topology import path
 from ..simulation.forces.point_forces import forces_of
 from ..system import System
+from .page_lengths import placements_program
 
 TEXT = 4.0 / 3.0
 """Characters of a page per byte of compressed code, which is written in base64."""
@@ -40,12 +43,16 @@ FUNCTIONS = (
     PageFunction("difference"),
     PageFunction("closure_residual", closed=True),
     PageFunction("closure_jacobian", closed=True),
+    PageFunction("placements"),
     PageFunction("time_step"),
     PageFunction("kinetic_energy"),
     PageFunction("potential_energy"),
     PageFunction("twists"),
     PageFunction("inverse_dynamics", {"wrenches": True}),
     PageFunction("gravity_torque"),
+    PageFunction("closure_bias", closed=True),
+    PageFunction("driven_torques", closed=True),
+    PageFunction("loop_loads", closed=True),
     PageFunction("inverse_kinematics"),
     PageFunction("reactions", {"wrenches": True}),
     PageFunction("twist_rates"),
@@ -70,15 +77,19 @@ def page_kernel(system: System, room: float, functions: Sequence[str] | None = N
         return None
     step, live = live_step(mechanism, forces_of(mechanism))
     frame = last_frame(mechanism)
-    made = {step.name: step, "inverse_kinematics": pose_kernel(PoseEquations(mechanism, frame, (True,) * 6))}
+    pose = pose_kernel(PoseEquations(mechanism, frame, (True,) * 6))
+    made = {step.name: step, "inverse_kinematics": pose, "placements": placements_program(mechanism)}
+    made |= _loop_functions(system)
     units: list[Program | Kernel] = []
     left = room
     for f in FUNCTIONS:
         if (f.closed and not system.closures) or (functions is not None and f.name not in functions):
             continue
-        unit: Any = made.get(f.name)
+        unit: Any = (
+            made[f.name] if f.name in made else system.function(f.name, lowering="unrolled", **f.options).program
+        )
         if unit is None:
-            unit = system.function(f.name, lowering="unrolled", **f.options).program
+            continue
         size = TEXT * len(gzip.compress(wasm_module([unit])))
         if size <= left:
             units.append(unit)
@@ -89,6 +100,20 @@ def page_kernel(system: System, room: float, functions: Sequence[str] | None = N
         "coordinates": [coordinates(mechanism).get(v, -1) for v in range(system.nv)],
         "frame": frame,
     }
+
+
+def _loop_functions(system: System) -> dict[str, Any]:
+    """Return the functions for reactions of loops; None without loops, or with equations of velocities alone.
+
+    `driven_torques` (q, qd, qdd) are those of a motion with every joint driven, with the forces of the mechanism.
+    `loop_loads` (q, qd, qdd, multipliers) are the reactions at all joints and loops.
+    """
+    m = system.mechanism
+    if not m.loops or m.rolls:
+        return {"driven_torques": None, "loop_loads": None}
+    torques = system.function("inverse_dynamics", lowering="unrolled", forces=True).program
+    loads, _ = loads_program(m, idle_equations(system), (), forces=True, wrenches=False)
+    return {"driven_torques": replace(torques, name="driven_torques"), "loop_loads": replace(loads, name="loop_loads")}
 
 
 def last_frame(mechanism: Mechanism) -> str:

@@ -15,11 +15,12 @@ from ..model.mechanism import Mechanism, resolved
 from ..model.parts import Joint, Placement
 from ..results.columns import EFFORTS
 from ..simulation.forces.point_forces import forces_of
+from .page_lengths import Length, length_table
 from .plots import COLORS
 
 
-def page_model(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, Any]:
-    """Return a mechanism as plain tables, at the values of its parameters."""
+def page_model(mechanism: Mechanism, values: dict[str, Any], lengths: tuple[Length, ...] = ()) -> dict[str, Any]:
+    """Return a mechanism as plain tables, at the values of its parameters; `lengths` are those that the page freed."""
     m = mechanism
     index = {body.name: i for i, body in enumerate(m.bodies)}
     joints = resolved(m.joints, values)
@@ -54,6 +55,8 @@ def page_model(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, Any]:
             }
             for x in resolved(m.loops, values)
         ],
+        "equations": [{"name": c.name, "label": c.label, "unit": c.unit} for c in m.closures],
+        "lengths": length_table(m, lengths),
         "couplings": [{"name": c.name, "joint": c.joint} for c in m.couplings],
         "closed": bool(m.closures),
         "passive": bool(forces_of(m)),  # damping, friction, springs and other forces of its own

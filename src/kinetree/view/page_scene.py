@@ -36,7 +36,7 @@ def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None, *, standing
         still = fit(drawn, poses[:1])
         near = replace(sight.camera, distance=max(NEARER * sight.camera.distance, still.camera.distance))
         sight = replace(sight, camera=near, floor=still.floor)
-    solids = [*drawn.bodies, *SOLIDS.values()]
+    solids = [*drawn.bodies, *SOLIDS.values(), *(cut.mesh for cut in drawn.cuts)]
     whole = joined(solids)
     counts = [3 * len(mesh.faces) for mesh in solids]
     starts = np.cumsum([0, *counts])
@@ -49,6 +49,10 @@ def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None, *, standing
         "faces": whole.faces.astype(np.uint32),
         "ranges": [[int(start), count] for start, count in zip(starts, counts, strict=False)],
         "solids": {name: len(drawn.bodies) + k for k, name in enumerate(SOLIDS)},
+        "cuts": [
+            {"loop": cut.loop, "end": cut.end, "solid": len(drawn.bodies) + len(SOLIDS) + k}
+            for k, cut in enumerate(drawn.cuts)
+        ],
         "rods": [
             {"a": r.a, "pa": _plain(r.point_a), "b": r.b, "pb": _plain(r.point_b), "radius": r.radius, "color": r.color}
             for r in drawn.rods

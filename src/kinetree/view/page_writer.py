@@ -7,14 +7,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..algebra.arrays import Numbers
 from ..errors import InputError
+from ..model.mechanism import Mechanism
 from ..results.files.atomic import replacing
 from ..results.trajectory import Trajectory
+from ..system import System
 from ..version import VERSION
 from .arrows import Arrow, arrows_of, at_times, lengths
 from .mesh_files import read_shape
@@ -22,13 +24,11 @@ from .motion_frames import even_frames, finite
 from .page_bundle import bundle
 from .page_file import compressed, filled, texts
 from .page_kernel import page_kernel
+from .page_lengths import free_lengths
 from .page_model import page_model
 from .page_run import run_frames
 from .page_scene import page_scene, plane_of
 from .skeleton import scene
-
-if TYPE_CHECKING:
-    from ..system import System
 
 ENTRY = "view/page/main.js"
 """The first module of the page."""
@@ -105,7 +105,7 @@ def served_page(data: dict[str, Any], socket: str, sources: Sequence[str]) -> tu
     `socket` is the path of the socket.
     """
     connect = f"; connect-src {' '.join(sources)}; base-uri 'none'; form-action 'none'"
-    text = _page(data, None, compiles=True, SOCKET=html.escape(socket), CONNECT=connect).text
+    text = _page(data, None, served=True, SOCKET=html.escape(socket), CONNECT=connect).text
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None
     return text, policy[1] + "; frame-ancestors 'none'"
@@ -122,9 +122,8 @@ def run_page(
     """
     if path is not None:
         page_path(path)
-    return _page(
-        run_data(run, fps, arrows, share, kernel=kernel, meshes=meshes) | {"title": title or run_title(run)}, path
-    )
+    data = run_data(run, fps, arrows, share, kernel=kernel, meshes=meshes) | {"title": title or run_title(run)}
+    return _page(data, path)
 
 
 def run_title(run: Trajectory) -> str:
@@ -147,27 +146,35 @@ def run_data(
 def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool) -> dict[str, Any]:
     """Return model, kernel, drawing and first state of a page; poses [nt, nb, 4, 4] are those that the view shows."""
     system = start.system
-    drawn = scene(start, read_shape if meshes else None)
+    drawn = scene(start, read_shape if meshes else None, loose_cuts=True)
     reached = poses if len(poses) > 1 else _reached(system, start, poses)
     values = system.mechanism.values(None if start.parameters is None else [float(x) for x in start.parameters])
+    mechanism, lengths = free_lengths(system.mechanism) if kernel else (system.mechanism, ())
+    values |= {p.name: p.value for p in mechanism.parameters if p.name not in values}
+    live = System(mechanism) if lengths else system
     normal = plane_of(system, start.q[0], start.parameters)
     return {
         "kinetree": VERSION,
-        "model": page_model(system.mechanism, values),
-        "kernel": page_kernel(system, _room()) if kernel else None,
+        "model": page_model(mechanism, values, lengths),
+        "kernel": page_kernel(live, _room(mechanism)) if kernel else None,
         "scene": page_scene(drawn, reached, normal, standing=len(poses) == 1),
         "first": {
             "q": np.array(start.q[0]),
             "qd": np.array(start.qd[0]),
             "poses": np.array(start["poses"][0], dtype=np.float64),
-            "parameters": np.array([] if start.parameters is None else start.parameters, dtype=np.float64),
+            "parameters": np.array([values[p.name] for p in mechanism.free_parameters], dtype=np.float64),
         },
     }
 
 
-def _room() -> float:
+def unused(loops: Sequence[Any]) -> tuple[str, ...]:
+    """Return the modules that the file of a mechanism with these loops leaves out."""
+    return () if loops else ("view/page/panels/loops.js",)
+
+
+def _room(mechanism: Mechanism) -> float:
     """Return the characters that a page leaves for the functions of its mechanism."""
-    return LARGEST - len(compressed(bundle(ENTRY))) - len(texts(STYLES)) - DRAWING
+    return LARGEST - len(compressed(bundle(ENTRY, unused(mechanism.loops)))) - len(texts(STYLES)) - DRAWING
 
 
 def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:
@@ -202,9 +209,10 @@ def _arrows(forces: list[Arrow], t: Numbers, times: Numbers, size: float) -> lis
     ]
 
 
-def _page(data: dict[str, Any], path: str | Path | None, *, compiles: bool = False, **parts: str) -> Page:
+def _page(data: dict[str, Any], path: str | Path | None, *, served: bool = False, **parts: str) -> Page:
     more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
-    page = Page(filled("page/page.html", bundle(ENTRY), texts(STYLES), data, compiles=compiles, **more))
+    script = bundle(ENTRY, () if served else unused(data["model"]["loops"]))
+    page = Page(filled("page/page.html", script, texts(STYLES), data, compiles=served, **more))
     if path is not None:
         page.save(path)
     return page

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import GROUND, Body, Joint, Shape
 from . import links, meshes
-from .links import GREY, ORIGIN, Rod, rgb
+from .links import GREY, ORIGIN, Cut, Rod, rgb
 from .meshes import Mesh
 from .plots import COLORS
 
@@ -35,7 +35,8 @@ Reader = Callable[[Shape, Any], Mesh]
 class Scene:
     """One mesh per body in its frame, that of the ground last; rods between bodies; tips (body, point) with trails.
 
-    `size` is the characteristic length of the drawing [m], `up` the direction opposite to gravity.
+    `size` is the characteristic length of the drawing [m], `up` the direction opposite to gravity. `cuts` are solids of
+    cut joints that are not part of the meshes of bodies.
     """
 
     bodies: tuple[Mesh, ...]
@@ -43,10 +44,14 @@ class Scene:
     tips: tuple[tuple[int, tuple[float, float, float]], ...]
     size: float
     up: Numbers
+    cuts: tuple[Cut, ...] = ()
 
 
-def scene(run: Trajectory, read: Reader | None = None) -> Scene:
-    """Return the drawing of a single run; `read` returns the mesh of a file, which are left out without it."""
+def scene(run: Trajectory, read: Reader | None = None, *, loose_cuts: bool = False) -> Scene:
+    """Return the drawing of a single run; `read` returns the mesh of a file, which are left out without it.
+
+    With `loose_cuts`, cut joints are solids of their own, so that they can move on their bodies.
+    """
     if run.shape:
         raise InputError(f"the batch has shape {run.shape}; choose one of its runs with run(i) to draw it")
     mechanism = run.system.mechanism
@@ -65,7 +70,7 @@ def scene(run: Trajectory, read: Reader | None = None) -> Scene:
             solids.append(meshes.joined(shapes))
         else:
             boxed = not points[i] or joint_kinds.kind(joint.kind).FLOATS
-            cuts = links.cut_solids(loops, body.name, radius)
+            cuts = [] if loose_cuts else links.cut_solids(loops, body.name, radius)
             solids.append(meshes.joined([*shapes, _skeleton(body, joint, boxed, radius, color), *cuts]))
             ends = [end for end in points[i] if not (boxed and _inside(body, run["poses"][0], i, *end))]
             rods += [Rod(i, ORIGIN, k, point, radius, color) for k, point in ends]
@@ -76,8 +81,10 @@ def scene(run: Trajectory, read: Reader | None = None) -> Scene:
     scenery = [_shape_mesh(shape, rgb(GREY), read) for shape in _drawable(mechanism.scenery, read)]
     if not scenery:
         rods += _footing(run, joints, loops, size, radius)
-    solids.append(meshes.joined([*scenery, *links.cut_solids(loops, GROUND, radius)]))
-    return Scene(tuple(solids), tuple(rods), tuple(tips), size, up_direction(mechanism, values))
+    loose = [cut for cut in links.cuts(loops, radius) if loose_cuts and _is_bare(mechanism, bodies, cut, read)]
+    fixed = [] if loose_cuts else links.cut_solids(loops, GROUND, radius)
+    solids.append(meshes.joined([*scenery, *fixed]))
+    return Scene(tuple(solids), tuple(rods), tuple(tips), size, up_direction(mechanism, values), tuple(loose))
 
 
 def up_direction(mechanism: Mechanism, values) -> Numbers:
@@ -97,6 +104,13 @@ def _is_whole(shapes: tuple[Shape, ...], read: Reader | None) -> bool:
     """Return whether all visual shapes of a body can be drawn, so that it needs no rods."""
     visual = [s for s in shapes if s.role == "visual"]
     return bool(visual) and len(_drawable(shapes, read)) == len(visual)
+
+
+def _is_bare(mechanism: Mechanism, bodies: tuple[Body, ...], cut: Cut, read: Reader | None) -> bool:
+    """Return whether a cut joint is drawn: it is on the ground, or on a body that its shapes do not show whole."""
+    loop = mechanism.loops[cut.loop]
+    shapes = {body.name: body.shapes for body in bodies}.get((loop.body_a, loop.body_b)[cut.end])
+    return shapes is None or not _is_whole(shapes, read)
 
 
 def _shape_mesh(shape: Shape, color, read: Reader | None) -> Mesh:

@@ -8,6 +8,7 @@ import { buildInspector } from "./inspector.js";
 import { openKernel } from "./kernel.js";
 import { Keys } from "./keys.js";
 import { readLink } from "./link.js";
+import { followParameters } from "./live_placements.js";
 import { PANELS } from "./panels/index.js";
 import { Player } from "./player.js";
 import { Plots } from "./plots.js";
@@ -148,6 +149,7 @@ function connect(app, layout) {
     store.set({ picked: hit ? hit.body : -1 });
   });
   store.on(["parameters"], () => { if (kernel) kernel.parameters.set(store.get("parameters")); });
+  followParameters(app);
   store.on(["time", "motion"], () => {
     const motion = store.get("motion");
     if (motion && motion.count) store.set(motion.state(store.get("time")), { by: "player" });

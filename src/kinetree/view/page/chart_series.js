@@ -53,6 +53,9 @@ export function csvOf(charts) {
       const { t, n, at } = reader(series);
       if (!groups.has(t)) groups.set(t, { count: n, columns: [] });
       const { columns } = groups.get(t);
+      const { axis } = chart;
+      const angle = axis?.rate === undefined ? null : `${axis.name} [${axis.unit}]`;
+      if (angle && !columns.some(([name]) => name === angle)) columns.push([angle, (k) => axis.first + axis.rate * t[k]]);
       const add = (more, unit, read) => columns.push([`${chart.title}.${series.name}${more} [${unit}]`, read]);
       if (series.x) add(` ${chart.axis.name}`, chart.axis.unit, (k) => series.x[k]);
       add(series.x ? ` ${chart.axis.other}` : series.upper ? " low" : "", chart.unit, at);

@@ -1,5 +1,7 @@
 // Forward dynamics of the page as lines of Python and as an experiment file.
 
+import { ownParameters } from "./names.js";
+
 const list = (x) => `[${Array.from(x, String).join(", ")}]`;
 const duration = (motion) => Math.max(1, Number(motion.end.toFixed(6)));
 
@@ -15,7 +17,7 @@ export function python({ model, kernel, store }, motion) {
     torque: `, control=kt.TorqueFunction(lambda t, q, qd: ${list(torque)})`,
     hold: `, control=kt.PD(${list(kept(stiffness))}, ${list(kept(damping))}, kt.Hold(${list(kept(target))})${names})`,
   }[drive];
-  const values = Array.from(store.get("parameters"));
+  const values = ownParameters(model).map((k) => store.get("parameters")[k]);
   const parameters = values.length ? `, parameters=${list(values)}` : "";
   return [
     "import kinetree as kt", "",
@@ -28,9 +30,10 @@ export function python({ model, kernel, store }, motion) {
 export function toml({ model, store }, motion) {
   const { drive, stiffness, damping, target, step } = store.get("forward");
   const { q, qd } = store.get("start");
+  const own = ownParameters(model);
   const lines = [
     "[experiment]", `mechanism = ${JSON.stringify(model.name)}  # or the path of its file`, "", "[start]", `q = ${list(q)}`, `qd = ${list(qd)}`, "",
-    ...(model.parameters.length ? ["[parameters]", ...model.parameters.map((p, k) => `${JSON.stringify(p.name)} = ${store.get("parameters")[k]}`), ""] : []),
+    ...(own.length ? ["[parameters]", ...own.map((k) => `${JSON.stringify(model.parameters[k].name)} = ${store.get("parameters")[k]}`), ""] : []),
     "[run]", `duration = ${duration(motion)}`, 'method = "rk4"', `dt = ${1e-3 * step}`, "",
   ];
   if (drive === "hold") lines.push("[control]", 'kind = "pd"', `k = ${list(stiffness)}`, `c = ${list(damping)}`, "", "[control.reference]", 'kind = "hold"', `q = ${list(target)}`, "");

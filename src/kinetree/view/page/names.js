@@ -1,4 +1,4 @@
-// Labels as short as they can be told apart. An end that most of them share, such as "_joint", is left out where it stands,
+// Names and labels. Labels are as short as they can be told apart. An end that most of them share, such as "_joint", is left out where it stands,
 // and so is a beginning that all of them share.
 
 const MOST = 0.6; // of the labels share an end that is left out
@@ -19,4 +19,10 @@ function shared(labels) {
     if (/[_.\- ]/.test(labels[0][k])) length = k + 1;
   }
   return length;
+}
+
+// The places of the parameters that the model itself has, without lengths that only the page makes inputs.
+export function ownParameters(model) {
+  const made = new Set(model.lengths.filter((x) => x.made).map((x) => x.parameter));
+  return [...model.parameters.keys()].filter((k) => !made.has(k));
 }

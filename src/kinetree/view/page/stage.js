@@ -2,9 +2,9 @@
 //   { matrices: one per body, show: { names, axes, ... }, hidden: Set of bodies, picked: body or -1,
 //     trails: [{ points, done, color }], arrows: [{ name, group, unit, origin, vector, length }], layers: [layer, ...] }
 // A layer is what a panel adds: { items, lines, marks, labels, arrows }, each a list and each optional.
-//   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }       line: { points, strip, color, width }
+//   item: { matrix, solid: "rod" | "cone" | "ball", color, alpha }       line: { points, strip, color, width, fits }
 //   label: { text, at, color, strong }                                   marks are items that nothing hides.
-// `refresh` draws at the next frame of the screen.
+// A line that `fits` is part of what the view is fitted to. `refresh` draws at the next frame of the screen.
 
 import { oncePerFrame } from "./frames.js";
 import { ellipsoids, jointLines, massItems, pointMasses } from "./inertia_marks.js";
@@ -135,7 +135,9 @@ export class Stage {
   fit() {
     const scene = this.compose();
     if (!scene) return;
-    const points = extent(this, scene);
+    const points = [...extent(this, scene), ...(scene.layers || []).flatMap((layer) => (layer.lines || []).filter((line) => line.fits).flatMap(({ points: p }) => {
+      return Array.from({ length: p.length / 3 }, (_, k) => [p[3 * k], p[3 * k + 1], p[3 * k + 2]]);
+    }))];
     const middle = this.follow ? this.middle(scene.matrices) : [0, 0, 0];
     this.view.fit(points.map((p) => sub(p, middle)), this.canvas.width / this.canvas.height);
   }

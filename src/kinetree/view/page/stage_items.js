@@ -1,12 +1,12 @@
 // What a stage draws of a scene: bodies and rods, axes of frames, the floor, and points that enclose them.
 
-import { IDENTITY, add, columns, dot, multiply, originOf, rodMatrix, scale, transform } from "./vectors.js";
+import { IDENTITY, add, dot, fromRows, multiply, originOf, rodMatrix, scale, transform } from "./vectors.js";
 
 const AXES = [[0.8, 0.2, 0.15, 1], [0.15, 0.6, 0.2, 1], [0.15, 0.35, 0.85, 1]];
 
 // Bodies, the ground and rods; those of hidden bodies are left out, the picked one is tinted.
 export function bodyItems(stage, { matrices, hidden, picked = -1 }, alpha = 1) {
-  const { ranges, rods } = stage.scene;
+  const { ranges, rods, cuts } = stage.scene;
   const ground = matrices.length;
   const tint = stage.palette?.accent.slice(0, 3);
   const out = [];
@@ -14,6 +14,13 @@ export function bodyItems(stage, { matrices, hidden, picked = -1 }, alpha = 1) {
     if (hidden?.has(i) || (i === ground && alpha < 1)) return;
     out.push({ matrix, first: ranges[i][0], count: ranges[i][1], body: i === ground ? -1 : i, color: i === picked ? tint : undefined, alpha });
   });
+  for (const { loop, end, solid } of cuts) {
+    const { a, b, pose_a, pose_b } = stage.model.loops[loop];
+    const body = end ? b : a;
+    if (hidden?.has(body) || (body < 0 && alpha < 1)) continue;
+    const matrix = body < 0 ? fromRows(end ? pose_b : pose_a) : multiply(matrices[body], fromRows(end ? pose_b : pose_a));
+    out.push({ matrix, first: ranges[solid][0], count: ranges[solid][1], body, color: body >= 0 && body === picked ? tint : undefined, alpha });
+  }
   for (const rod of rods) {
     const owner = rod.a < 0 ? rod.b : rod.a;
     if (hidden?.has(owner) || (rod.a < 0 && alpha < 1)) continue;
@@ -27,7 +34,7 @@ export function bodyItems(stage, { matrices, hidden, picked = -1 }, alpha = 1) {
 // Matrices of the named frames.
 export function frameMatrices(model, matrices) {
   return model.frames.map(({ body, pose }) => {
-    const place = columns([pose[0], pose[4], pose[8]], [pose[1], pose[5], pose[9]], [pose[2], pose[6], pose[10]], [pose[3], pose[7], pose[11]]);
+    const place = fromRows(pose);
     return body < 0 ? place : multiply(matrices[body], place);
   });
 }

@@ -43,7 +43,9 @@ import { panel as forward } from "./forward.js";
 import { panel as inverse } from "./inverse.js";
 import { panel as joints } from "./joints.js";
 import { panel as kinematics } from "./kinematics.js";
+import { panel as loops } from "./loops.js";
 import { panel as recursion } from "./recursion.js";
 import { panel as run } from "./run.js";
 
-export const PANELS = [run, kinematics, joints, inverse, forward, recursion];
+// A page that cannot use a panel may leave out its module (view/page_writer.py).
+export const PANELS = [run, kinematics, joints, inverse, forward, recursion, loops].filter(Boolean);

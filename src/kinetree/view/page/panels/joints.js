@@ -2,7 +2,7 @@
 
 import { numberControl } from "../controls.js";
 import { el, section } from "../elements.js";
-import { shortLabels } from "../names.js";
+import { ownParameters, shortLabels } from "../names.js";
 
 export const panel = {
   name: "Joints",
@@ -33,7 +33,8 @@ export function buildPositions(host, app) {
     el("button", { type: "button", text: "Start position", title: "back to the first coordinates (0)", onclick: () => home(app) }),
     el("button", { type: "button", text: "Random", title: "random coordinates within the limits", onclick: () => random(app) })));
   app.keys.add("0", "joints back to the start", () => home(app));
-  const parameters = model.parameters.map((p, k) => numberControl({
+  const own = ownParameters(model); // lengths that the page made parameters have controls in the mode Loops
+  const parameters = model.parameters.map((p, k) => (!own.includes(k) ? null : numberControl({
     store, label: p.name, value: store.get("parameters")[k], slider: around(p.value),
     change: (value) => {
       const next = Float64Array.from(store.get("parameters"));
@@ -41,11 +42,11 @@ export function buildPositions(host, app) {
       store.set({ parameters: next }, { undo: `set ${p.name}` });
       if (model.closed) app.moveTo(store.get("q"));
     },
-  }));
-  if (parameters.length) host.append(section("Free parameters", parameters));
+  })));
+  if (parameters.some(Boolean)) host.append(section("Free parameters", parameters.filter(Boolean)));
   const refresh = () => {
     rows.forEach((row, k) => row && row.set(store.get("q")[k]));
-    parameters.forEach((row, k) => row.set(store.get("parameters")[k]));
+    parameters.forEach((row, k) => row?.set(store.get("parameters")[k]));
   };
   store.on(["q", "units", "parameters"], refresh);
   return refresh;

@@ -1,0 +1,27 @@
+// Assembly modes: the positions in which loops close while the leading joints stay, from many random starts.
+
+import { closeExactly } from "./loop_rates.js";
+import { seeded } from "./loop_findings.js";
+
+const TRIES = 96;
+const SAME = 1e-6; // [entries of rotations, sizes of the mechanism] poses that differ less are one mode
+const MOST = 40;
+
+// [q], the present one first. A generator: it yields after every try.
+export function* assemblyModes(app, q0, leads) {
+  const { kernel, model, data } = app;
+  const random = seeded(5);
+  const found = [];
+  for (let k = 0; k < TRIES && found.length < MOST; k++) {
+    const away = Float64Array.from(model.velocities, (v, i) => (!k || leads.includes(i) ? 0 : (2 * random() - 1) * (v.unit === "rad/s" ? Math.PI : 0.7 * data.scene.size)));
+    const made = closeExactly(app, kernel.integrate(q0, away), leads);
+    if (made.closed) {
+      const poses = kernel.poses(made.q).slice();
+      if (!found.some((one) => same(one.poses, poses, data.scene.size))) found.push({ q: made.q, poses });
+    }
+    yield;
+  }
+  return found.map((one) => one.q);
+}
+
+const same = (a, b, size) => a.every((x, k) => Math.abs(x - b[k]) < SAME * (k % 4 === 3 ? size : 1));

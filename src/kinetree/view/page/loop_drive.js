@@ -1,0 +1,215 @@
+// The driving joint of a closed mechanism: its range, the lengths on which it depends, and a turn at constant velocity with the
+// curve of a point, torque and bearing forces.
+
+import { motionCharts } from "./charts.js";
+import { numberControl } from "./controls.js";
+import { el, section } from "./elements.js";
+import { fourBar, grashof } from "./four_bar.js";
+import { inSlices } from "./frames.js";
+import { movingFrames } from "./inverse_kinematics.js";
+import { recloseWith } from "./loop_closing.js";
+import { drivesOf, positionOf, rangeOf } from "./loop_range.js";
+import { Turn } from "./loop_turn.js";
+import { shortLabels } from "./names.js";
+import { withUnit } from "./units.js";
+import { columns, fromRows, multiply, originOf, transform, turned } from "./vectors.js";
+
+const SETTLED = 200; // [ms] after the last change by hand, before a range is computed anew
+const LONG = 0.3; // of the size of the mechanism: the arrow of the largest bearing force
+
+export function buildDrive(app, { leads, changed }) {
+  const { model, store, kernel, data } = app;
+  const able = drivesOf(app);
+  const names = shortLabels(model.velocities.map((v) => v.label));
+  const frames = movingFrames(model);
+  const first = able.find((k) => model.bodies[model.velocities[k].joint].parent < 0) ?? able[0] ?? 0;
+  store.define("loops", { drive: first, velocity: model.velocities[first].unit === "rad/s" ? 2 * Math.PI : 0.1, frame: kernel.frame, forces: true }, { undo: true, link: true });
+  const given = app.readLink().loops;
+  if (given) store.set({ loops: { ...store.get("loops"), ...given } });
+  const settings = () => store.get("loops");
+  const change = (changes, undo) => store.set({ loops: { ...settings(), ...changes } }, { undo });
+  const label = () => model.velocities[settings().drive].label;
+  let [range, turn, curve, giveUp, timer, fitted, busy] = [null, null, null, () => {}, 0, false, false];
+
+  const pick = el("select", { "aria-label": "driving joint", title: "the joint that drives", onchange: () => change({ drive: Number(pick.value) }, "driving joint") },
+    able.map((k) => el("option", { value: String(k), text: names[k] })));
+  const velocity = numberControl({
+    store, label: "velocity", title: "velocity of the drive", unit: model.velocities[first].unit, value: settings().velocity, slider: false,
+    change: (x) => (x > 0 ? change({ velocity: x }, "velocity of the drive") : velocity.say("Type a velocity above zero.")),
+  });
+  const frame = el("select", { "aria-label": "point of the curve", title: "the point whose path is drawn", onchange: () => change({ frame: frame.value }, "point of the curve") },
+    frames.map((f) => el("option", { value: f.name, text: f.name })));
+  const forces = el("button", { type: "button", class: "toggle", text: "bearing forces", title: "forces in all bearings as arrows", onclick: () => change({ forces: !settings().forces }) });
+  const verdict = el("p", { class: "verdict", role: "status" });
+  const rule = el("p", { class: "hint" });
+  const lengths = model.lengths.map((x) => {
+    const value = store.get("parameters")[x.parameter];
+    return numberControl({
+      store, label: x.label, title: `length of ${x.label}${x.note ? `: ${x.note}` : ""}`, unit: "m", value, slider: [0.1 * value, 2.5 * value],
+      change: (next) => (next > 0 ? setLength(x, next) : null),
+    });
+  });
+
+  function setLength(x, value) {
+    const parameters = Float64Array.from(store.get("parameters"));
+    parameters[x.parameter] = value;
+    app.player.play(false);
+    store.set({ parameters }, { undo: `length of ${x.label}` });
+    const made = recloseWith(app, store.get("q"), leads());
+    store.set({ q: made.q });
+    app.say(made.closed ? "" : "The loops cannot close with these lengths.");
+    changed();
+  }
+
+  // Compute range and turn anew, in slices.
+  function compute() {
+    giveUp();
+    const q = store.get("q");
+    if (kernel.gap(q) > 1e-8 * data.scene.size) {
+      [range, turn, curve] = [null, null, null];
+      return shown();
+    }
+    busy = true;
+    part.refresh();
+    const drive = settings().drive;
+    const held = leads().filter((k) => k !== drive);
+    giveUp = inSlices(rangeOf(app, q, drive, held), {
+      done: (found) => {
+        range = found;
+        const { body, pose } = frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
+        const point = { body, at: [pose[3], pose[7], pose[11]] };
+        curve = new Float32Array(range.curve.flatMap((x) => pointAt(x, point)));
+        if (range.closed && range.curve.length > 2) curve = new Float32Array([...curve, ...curve.subarray(0, 3)]);
+        if (range.kind === "locked") { turn = null; return shown(); }
+        const made = new Turn(app, { q, drive, leads: [drive, ...held], range, velocity: settings().velocity, point });
+        giveUp = inSlices(made.compute(), { done: () => { turn = made; shown(); } });
+      },
+    });
+  }
+  function pointAt(q, { body, at }) {
+    const T = kernel.poses(q).subarray(16 * body, 16 * body + 16);
+    return [0, 1, 2].map((i) => T[4 * i] * at[0] + T[4 * i + 1] * at[1] + T[4 * i + 2] * at[2] + T[4 * i + 3]);
+  }
+  function shown() {
+    busy = false;
+    if (turn?.count && store.get("motion") !== turn) {
+      const here = positionOf(app, store.get("q"), turn.drive);
+      store.set({ motion: turn, time: Math.min(turn.end, Math.max(0, (here - turn.from) / turn.velocity)) }, { by: "player" });
+    }
+    if (!turn && store.get("motion")) store.set({ motion: null });
+    if (curve && !fitted) {
+      fitted = true;
+      app.stage.fit();
+    }
+    app.plots.show(part.charts());
+    app.player.show();
+    part.refresh();
+    app.stage.refresh();
+  }
+  function sentence() {
+    if (kernel.gap(store.get("q")) > 1e-8 * data.scene.size) return "With these lengths the loops do not close.";
+    if (busy) return `Following ${label()} ...`;
+    if (!range) return "";
+    const { unit } = model.velocities[settings().drive];
+    const say = (x) => withUnit(x, unit.replace("/s", ""), store.get("units"));
+    if (range.kind === "locked") return `${label()} is locked: the loops hold it.`;
+    if (range.kind === "turns") return `${label()} turns fully${range.revolutions > 1 ? `; the mechanism returns after ${range.revolutions} turns` : ""}.`;
+    return `${label()} ${unit === "m/s" ? "moves" : "rocks"} between ${say(range.low)} and ${say(range.high)}.`;
+  }
+
+  store.on(["loops"], () => { changed(); later(0); });
+  function later(wait = SETTLED) {
+    clearTimeout(timer);
+    timer = setTimeout(() => { if (store.get("mode") === "Loops" && !app.player.playing) compute(); }, wait);
+  }
+
+  const part = {
+    sections: [
+      section("Drive", el("div", { class: "control plain" }, el("span", { class: "name", text: "joint" }), pick), velocity,
+        el("div", { class: "control plain" }, el("span", { class: "name", text: "curve of" }), frame), verdict, rule, el("div", { class: "buttons" }, forces)),
+      ...(lengths.length ? [section("Lengths", lengths, el("div", { class: "buttons" },
+        el("button", { type: "button", text: "Lengths of the model", title: "all lengths as they were", onclick: () => {
+          store.set({ parameters: Float64Array.from(data.first.parameters), q: Float64Array.from(data.first.q) }, { undo: "lengths of the model" });
+          changed();
+        } })))] : []),
+    ],
+    drive: () => settings().drive,
+    moved: () => later(),
+    enter() {
+      fitted = false;
+      later(0);
+    },
+    leave() {
+      giveUp();
+      clearTimeout(timer);
+      app.player.play(false);
+    },
+    refresh() {
+      pick.value = String(settings().drive);
+      frame.value = settings().frame;
+      velocity.set(settings().velocity);
+      forces.setAttribute("aria-pressed", String(settings().forces));
+      forces.hidden = !kernel.has("loop_loads", "closure_bias", "driven_torques");
+      lengths.forEach((row, k) => row.set(store.get("parameters")[model.lengths[k].parameter]));
+      verdict.textContent = sentence();
+      const bars = fourBar(app, store.get("q"));
+      rule.textContent = bars ? grashof(bars).text : "";
+      rule.hidden = !bars;
+    },
+    charts() {
+      if (!turn?.count) return [];
+      const { axis, t, count } = turn;
+      const [i, j] = widest(turn.curve, count);
+      const out = [{ title: "curve", unit: "m", plane: true, axis: { name: "xyz"[i], unit: "m", other: "xyz"[j] }, series: [{ name: settings().frame, t, count, x: turn.curve[i], values: turn.curve[j] }] }];
+      if (turn.loaded) {
+        out.push({ title: "drive torque", unit: model.velocities[turn.drive].effort, axis, series: [{ name: label(), t, count, values: turn.torque }] });
+        out.push({ title: "bearing forces", unit: "N", axis, series: turn.names.map((name, k) => ({ name, t, count, values: turn.forces[k] })) });
+      }
+      out.push(...motionCharts(model, turn).map((chart) => ({ ...chart, axis })));
+      out.push({ title: "gap", unit: "1", axis, series: [{ name: "largest gap", t, count, values: turn.gaps }] });
+      return out;
+    },
+    layer(matrices) {
+      const { accent, trail } = app.stage.palette;
+      const out = { lines: [], labels: [], marks: [], arrows: [] };
+      const named = frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
+      const at = transform(matrices[named.body], [named.pose[3], named.pose[7], named.pose[11]]);
+      if (curve) out.lines.push({ points: curve, strip: true, color: trail, width: 2, fits: true });
+      const r = 0.011 * data.scene.size;
+      out.marks.push({ solid: "ball", matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], at), color: accent.slice(0, 3) });
+      if (settings().forces && turn?.loaded && store.get("motion") === turn) out.arrows.push(...bearingArrows(app, turn, matrices));
+      return out;
+    },
+    python() {
+      const here = turn ? turn.from : 0;
+      return [
+        "import kinetree as kt", "", `arm = kt.load(${JSON.stringify(model.name)})  # or the path of its file`,
+        ...(model.lengths.some((x) => store.get("parameters")[x.parameter] !== data.first.parameters[x.parameter]) ? ["# lengths differ from those of the model: change them in its file"] : []),
+        `turn = arm.cycle(${JSON.stringify(model.joints[model.velocities[settings().drive].joint].name)}, speed=${settings().velocity}, start=${here})`,
+        `turn.plot(["tau", "reactions", "loop_reactions"], "turn.png")`, "",
+      ].join("\n");
+    },
+  };
+  return part;
+}
+
+// The two axes of the ground along which a curve is largest.
+function widest(curve, count) {
+  const span = curve.map((x) => Math.max(...x.subarray(0, count)) - Math.min(...x.subarray(0, count)));
+  const least = span.indexOf(Math.min(...span));
+  return [0, 1, 2].filter((k) => k !== least);
+}
+
+// Forces of parents on children, and of frames a on frames b, at the sample at or before the present time.
+function bearingArrows({ model, store, data }, turn, matrices) {
+  const loads = turn.loads[turn.find(store.get("time")).index];
+  const most = Math.max(1e-12, ...turn.forces.flatMap((column) => Array.from(column.subarray(0, turn.count))));
+  const length = (LONG * data.scene.size) / most;
+  const force = (i) => loads.subarray(6 * i + 3, 6 * i + 6);
+  const color = [0.78, 0.19, 0.16];
+  const made = (name, matrix, i) => ({ name, group: "bearings", unit: "N", origin: originOf(matrix), vector: turned(matrix, force(i)), length, color });
+  return [
+    ...model.joints.flatMap((joint, i) => (joint.floats ? [] : [made(joint.name, matrices[i], i)])),
+    ...model.loops.map((x, k) => made(x.name, x.b < 0 ? fromRows(x.pose_b) : multiply(matrices[x.b], fromRows(x.pose_b)), model.joints.length + k)),
+  ];
+}

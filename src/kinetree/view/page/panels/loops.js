@@ -1,0 +1,136 @@
+// Closed loops: where they are cut, what the doctor finds, freedoms as motion, assembly modes, and a turn of a driving joint with
+// the curve of a point, the torque of the drive and the forces in all bearings.
+
+import { assemblyModes } from "../assembly_modes.js";
+import { el, section, valueTable } from "../elements.js";
+import { inSlices, oncePerFrame } from "../frames.js";
+import { buildDrive } from "../loop_drive.js";
+import { findings, loopGap, surroundings } from "../loop_findings.js";
+import { Freedom, cutMarks, jointMarks } from "../loop_marks.js";
+import { leadsOf } from "../loop_range.js";
+import { movingFrames, solvePose } from "../inverse_kinematics.js";
+import { pictureButtons } from "../mode_pictures.js";
+import { short } from "../units.js";
+import { onPlane } from "../view.js";
+import { within } from "../vectors.js";
+
+export const panel = {
+  name: "Loops",
+  key: "l",
+  title: "see where loops are cut, what is free and what holds, and drive a closed mechanism through a turn",
+  needs: ["poses", "integrate", "closure_residual", "closure_jacobian"],
+  suits: (app) => app.model.loops.length > 0,
+
+  build(host, app) {
+    const { model, store } = app;
+    let known = { q: null, found: [], leads: [], usual: null };
+    let freedom = null;
+    let giveUp = () => {};
+
+    const cuts = el("div", { class: "cuts" });
+    const doctor = el("ul", { class: "findings" });
+    const free = el("div", { class: "buttons" });
+    const modes = el("div", { class: "pictures" });
+    const drive = buildDrive(app, { leads: () => known.leads, changed: () => { forget(); refresh(); } });
+    host.append(
+      section("Doctor", doctor),
+      section("Freedoms", free),
+      ...drive.sections,
+      section("Assembly modes", el("p", { class: "hint", text: "Positions that close while the leading joints stay." }), el("div", { class: "buttons" },
+        el("button", { type: "button", text: "Find modes", title: "close the loops from many random starts", onclick: findModes })), modes),
+      section("Cuts", cuts, el("p", { class: "hint", text: "The loops are cut at the marks, and equations hold the ends together. Drag a body: the loops stay closed." })),
+    );
+
+    // What is usual around a position changes with the lengths and the branch, not with every small motion.
+    function forget() {
+      known.usual = null;
+      freedom = null;
+      modes.replaceChildren();
+    }
+    function look() {
+      const q = store.get("q");
+      if (known.q === q && known.usual) return;
+      known.usual ||= surroundings(app, q);
+      const leads = leadsOf(app, q, [drive.drive()]);
+      known = { ...known, q, leads, found: findings(app, q, { drive: drive.drive(), leads, usual: known.usual }) };
+    }
+    const refresh = oncePerFrame(() => {
+      if (store.get("mode") !== panel.name) return;
+      look();
+      doctor.replaceChildren(...known.found.map((x) => el("li", { class: x.level }, el("strong", { text: x.title }), el("span", { text: x.text }))));
+      cuts.replaceChildren(valueTable(model.loops.map((x, k) => {
+        const gap = loopGap(app, store.get("q"), k);
+        return [`${x.name}: ${x.kind}, ${nameOf(x.a)} and ${nameOf(x.b)}`, short(gap), "gap", gap];
+      })));
+      free.replaceChildren(...known.leads.map((k, number) => el("button", {
+        type: "button", class: "toggle", text: model.velocities[k].label, title: `show the freedom of ${model.velocities[k].label} as a motion to and fro`,
+        "aria-pressed": String(freedom?.number === number), onclick: () => show(number),
+      })));
+      if (!known.leads.length) free.replaceChildren(el("p", { class: "hint", text: "None: the loops lock all joints." }));
+      drive.refresh();
+      app.stage.refresh();
+    });
+    function show(number) {
+      freedom = freedom?.number === number ? null : new Freedom(app, store.get("q"), known.leads, number);
+      refresh();
+    }
+    function findModes() {
+      giveUp();
+      modes.replaceChildren(el("p", { class: "hint", role: "status", text: "Searching ..." }));
+      giveUp = inSlices(assemblyModes(app, store.get("q"), known.leads), {
+        done: (found) => modes.replaceChildren(
+          el("p", { class: "hint", role: "status", text: found.length === 1 ? "One mode: this one." : `${found.length} modes` }),
+          ...pictureButtons(app, found, { label: (k) => `mode ${k + 1}`, choose: (q, k) => app.moveTo(q, { undo: `assembly mode ${k + 1}` }) })),
+      });
+    }
+    const nameOf = (body) => (body < 0 ? "ground" : model.bodies[body].name);
+
+    // A drag on a body moves its point along with the pointer, as far as the loops allow.
+    app.stage.view.grabbers.push((grab) => {
+      const hit = store.get("mode") === panel.name ? grab.hit() : null;
+      if (!hit || hit.body < 0) return null;
+      const p = within(app.matricesNow()[hit.body], hit.point);
+      const frame = { ...movingFrames(model).find((f) => f.body === hit.body), name: "", body: hit.body, pose: [1, 0, 0, p[0], 0, 1, 0, p[1], 0, 0, 1, p[2], 0, 0, 0, 1] };
+      return {
+        move(now) {
+          const at = onPlane(now, hit.point);
+          const goal = Float64Array.from([1, 0, 0, at[0], 0, 1, 0, at[1], 0, 0, 1, at[2], 0, 0, 0, 1]);
+          app.moveTo(solvePose(app, frame, goal, { weights: [0, 0, 0, 1, 1, 1] }).q, { undo: "drag a body" });
+        },
+      };
+    });
+
+    store.on(["q", "parameters", "units"], (_, by) => {
+      if (store.get("mode") !== panel.name) return;
+      if (by !== "player") {
+        freedom = null;
+        drive.moved();
+      }
+      refresh();
+    });
+    store.on(["hidden", "theme"], refresh);
+    return {
+      enter() {
+        forget();
+        refresh();
+        drive.enter();
+      },
+      leave() {
+        giveUp();
+        freedom = null;
+        drive.leave();
+      },
+      charts: () => drive.charts(),
+      python: () => drive.python(),
+      layer() {
+        const matrices = app.matricesNow();
+        const marked = new Map(known.found.flatMap((x) => (x.level === "note" ? [] : x.loops.map((k) => [k, x.level]))));
+        const { lines, labels, marks } = cutMarks(app, matrices, marked);
+        for (const x of known.found) if (x.level !== "note") lines.push(...jointMarks(app, matrices, x.velocities, x.level));
+        const more = drive.layer(matrices);
+        if (freedom && !freedom.still) app.stage.refresh(); // the next picture of the motion to and fro
+        return { ...more, lines: [...lines, ...more.lines], labels: [...labels, ...more.labels], marks: [...marks, ...more.marks], items: freedom ? freedom.items(performance.now()) : [] };
+      },
+    };
+  },
+};
