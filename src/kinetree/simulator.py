@@ -83,7 +83,7 @@ def simulate(
     atol: float = 1e-10,
     max_steps: int | None = None,
     threads: int = 1,
-    progress: bool | None = None,
+    progress: bool | Callable[[float], None] | None = None,
     checkpoint: str | Path | None = None,
     loops: Loops | None = None,
     keep: str = "host",
@@ -93,7 +93,8 @@ def simulate(
     The output `times` default to 1001 times over the `duration` [s]. The passive forces of the mechanism act unless
     `passive` is False: damping and friction of its joints, springs and dampers. `forces` are added to them.
     `parameters` are the values of all free parameters in order, or of some by name. `threads` is the number of threads
-    for a batch, 0 for all cores.
+    for a batch, 0 for all cores. `progress` shows a bar, by default on a terminal; a function is called with the part
+    that is done, from 0 to 1, and ends the run by raising an error.
 
     Methods with fixed steps require `dt` [s]. The others keep the error of a step below atol + rtol |y|. `max_steps`
     bounds the steps of both; by default 10^12 fixed steps, or 10^6 attempts at steps of variable length. `auto`
@@ -233,8 +234,11 @@ def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[Eve
 
 
 @contextmanager
-def shown(progress: bool | None) -> Iterator[Callable[[float], None] | None]:
-    """Show a progress bar with the remaining time, by default if standard error is a terminal."""
+def shown(progress: bool | Callable[[float], None] | None) -> Iterator[Callable[[float], None] | None]:
+    """Show a progress bar with the remaining time, by default if standard error is a terminal; or call a function."""
+    if callable(progress):
+        yield progress
+        return
     if not (sys.stderr.isatty() if progress is None else progress):
         yield None
         return

@@ -15,7 +15,9 @@ from ..analysis.loops.native_loops import idle_equations
 from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
 from ..compiler.lower.build import is_long
+from ..compiler.runtime.singular_inertia import weightless_joints
 from ..compiler.targets.wasm.target import wasm_module
+from ..dynamics import ALGORITHMS
 from ..exporting.live import coordinates, live_step
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND
@@ -75,15 +77,21 @@ def page_kernel(system: System, room: float, functions: Sequence[str] | None = N
     mechanism = system.mechanism
     if is_long(mechanism) or not system.nq:
         return None
-    step, live = live_step(mechanism, forces_of(mechanism))
     frame = last_frame(mechanism)
     pose = pose_kernel(PoseEquations(mechanism, frame, (True,) * 6))
-    made = {step.name: step, "inverse_kinematics": pose, "placements": placements_program(mechanism)}
+    made: dict[str, Any] = {"inverse_kinematics": pose, "placements": placements_program(mechanism)}
     made |= _loop_functions(system)
+    live: dict[str, tuple[int, int]] = {}
+    falls = not weightless_joints(mechanism)  # otherwise accelerations are not defined
+    if falls:
+        made["time_step"], inputs = live_step(mechanism, forces_of(mechanism))
+        live = inputs.places
     units: list[Program | Kernel] = []
     left = room
     for f in FUNCTIONS:
         if (f.closed and not system.closures) or (functions is not None and f.name not in functions):
+            continue
+        if not falls and (f.name == "time_step" or (f.name in ALGORITHMS and ALGORITHMS[f.name].inverts)):
             continue
         unit: Any = (
             made[f.name] if f.name in made else system.function(f.name, lowering="unrolled", **f.options).program
@@ -96,7 +104,7 @@ def page_kernel(system: System, room: float, functions: Sequence[str] | None = N
             left -= size
     return {
         "wasm": wasm_module(units, model=mechanism.name),
-        "live": {name: list(place) for name, place in live.places.items()},
+        "live": {name: list(place) for name, place in live.items()},
         "coordinates": [coordinates(mechanism).get(v, -1) for v in range(system.nv)],
         "frame": frame,
     }

@@ -11,6 +11,7 @@ from typing import Any
 from .files import files, open_file, save_file
 from .library import gallery, open_library
 from .pages import page_file
+from .runs import batch, methods, simulate
 
 Action = Callable[..., Mapping[str, Any]]
 
@@ -21,4 +22,7 @@ ACTIONS: dict[str, Action] = {
     "open_file": open_file,
     "save_file": save_file,
     "page_file": page_file,
+    "methods": methods,
+    "simulate": simulate,
+    "batch": batch,
 }

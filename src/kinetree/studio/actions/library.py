@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 from ... import library
@@ -15,16 +16,22 @@ from ..tabs import Studio
 
 
 def gallery(studio: Studio) -> dict[str, Any]:
-    """Return the mechanisms of the library: name, description, and sizes."""
+    """Return the mechanisms of the library: name, description, sizes, and the bytes of a PNG picture, or None."""
     rows = []
     for name in library.names():
         m = read(library.path(name))[0]
+        picture = files("kinetree.studio") / "pictures" / f"{name}.png"
         rows.append(
             {
-                "name": name, "description": m.description, "bodies": len(m.bodies), "nv": m.nv,
-                "loops": len(m.loops), "floats": any(kind(j.kind).FLOATS and j.parent == GROUND for j in m.joints),
+                "name": name,
+                "description": m.description,
+                "bodies": len(m.bodies),
+                "nv": m.nv,
+                "loops": len(m.loops),
+                "floats": any(kind(j.kind).FLOATS and j.parent == GROUND for j in m.joints),
+                "picture": picture.read_bytes() if picture.is_file() else None,
             }
-        )  # fmt: skip
+        )
     return {"mechanisms": rows}
 
 

@@ -1,0 +1,152 @@
+"""Long runs: a single one by any method of the library, and a cloud of many from scattered starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...algebra.arrays import Numbers
+from ...errors import InputError, brief, unknown_name
+from ...exporting.live import coordinates
+from ...simulation.control.controllers import PD, Function
+from ...simulation.integrators import METHODS
+from ...simulation.references import Hold
+from ...simulator import simulate as simulated
+from ...system import System
+from ...view.motion_frames import MOST, even_frames
+from ...view.page_kernel import last_frame
+from ...view.page_run import run_frames
+from ..tabs import Studio
+
+LONGEST = 3600.0
+"""The longest run [s]."""
+MOST_RUNS, MOST_POINTS = 50_000, 3_000_000
+"""The most runs of a cloud, and the most points of its paths together: some 40 MB."""
+
+
+def methods(studio: Studio) -> dict[str, Any]:
+    """Return the methods of integration: name, description, and whether they need a step."""
+    rows = [{"name": m.name, "what": m.what, "fixed": not m.adaptive} for m in METHODS.values()]
+    return {"methods": [{"name": "auto", "what": "chosen by the library", "fixed": False}, *rows]}
+
+
+def simulate(
+    studio: Studio, q: Any, qd: Any, duration: Any, method: Any = "auto", dt: Any = None, rtol: Any = 1e-8,
+    drives: Any = None, parameters: Any = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Simulate a run of the tab's mechanism and return {"run": ...}, with states at 60 frames per second."""
+    system = studio.tab.shown()
+    seconds = _positive(duration, "the duration", LONGEST)
+    if method != "auto" and method not in METHODS:
+        raise unknown_name("method", method if isinstance(method, str) else brief(method), ["auto", *METHODS])
+    fixed = method != "auto" and not METHODS[method].adaptive
+    step: dict[str, Any] = {"dt": _positive(dt, "the step", seconds)} if fixed else {"rtol": _positive(rtol, "rtol", 1)}
+    start = _start(system, _numbers(q, system.nq, "q"), _numbers(qd, system.nv, "qd"), _values(system, parameters))
+    frames = 60.0 if seconds * 60 < MOST else MOST / (seconds + 1.0)
+    times = np.linspace(0.0, seconds, round(seconds * frames) + 1)
+    run = simulated(
+        system, *start, times=times, method=method, control=_control(system, drives), progress=studio.report,
+        **_values(system, parameters), **step,
+    )  # fmt: skip
+    return {"run": run_frames(run, even_frames(run, frames)[0], None)}
+
+
+def batch(
+    studio: Studio, q: Any, qd: Any, duration: Any, runs: Any = 1000, spread: Any = 0.02, spread_qd: Any = 0.0,
+    samples: Any = 61, dt: Any = 1e-3, frame: Any = None, drives: Any = None, parameters: Any = None, seed: Any = 1,
+) -> dict[str, Any]:  # fmt: skip
+    """Simulate many runs from starts that scatter normally about one, and return the paths of a frame.
+
+    `spread` and `spread_qd` are the standard deviations of coordinates and velocities. The result has the times `t`
+    [samples], `points` [runs, samples, 3] of the origin of the frame, NaN where a run ended, `q_end` [runs, nq], and
+    the number of runs that `failed`.
+    """
+    system = studio.tab.shown()
+    seconds = _positive(duration, "the duration", LONGEST)
+    count, number = _count(runs, "runs", MOST_RUNS), _count(samples, "samples", 10_000)
+    if count * number > MOST_POINTS:
+        raise InputError(f"{count} runs of {number} samples are more than {MOST_POINTS:,} points; take fewer of them")
+    values = _values(system, parameters)
+    random = np.random.default_rng(_count(seed, "seed", 2**32))
+    q0, qd0 = (_numbers(x, n, name) for x, n, name in ((q, system.nq, "q"), (qd, system.nv, "qd")))
+    moved = _spread(spread, "spread") * random.standard_normal((count, system.nv))
+    starts = np.asarray(system.integrate(np.broadcast_to(q0, (count, system.nq)), moved))
+    speeds = qd0 + _spread(spread_qd, "spread_qd") * random.standard_normal((count, system.nv))
+    times = np.linspace(0.0, seconds, number)
+    run = simulated(
+        system, *_start(system, starts, speeds, values), times=times, dt=_positive(dt, "the step", seconds),
+        control=_control(system, drives), threads=0, progress=studio.report, **values,
+    )  # fmt: skip
+    name = frame if frame is not None else last_frame(system.mechanism)
+    points = np.asarray(system.pose(run.q, name, **values))[..., :3, 3]
+    good = np.isfinite(run.q).all(axis=(1, 2))
+    return {
+        "t": times, "runs": count, "samples": number, "frame": str(name), "points": points.astype(np.float32),
+        "q_end": np.asarray(run.q[:, -1], dtype=np.float64), "failed": int(count - good.sum()),
+    }  # fmt: skip
+
+
+def _start(system: System, q: Numbers, qd: Numbers, values: dict[str, Any]) -> tuple[Numbers, Numbers]:
+    """Return a start, or many, with the loops closed."""
+    if not system.closures:
+        return q, qd
+    closed = np.asarray(system.assemble(q, **values))
+    return closed, np.asarray(system.closing_speed(closed, qd, **values))
+
+
+def _control(system: System, drives: Any) -> Any:
+    """Return the controller of the page's drives, one number per velocity: torque, or stiffness, damping and target."""
+    if not drives:
+        return None
+    if not isinstance(drives, dict):
+        raise InputError(f"the drives are {brief(drives)}; expected torques, or gains and targets")
+    given = {key: _numbers(x, system.nv, key) for key, x in drives.items()}
+    if given.keys() == {"torque"}:
+        torque = given["torque"].tolist()
+        return Function(lambda t, q, qd: torque)
+    if given.keys() != {"stiffness", "damping", "target"}:
+        raise InputError(f"the drives have {', '.join(given)}; expected torque, or stiffness, damping and target")
+    m, driven = system.mechanism, coordinates(system.mechanism)
+    joints = [
+        j.name for j, v in zip(m.joints, m.v_slices, strict=True) if any(k in driven for k in range(v.start, v.stop))
+    ]
+    k, c, target = (given[key][sorted(driven)] for key in ("stiffness", "damping", "target"))
+    return PD(k, c, Hold(target), joints=joints)
+
+
+def _values(system: System, parameters: Any) -> dict[str, Any]:
+    """Return the values of the free parameters as an option; those of the model by default."""
+    free = system.mechanism.free_parameters
+    if not free:
+        return {}
+    values = [p.value for p in free] if parameters is None else parameters
+    return {"parameters": _numbers(values, len(free), "parameters")}
+
+
+def _numbers(x: Any, count: int, name: str) -> Numbers:
+    try:
+        found = np.array(x, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {brief(x)}; expected {count} numbers") from None
+    if found.shape != (count,) or not np.isfinite(found).all():
+        raise InputError(f"{name} is {brief(x)}; expected {count} finite numbers")
+    return found
+
+
+def _positive(x: Any, name: str, most: float) -> float:
+    if isinstance(x, bool) or not isinstance(x, int | float) or not 0 < x <= most:
+        raise InputError(f"{name} is {brief(x)}; expected a number above 0, up to {most:g}")
+    return float(x)
+
+
+def _spread(x: Any, name: str) -> float:
+    if isinstance(x, bool) or not isinstance(x, int | float) or not 0 <= x < 1e3:
+        raise InputError(f"{name} is {brief(x)}; expected a standard deviation from 0 to 1000")
+    return float(x)
+
+
+def _count(x: Any, name: str, most: int) -> int:
+    if isinstance(x, bool) or not isinstance(x, int) or not 1 <= x <= most:
+        raise InputError(f"{name} is {brief(x)}; expected a whole number from 1 to {most:,}")
+    return x

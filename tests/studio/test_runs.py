@@ -1,0 +1,133 @@
+"""Runs in Python for a page: those of the library, with progress, and clouds of many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.studio.actions.runs import batch, methods, simulate
+from kinetree.studio.folder import Folder
+from kinetree.studio.opened import open_system
+from kinetree.studio.tabs import Cancelled, Studio
+from tolerance import assert_close
+
+Q, QD = [0.3, -0.7], [0.2, 0.4]
+
+
+def studio_of(name: str, folder, report=lambda share: None) -> Studio:
+    """Return a studio with a mechanism of the library in its tab."""
+    studio = Studio(Folder.of(folder), report=report)
+    studio.tab.system = kt.load(name)
+    return studio
+
+
+def test_a_run_is_that_of_the_library(tmp_path):
+    """Simulate with drives that hold an arm: states and columns are those of kt.simulate, and progress reaches 1."""
+    shares: list[float] = []
+    studio = studio_of("planar_2r", tmp_path, shares.append)
+    gains = {"stiffness": [3.0, 2.0], "damping": [0.4, 0.3], "target": [0.1, 0.9]}
+    run = simulate(studio, Q, QD, 0.5, "dop853", drives=gains)["run"]
+    control = kt.PD(gains["stiffness"], gains["damping"], kt.Hold(gains["target"]))
+    expected = kt.simulate(kt.load("planar_2r"), Q, QD, times=np.linspace(0, 0.5, 31), method="dop853", control=control)
+    assert np.array_equal(run["t"], expected.t)
+    assert_close(run["q"], expected.q, 0.0, "positions")
+    assert {c["name"] for c in run["columns"]} >= {"q", "qd", "energy"}
+    assert run["method"] == "dop853" and shares[-1] == 1.0
+
+
+def test_constant_torques_act(tmp_path):
+    """Simulate under constant torques, in fixed steps."""
+    studio = studio_of("planar_2r", tmp_path)
+    run = simulate(studio, Q, QD, 0.2, "rk4", dt=1e-3, drives={"torque": [1.5, -0.5]})["run"]
+    control = kt.TorqueFunction(lambda t, q, qd: [1.5, -0.5])
+    expected = kt.simulate(
+        kt.load("planar_2r"), Q, QD, times=np.linspace(0, 0.2, 13), dt=1e-3, method="rk4", control=control
+    )
+    assert_close(run["q"], expected.q, 0.0, "positions")
+
+
+def test_a_run_is_cancelled(tmp_path):
+    """Cancel a run at its first report."""
+
+    def report(share: float) -> None:
+        raise Cancelled("cancelled")
+
+    with pytest.raises(Cancelled):
+        simulate(studio_of("planar_2r", tmp_path, report), Q, QD, 100.0)
+
+
+def test_a_cloud_has_the_runs_of_its_starts(tmp_path):
+    """Compare a run of a cloud with one from the same start; the same seed gives the same cloud."""
+    studio = studio_of("planar_2r", tmp_path)
+    cloud = batch(studio, Q, QD, 0.3, runs=20, spread=0.05, spread_qd=0.1, samples=4, seed=7)
+    assert cloud["points"].shape == (20, 4, 3) and cloud["points"].dtype == np.float32 and cloud["failed"] == 0
+    assert np.ptp(cloud["q_end"], axis=0).min() > 0.01
+    again = batch(studio, Q, QD, 0.3, runs=20, spread=0.05, spread_qd=0.1, samples=4, seed=7)
+    assert np.array_equal(cloud["points"], again["points"])
+    still = batch(studio, Q, QD, 0.3, runs=2, spread=0.0, samples=4)
+    arm = kt.load("planar_2r")
+    run = kt.simulate(arm, Q, QD, times=cloud["t"], dt=1e-3)
+    assert_close(still["q_end"][1], run.q[-1], 1e-14, "end without scatter")
+    tool = arm.pose(run.q, still["frame"])[:, :3, 3]
+    assert_close(still["points"][0], tool, 1e-7, "path, in single precision")
+
+
+def test_loops_of_a_cloud_are_closed(tmp_path):
+    """Scatter the starts of a four-bar: each is closed before it runs."""
+    bar = kt.load("four_bar")
+    q = bar.assemble()
+    cloud = batch(studio_of("four_bar", tmp_path), q.tolist(), [0.0] * bar.nv, 0.1, runs=5, spread=0.02, samples=3)
+    gaps = np.abs(np.asarray(bar.closure_residual(cloud["q_end"])))
+    assert cloud["failed"] == 0
+    assert_close(gaps, np.zeros_like(gaps), 1e-9, "gaps at the end")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"duration": 0}, "the duration is 0; expected a number above 0, up to 3600"),
+        ({"duration": True}, "the duration is True"),
+        ({"q": [0.1]}, r"q is \[0.1\]; expected 2 finite numbers"),
+        ({"q": "ab"}, "q is 'ab'; expected 2 numbers"),
+        ({"qd": [0.1, float("nan")]}, "expected 2 finite numbers"),
+        ({"method": "rk5"}, "no method 'rk5'"),
+        ({"method": "rk4"}, "the step is None; expected a number above 0, up to 1"),
+        ({"drives": [1]}, r"the drives are \[1\]"),
+        ({"drives": {"force": [1, 2]}}, "the drives have force; expected torque"),
+    ],
+)
+def test_wrong_numbers_of_a_run_are_refused(tmp_path, arguments, message):
+    """Simulate with values that a page should not send."""
+    with pytest.raises(kt.KinetreeError, match=message):
+        simulate(studio_of("planar_2r", tmp_path), **{"q": Q, "qd": QD, "duration": 1, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"runs": 60_000}, "runs is 60000; expected a whole number from 1 to 50,000"),
+        ({"runs": 1.5}, "runs is 1.5"),
+        ({"runs": 50_000, "samples": 61}, "50000 runs of 61 samples are more than 3,000,000 points"),
+        ({"spread": -1}, "spread is -1; expected a standard deviation"),
+        ({"frame": "tol"}, "'tol'"),
+    ],
+)
+def test_wrong_numbers_of_a_cloud_are_refused(tmp_path, arguments, message):
+    """Ask for clouds that are too large, or of frames that do not exist."""
+    with pytest.raises(kt.KinetreeError, match=message):
+        batch(studio_of("planar_2r", tmp_path), **{"q": Q, "qd": QD, "duration": 0.1, "runs": 2, **arguments})
+
+
+def test_methods_are_listed(tmp_path):
+    """List the methods of the library with those that need a step."""
+    rows = {row["name"]: row["fixed"] for row in methods(studio_of("planar_2r", tmp_path))["methods"]}
+    assert rows["auto"] is False and rows["rk4"] is True and rows["rodas5p"] is False
+
+
+def test_a_run_follows_the_opened_mechanism(tmp_path):
+    """Open another mechanism in the tab: runs are of it."""
+    studio = studio_of("planar_2r", tmp_path)
+    open_system(studio, kt.load("planar_3r"))
+    with pytest.raises(kt.InputError, match="expected 3 finite numbers"):
+        simulate(studio, Q, QD, 1.0)

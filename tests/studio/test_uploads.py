@@ -1,0 +1,133 @@
+"""Uploaded files: bounded, contained, and read by the same readers as files on disk."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+import kinetree as kt
+from kinetree.studio import uploads
+from kinetree.studio.actions.files import open_file
+from kinetree.studio.folder import Folder
+from kinetree.studio.tabs import Studio
+from kinetree.studio.uploads import model_among, uploaded
+
+DH = "joint,type,a,alpha,d,theta,mass\nj1,revolute,0.3,0,0,0,1.5\nj2,revolute,0.2,0,0,0,0.7\n"
+URDF = """<robot name="{name}"><link name="base"/><link name="arm">
+<inertial><mass value="1.3"/><inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0" iyz="0" ixz="0"/></inertial>{visual}</link>
+<joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="1" effort="5" velocity="2"/></joint></robot>"""
+
+
+def file(name: str, content: str | bytes) -> dict:
+    """Return an uploaded file as a page sends it."""
+    plain = content.encode() if isinstance(content, str) else content
+    return {"name": name, "content": base64.b64encode(plain).decode()}
+
+
+@pytest.fixture
+def studio(tmp_path):
+    """Return a studio with an empty folder."""
+    return Studio(Folder.of(tmp_path))
+
+
+def test_an_uploaded_urdf_is_opened(studio):
+    """Open an uploaded URDF with a free, massless base: its name is text, and it cannot fall."""
+    evil = "&lt;img src=x onerror=alert(1)&gt;"
+    found = open_file(studio, uploads=[file("robot/a.urdf", URDF.format(name=evil, visual=""))], base="free")
+    assert found["data"]["title"] == "<img src=x onerror=alert(1)>" and found["name"] == "robot/a.urdf"
+    assert studio.tab.shown().nv == 7 and found["data"]["kernel"]["live"] == {}
+    assert (
+        b"inverse_dynamics" in found["data"]["kernel"]["wasm"] and b"time_step" not in found["data"]["kernel"]["wasm"]
+    )
+    assert "forward dynamics is impossible" in " ".join(entry["text"] for entry in found["report"])
+    assert all(set(entry) == {"sort", "text", "line"} for entry in found["report"])
+
+
+def test_faults_of_uploaded_files_are_located(studio):
+    """Upload a URDF with a fault: the message has its name and line, and no path of this machine."""
+    broken = URDF.format(name="x", visual="").replace('value="1.3"', 'value="many"')
+    with pytest.raises(kt.InputError, match=r"^a.urdf:2: ") as error:
+        open_file(studio, uploads=[file("a.urdf", broken)])
+    assert "kinetree-" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "mesh", ["/etc/hostname", "file:///etc/hostname", "../../etc/hostname", "package://../etc/passwd"]
+)
+def test_meshes_outside_are_not_opened(studio, mesh, monkeypatch):
+    """Refer to files of this machine as meshes: they are not read, and the body is drawn without them."""
+    import kinetree.view.mesh_files as mesh_files
+
+    monkeypatch.setattr(mesh_files, "read_mesh", lambda path: pytest.fail(f"read {path}"))
+    visual = f'<visual><geometry><mesh filename="{mesh}"/></geometry></visual>'
+    open_file(studio, uploads=[file("a.urdf", URDF.format(name="x", visual=visual))])
+    assert studio.tab.shown().nv == 1
+
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><robot name="&b;"/>'
+INCLUDE = '<mujoco><include file="/etc/hostname"/></mujoco>'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.urdf", BOMB, "document type|DOCTYPE|entit"),
+        ("a.xml", INCLUDE, "hostname"),
+        ("a.xml", "<mujoco><include file='../a.xml'/></mujoco>", "a.xml"),
+        ("a.urdf", "<a>" * 5000, "nest|deep|element"),
+        ("a.toml", "[[body]]\n" * 3, "a.toml"),
+        ("a.csv", "\x00\xff", "a.csv"),
+    ],
+)
+def test_harmful_files_give_one_sentence(studio, name, text, message):
+    """Upload bombs of entities, includes of other files, deep nesting and wrong bytes."""
+    with pytest.raises(kt.KinetreeError, match=message):
+        open_file(studio, uploads=[file(name, text.encode("latin-1"))])
+    assert studio.tab.system is None
+
+
+@pytest.mark.parametrize("name", ["../a.urdf", "/tmp/a.urdf", "a/../../b.urdf", ".a.urdf", "a\\b.urdf", "", None])
+def test_names_of_uploads_are_contained(name):
+    """Upload files under names that lead out of their folder."""
+    with pytest.raises(kt.InputError, match="is not the name of a file"), uploaded([{"name": name, "content": ""}]):
+        pytest.fail("it was written")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (None, "expected a list"),
+        ([], "expected a list"),
+        ([7], "is not a file"),
+        ([{"name": "a.urdf", "content": "?"}], "is not base64"),
+        ([file("a.urdf", "x"), file("a.urdf", "y")], "two of the files have the name 'a.urdf'"),
+        ([file("a.urdf", "x"), file("a.urdf/b.stl", "y")], "two of the files"),
+        ([file(f"{k}.stl", "x") for k in range(201)], "201 files; at most 200"),
+    ],
+)
+def test_uploads_are_checked(files, message):
+    """Upload what is not a list of files with contents in base64, or too many."""
+    with pytest.raises(kt.InputError, match=message), uploaded(files):
+        pytest.fail("it was written")
+
+
+def test_uploads_are_bounded(monkeypatch):
+    """Upload files that are too large together."""
+    monkeypatch.setattr(uploads, "MOST_BYTES", 1000)
+    files = [file("a.stl", bytes(600)), file("b.stl", bytes(600))]
+    with pytest.raises(kt.InputError, match="more than 1,000 bytes"), uploaded(files):
+        pytest.fail("it was written")
+
+
+def test_the_model_is_found_among_uploads():
+    """Choose the only model file, the named one, or report several."""
+    assert model_among(["meshes/a.stl", "robot.urdf"]) == "robot.urdf"
+    assert model_among(["a.xml", "b.xml"], "b.xml") == "b.xml"
+    with pytest.raises(kt.InputError, match="several models: a.xml, b.xml"):
+        model_among(["a.xml", "b.xml"])
+    with pytest.raises(kt.InputError, match="no model among the files"):
+        model_among(["a.stl"])
+    with pytest.raises(kt.InputError, match="'c.xml' is not among the uploaded model files"):
+        model_among(["a.xml"], "c.xml")
