@@ -166,7 +166,7 @@ def problem_of(
     parameters = free_values(system, parameters)
     mechanism = system.mechanism
     if mechanism.contacts and device is not None:
-        raise InputError("contacts are not simulated on a GPU; leave out .on('cuda'), or give contacts=()")
+        refuse_contacts_on_gpu(method, library)
     acted = resolved_control(mechanism, control_of(control))
     drives, begin = drives_of(acted), float(times[0])
     there = library if library and drives is None and stays(library, system, device, (q0, qd0)) else None
@@ -205,6 +205,17 @@ def problem_of(
         start = driven_start(system, start, given, values, drives, begin, problem.closer)
         problem = replace(problem, start=start)
     return problem
+
+
+def refuse_contacts_on_gpu(method: str, library: Library | None) -> None:
+    """Raise InputError for runs with contacts that a GPU does not compute."""
+    if method != "moreau":
+        raise InputError(
+            "on a GPU, contacts are simulated by time steps only; give method='moreau' with dt, leave out .on('cuda'), "
+            "or give contacts=()"
+        )
+    if library is not None:
+        raise InputError("keep is 'device': samples of runs with contacts are copied to the host; leave out keep")
 
 
 def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fake_cuda
+import host_gpu
 import kinetree as kt
 from contacted import touching
 from kinetree.compiler.lower.contacts import motion_program
@@ -253,3 +255,67 @@ def test_options_that_do_not_go_together_are_refused(options, words):
     system = block(0.3)
     with pytest.raises(InputError, match=words):
         kt.simulate(system, standing(system), **{"duration": 0.1, "method": "moreau", "dt": 1e-3} | options)
+
+
+def landing(count: int) -> tuple[kt.System, np.ndarray, np.ndarray]:
+    """Return a leg of two links on a slider with a foot, and states shortly before it lands with slip."""
+    bodies = [
+        kt.Body("trunk", 3.0, (0.01, 0.0, 0.02), (0.02, 0.02, 0.02, 0.0, 0.0, 0.0)),
+        kt.Body("thigh", 0.8, (0.0, 0.01, -0.1), (0.004, 0.004, 0.001, 0.0, 0.0, 0.0)),
+        kt.Body("shank", 0.4, (0.0, 0.0, -0.12), (0.002, 0.002, 0.0005, 0.0, 0.0, 0.0)),
+    ]
+    joints = [
+        kt.Joint("base", "free", "ground", "trunk"),
+        kt.Joint("hip", "revolute", "trunk", "thigh", axis="y"),
+        kt.Joint("knee", "revolute", "thigh", "shank", axis="y", placement=kt.Placement((0.0, 0.0, -0.25))),
+    ]
+    feet = [
+        kt.Contact("foot", "shank", "sphere", (0.03,), (0.0, 0.0, -0.25), friction=0.6, restitution=0.2),
+        kt.Contact("heel", "trunk", "sphere", (0.05,), (-0.2, 0.03, -0.1), friction=0.3),
+    ]
+    leg = kt.System(touching(kt.build_mechanism("leg", bodies, joints), *feet))
+    q = np.tile(leg.neutral(), (count, 1))
+    q[:, 2], q[:, 7:] = 0.49 + 0.003 * np.arange(count), (0.6, -1.1)
+    qd = np.tile([0.2, -0.4, 0.3, 0.5, 0.1, -0.6, 0.9, -0.7], (count, 1))
+    return leg, q, qd * np.linspace(0.6, 1.1, count)[:, None]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_gpu_computes_the_runs_of_the_cpu(dtype, monkeypatch):
+    """Let legs land on a stand-in for a GPU, and find the motion and the forces of the CPU."""
+    host_gpu.install(monkeypatch)
+    leg, q, qd = landing(5)
+    options: dict = {
+        "times": [0.0, 0.05, 0.11],
+        "method": "moreau",
+        "dt": 1e-3,
+        "control": kt.PD(30.0, 1.0, kt.Hold([0.6, -1.1]), joints=["hip", "knee"]),
+    }
+    expected = kt.simulate(leg, q, qd, **options)
+    found = kt.simulate(leg.on("cuda"), q.astype(dtype), qd.astype(dtype), **options)
+    assert (expected["contact_forces"][:, -1, 0, 0] > 0.0).any()
+    tol = {"float64": 1e-12, "float32": 1e-4}[dtype]  # 2e-15 and 3e-6
+    for name in ("q", "qd", "contact_forces"):
+        assert_close(found[name], expected[name], tol * np.abs(expected[name]).max(), name)
+    assert found.status == expected.status == "finished"
+    assert max(found.contact.residuals.values()) < {"float64": 1e-10, "float32": 1e-4}[dtype]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "auto", "dt": None}, "on a GPU, contacts are simulated by time steps only; give method='moreau'"),
+        ({"events": kt.Event(lambda now: now.t - 0.01)}, "events are located on the CPU only"),
+        ({"threads": 2}, "threads is 2: it is for the CPU"),
+        ({"keep": "device"}, "samples of runs with contacts are copied to the host; leave out keep"),
+    ],
+)
+def test_options_that_a_gpu_does_not_have_are_refused(options, words, monkeypatch):
+    """Name the option and the remedy."""
+    host_gpu.install(monkeypatch)
+    leg, q, qd = landing(2)
+    if "keep" in options:
+        fake_cuda.install_arrays(monkeypatch)
+        q, qd = fake_cuda.on_gpu(q, qd)
+    with pytest.raises(InputError, match=words):
+        kt.simulate(leg.on("cuda"), q, qd, **{"duration": 0.1, "method": "moreau", "dt": 1e-3} | options)

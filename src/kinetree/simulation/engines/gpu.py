@@ -58,7 +58,7 @@ class Gpu:
         """Integrate block by block."""
         p, device = problem, problem.device
         assert device is not None, "`takes` is true for systems on a GPU only"
-        done = _in_blocks(p, device, stepper_on(p, watch, device), progress)
+        done = in_blocks(p, device, stepper_on(p, watch, device), p.start, progress)
 
         def onward(index: tuple[int, ...], k: int, t: float) -> tuple[np.ndarray, np.ndarray]:
             raise AssertionError("events are refused")
@@ -68,25 +68,23 @@ class Gpu:
 
 def stepper_on(p: Problem, watch: Watch, device: Device) -> Stepper:
     """Return the integrator of a problem on a GPU; InputError for what runs on the CPU only."""
-    if watch:
-        raise InputError(f"events are located on the CPU only; leave them out, or {CPU}")
     _refuse(p)
+    refuse_on_gpu(p, watch)
     return p.kept.part(
         ("gpu", device.index, p.dtype, p.method.name, p.loops, p.acting_key),
         lambda: stepper(p.mechanism, p.method, p.forces, p.control, loops=p.loops, dtype=p.dtype, device=device),
     )
 
 
-def _refuse(p: Problem) -> None:
-    """Raise InputError for what runs on the CPU only."""
+def refuse_on_gpu(p: Problem, watch: Watch) -> None:
+    """Raise InputError for options that no engine on a GPU supports."""
+    if watch:
+        raise InputError(f"events are located on the CPU only; leave them out, or {CPU}")
     if p.outside:
         raise InputError(
             f"{type(p.control).__name__} is evaluated between the steps, on the CPU only; use a controller that is "
             f"compiled, such as kt.PD or kt.TorqueFunction, or {CPU}"
         )
-    if p.method.scheme is None or p.method.name in STIFF:
-        known = ", ".join(name for name, m in METHODS.items() if m.scheme and name not in STIFF)
-        raise InputError(f"{p.method.name} runs on the CPU only; on a GPU use {known}, or {CPU}")
     if p.is_long:
         raise InputError(
             f"{p.mechanism.name!r} has {len(p.mechanism.bodies)} bodies, too many for the kernel of a GPU; {CPU}"
@@ -94,6 +92,13 @@ def _refuse(p: Problem) -> None:
     if p.threads != 1:
         raise InputError(f"threads is {p.threads}: it is for the CPU; leave it out for a GPU")
     no_checkpoint(p, "a run on a GPU")
+
+
+def _refuse(p: Problem) -> None:
+    """Raise InputError for methods that run on the CPU only."""
+    if not p.outside and (p.method.scheme is None or p.method.name in STIFF):
+        known = ", ".join(name for name, m in METHODS.items() if m.scheme and name not in STIFF)
+        raise InputError(f"{p.method.name} runs on the CPU only; on a GPU use {known}, or {CPU}")
     if p.method.adaptive and drives_of(p.control) is not None:
         raise InputError(f"{p.method.name} cannot drive joints on a GPU; use fixed steps, such as dt=1e-3, or {CPU}")
     if p.method.adaptive and p.settings.rtol < LEAST_RTOL[p.dtype]:
@@ -103,16 +108,18 @@ def _refuse(p: Problem) -> None:
         )
 
 
-def _in_blocks(p: Problem, device: Device, made: Stepper, progress: Progress | None) -> Run:
-    """Return the runs of all blocks as one."""
+def in_blocks(
+    p: Problem, device: Device, made: Stepper, state: tuple[np.ndarray, np.ndarray], progress: Progress | None
+) -> Run:
+    """Return the runs from a state, which may have further entries after the velocities, of all blocks as one."""
     count = prod(p.lead)
-    start = tuple(x.reshape(count, x.shape[-1]) for x in p.start)
+    start = tuple(x.reshape(count, x.shape[-1]) for x in state)
     values = p.parameters
     if values is not None and values.ndim > 1:
         values = values.reshape(count, -1)
     times = p.times.astype(p.dtype).astype(float)  # the times that the kernel compares with
     whole = _blank(start, times, p.settings.first)
-    size = max(1, min(BLOCK, int(SHARE * device.free_memory() / _bytes(p)), count))
+    size = max(1, min(BLOCK, int(SHARE * device.free_memory() / _bytes(p, start)), count))
     for first in range(0, count, size):
         rows = slice(first, first + size)
         own = values[rows] if values is not None and values.ndim > 1 else values
@@ -133,10 +140,10 @@ def _in_blocks(p: Problem, device: Device, made: Stepper, progress: Progress | N
     return replace(whole, t=p.times, **shaped)
 
 
-def _bytes(p: Problem) -> int:
+def _bytes(p: Problem, start: tuple[np.ndarray, ...]) -> int:
     """Return the memory of a run on the GPU: its samples of a piece, its state, and as much again."""
     samples = min(len(p.times), PIECE + 1)
-    return 2 * (samples + 4) * (p.mechanism.nq + p.mechanism.nv) * np.dtype(p.dtype).itemsize
+    return 2 * (samples + 4) * sum(x.shape[-1] for x in start) * np.dtype(p.dtype).itemsize
 
 
 def _blank(start: tuple[np.ndarray, ...], times: np.ndarray, first: float) -> Run:

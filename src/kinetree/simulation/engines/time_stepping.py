@@ -1,4 +1,4 @@
-"""Runs with hard contact by time steps, in native batches: Moreau's scheme with impulses on the exact cone."""
+"""Runs with hard contact by time steps, in batches on the CPU or a GPU: Moreau's scheme, impulses on the exact cone."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..motion_problem import Problem
 from ..run_states import Run
 from ..steppers import Stepper
 from .engine import Fields, Motion, Progress, onward_by, refuse_with_contacts
+from .gpu import in_blocks, refuse_on_gpu
 from .native import acting_on
 from .runs import run
 
@@ -33,7 +34,10 @@ class TimeStepping:
         """Integrate piece by piece; the impulses of the last step are a part of the state."""
         _refuse(problem)
         p, nv = problem, problem.mechanism.nv
-        made = p.kept.part(("moreau", p.loops, p.acting_key), lambda: contact_stepper(p))
+        if p.device is not None:
+            refuse_on_gpu(p, watch)
+        place = None if p.device is None else p.device.index
+        made = p.kept.part(("moreau", place, p.dtype, p.loops, p.acting_key), lambda: contact_stepper(p))
         extra = made.method.rows + MEASURES  # type: ignore[union-attr]
 
         def started(qd: np.ndarray) -> np.ndarray:
@@ -45,10 +49,13 @@ class TimeStepping:
         q0, qd0 = p.start
         until = watch.stops if watch else None
         examined = None if until is None else lambda so_far: until(_plain(so_far, nv))
-        whole = run(
-            made, q0, started(qd0), p.times, p.settings, parameters=p.parameters, threads=p.threads, progress=progress,
-            until=examined,
-        ).with_end()  # fmt: skip
+        if p.device is not None:
+            whole = in_blocks(p, p.device, made, (q0, started(qd0)), progress).with_end()
+        else:
+            whole = run(
+                made, q0, started(qd0), p.times, p.settings, parameters=p.parameters, threads=p.threads,
+                progress=progress, until=examined,
+            ).with_end()  # fmt: skip
 
         def complete(ended: Run) -> tuple[Run, Fields]:
             acted = acting_on(p)
@@ -63,9 +70,9 @@ class TimeStepping:
 def contact_stepper(problem: Problem) -> Stepper:
     """Return the native time steps of a problem with contacts."""
     p = problem
-    made_of = contact_programs(p.mechanism, p.forces, p.control, measures=MEASURES)
-    method = Moreau(made_of.meeting, made_of.pushing, made_of.ending)
-    made = stepper_of(p.mechanism, made_of.moving, None, p.loops)
+    parts = contact_programs(p.mechanism, p.forces, p.control, measures=MEASURES, dtype=p.dtype)
+    method = Moreau(parts.meeting, parts.pushing, parts.ending)
+    made = stepper_of(p.mechanism, parts.moving, None, p.loops, p.dtype, p.device)
     closing = None if made.closing is None else widened(made.closing, method.rows + MEASURES)
     return replace(made, method=method, closing=closing)
 
