@@ -71,7 +71,7 @@ def _watched(
         page.goto(address)
         page.wait_for_selector("body[data-ready]", state="attached", timeout=60_000)
         yield page
-        assert errors == []
+        assert errors == [], errors
     finally:
         context.close()
 

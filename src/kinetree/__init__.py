@@ -59,6 +59,7 @@ from .studies.schemes import sensitivity
 from .studies.study import Study, study
 from .system import System
 from .version import VERSION as __version__
+from .view.provided import lesson
 from .view.provided import provide_pictures as _provide_pictures
 from .walking.periodic import PeriodicMotion, periodic
 from .walking.return_maps import ReturnMap
@@ -151,6 +152,7 @@ __all__ = [
     "grid",
     "integral",
     "latin",
+    "lesson",
     "limit_violations",
     "load",
     "load_report",

@@ -37,6 +37,7 @@ SIZES = {
     "kuka_lwr4": (7, 7, 7, 15.5),
     "mecanum_base": (5, 11, 10, 24 + 4 * 1.1),
     "parallelogram": (4, 4, 4, 5.0),
+    "pendulum": (1, 1, 1, 1.0),
     "planar_2r": (2, 2, 2, 0.9),
     "planar_3r": (3, 3, 3, 1.2),
     "press": (3, 3, 3, 15.0),

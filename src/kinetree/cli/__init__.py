@@ -17,6 +17,7 @@ from . import (
     doctor,
     exporting,
     kinematics,
+    lessons,
     load_reports,
     new,
     paging,
@@ -47,6 +48,7 @@ app.add_typer(exporting.app)
 app.add_typer(saved_runs.app)
 app.add_typer(paging.app)
 app.add_typer(studio.app)
+app.add_typer(lessons.app)
 app.add_typer(load_reports.app)
 app.add_typer(analyses.app)
 app.add_typer(doctor.app)

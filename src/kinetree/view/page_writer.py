@@ -34,6 +34,8 @@ ENTRY = "view/page/main.js"
 """The first module of the page."""
 STYLES = ("page/stage.css", "page/page.css")
 """The styles of the page: those of stage and player, and of the page around them."""
+LESSON_ENTRY, LESSON_STYLE = "view/page/lesson_page.js", "page/lesson.css"
+"""The first module of a page with a lesson, and the style of its column."""
 LARGEST, DRAWING = 300_000, 28_000
 """The most characters of a page without meshes, and those of its drawing, its model and the rest, estimated."""
 INLINE_HEIGHT = 620
@@ -209,10 +211,18 @@ def _arrows(forces: list[Arrow], t: Numbers, times: Numbers, size: float) -> lis
     ]
 
 
-def _page(data: dict[str, Any], path: str | Path | None, *, served: bool = False, **parts: str) -> Page:
+def lesson_data_page(data: dict[str, Any], path: str | Path | None) -> Page:
+    """Return the page of data with a lesson; write it with a `path`."""
+    return _page(data, path, entry=LESSON_ENTRY, styles=(*STYLES, LESSON_STYLE))
+
+
+def _page(
+    data: dict[str, Any], path: str | Path | None, *, entry: str = ENTRY, styles: Sequence[str] = STYLES,
+    served: bool = False, **parts: str,
+) -> Page:  # fmt: skip
     more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
-    script = bundle(ENTRY, () if served else unused(data["model"]["loops"]))
-    page = Page(filled("page/page.html", script, texts(STYLES), data, compiles=served, **more))
+    script = bundle(entry, () if served else unused(data["model"]["loops"]))
+    page = Page(filled("page/page.html", script, texts(styles), data, compiles=served, **more))
     if path is not None:
         page.save(path)
     return page

@@ -36,6 +36,16 @@ def provide_pictures() -> None:
     )
 
 
+def lesson(name: str, path: str | Path | None = None) -> Any:
+    """Return a lesson as a page: a live mechanism with steps and questions; write it with a `path`.
+
+    `kinetree lesson` lists the names.
+    """
+    from .page_lesson import lesson_page
+
+    return lesson_page(name, path)
+
+
 def _plot(*arguments: Any, **options: Any) -> Any:
     from .trajectory_plots import plot
 

@@ -120,11 +120,15 @@ function paintAxes(pen, { chart, units, ink, faint, line, font, size }, box, { p
 function ticks(low, high, count, degrees = false) {
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const steps = degrees && rough > 10 && rough <= 180 ? [15, 30, 45, 90, 180] : [1, 2, 5, 10].map((k) => k * power);
-  const step = steps.find((s) => s >= rough * 0.999);
-  const out = [];
-  for (let x = Math.ceil(low / step - 1e-9) * step; x <= high + 1e-9 * step; x += step) out.push(Math.abs(x) < 1e-9 * step ? 0 : x);
-  return out;
+  const steps = degrees && rough > 10 && rough <= 180 ? [15, 30, 45, 90, 180] : [0.5, 1, 2, 5, 10].map((k) => k * power);
+  const at = steps.findIndex((s) => s >= rough * 0.999);
+  const marks = (step) => {
+    const out = [];
+    for (let x = Math.ceil(low / step - 1e-9) * step; x <= high + 1e-9 * step; x += step) out.push(Math.abs(x) < 1e-9 * step ? 0 : x);
+    return out;
+  };
+  const out = marks(steps[at]);
+  return out.length < 3 && at > 0 ? marks(steps[at - 1]) : out; // a single number at an axis tells nothing of its scale
 }
 
 const tickText = (x) => (x !== 0 && (Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3) ? x.toExponential(1) : String(Number(x.toPrecision(6))));

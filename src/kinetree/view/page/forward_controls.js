@@ -18,7 +18,7 @@ export function drivesOf({ drive, stiffness, damping, torque, target }) {
 }
 
 // Gains that hold each joint at a position: its inertia there swings at a frequency [rad/s] with a damping ratio.
-function heldAt(kernel, q, frequency, ratio) {
+export function heldAt(kernel, q, frequency, ratio) {
   const inertias = kernel.inertias(q);
   const gain = (factor) => Array.from(inertias, (x, k) => (kernel.coordinates[k] < 0 ? 0 : factor * x));
   return { stiffness: gain(frequency ** 2), damping: gain(2 * ratio * frequency), target: targetsOf(kernel, q) };

@@ -132,10 +132,11 @@ export class Stage {
     return item.solid ? { ...this.solid(item.solid), ...item } : item;
   }
 
-  fit() {
+  // Fit the mechanism into the picture; with poses `along` a motion, all of them.
+  fit(along = []) {
     const scene = this.compose();
     if (!scene) return;
-    const points = [...extent(this, scene), ...(scene.layers || []).flatMap((layer) => (layer.lines || []).filter((line) => line.fits).flatMap(({ points: p }) => {
+    const points = [...[scene, ...along.map((matrices) => ({ ...scene, matrices }))].flatMap((one) => extent(this, one)), ...(scene.layers || []).flatMap((layer) => (layer.lines || []).filter((line) => line.fits).flatMap(({ points: p }) => {
       return Array.from({ length: p.length / 3 }, (_, k) => [p[3 * k], p[3 * k + 1], p[3 * k + 2]]);
     }))];
     const middle = this.follow ? this.middle(scene.matrices) : [0, 0, 0];

@@ -169,7 +169,7 @@ export const panel = {
     });
     store.on(["start"], (_, by) => {
       startRows.refresh();
-      if (by === "undo" || by === "redo") begin();
+      if (by) begin(); // undo, redo, a lesson: not the panel itself
     });
     store.on(["units"], () => { startRows.refresh(); driveRows.refresh(); });
     store.on(["parameters"], () => { if (motion && store.get("mode") === panel.name) begin(); });

@@ -63,6 +63,9 @@ export const panel = {
       list.replaceChildren(...steps.map((s, k) => el("li", {}, el("button", {
         type: "button", text: `${s.way}: ${bodies[s.body].name}`, title: s.title, "aria-current": k === settings().step ? "step" : null, onclick: () => change({ step: k }),
       }))));
+      way.set(settings().way);
+      speed.set(settings().speed);
+      second.set(settings().second);
       second.querySelector(".name").textContent = settings().way === "inverse" ? "accelerations" : "torques";
       working.replaceChildren(
         el("h2", { text: `${bodies[step.body].name}: ${step.title}, ${step.way}` }),

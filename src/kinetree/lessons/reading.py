@@ -1,0 +1,102 @@
+"""Reader of lesson files (.toml): `[lesson]`, and `[[step]]` with `[step.set]`, `[[step.reading]]`, `[step.question]`.
+
+Texts are Markdown of a small kind: paragraphs, *emphasis*, `code`, formulas between dollar signs. Nothing in them runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import library
+from ..errors import ModelError, Where, at, below, unknown_name
+from ..formats.fields import constant, known_keys, required, sequence, text
+from ..formats.toml import file_text, parsed_toml
+from ..formats.toml_lines import Places
+from .expressions import parsed
+from .lesson import TOLERANCE, Lesson, Question, Reading, Step
+
+SETTINGS = (
+    "mode", "q", "qd", "start", "forward", "inverse", "kinematics", "recursion", "parameters", "show", "pick", "view",
+    "plot", "ahead", "hold", "keep", "play", "time", "speed", "model", "loops",
+)  # fmt: skip
+"""The keys of `[step.set]`, which `view/page/lesson_setting.js` applies to the page."""
+
+
+def read_lesson(path: Path) -> Lesson:
+    """Read a lesson file; errors name its line and a remedy."""
+    source = file_text(path)
+    try:
+        return _lesson(parsed_toml(source), path.stem)
+    except ModelError as error:
+        raise (error if error.file else Places(source).locate(error, str(path))) from None
+
+
+def _lesson(tables: Mapping[str, Any], name: str) -> Lesson:
+    known_keys(tables, ("lesson", "step"), "")
+    place = at("lesson")
+    head = known_keys(required(tables, "lesson", ""), ("title", "mechanism", "summary", "minutes", "start"), place)
+    mechanism = text(required(head, "mechanism", place), below(place, "mechanism"))
+    if mechanism not in library.names():
+        raise unknown_name("built-in mechanism", mechanism, library.names(), where=below(place, "mechanism"))
+    return Lesson(
+        name,
+        text(required(head, "title", place), below(place, "title")),
+        mechanism,
+        text(required(head, "summary", place), below(place, "summary")),
+        int(constant(required(head, "minutes", place), below(place, "minutes"))),
+        tuple(
+            _step(step, Where(f"step {k + 1}", ("step", k)))
+            for k, step in enumerate(sequence(required(tables, "step", ""), at("step")))
+        ),
+        _formula(head["start"], below(place, "start")) if "start" in head else "",
+    )
+
+
+def _step(table: Any, where: str) -> Step:
+    known_keys(table, ("title", "text", "do", "set", "look", "reading", "question"), where)
+    if ("do" in table) != ("set" in table):
+        raise ModelError(
+            "a button and what it sets belong together",
+            where=where,
+            remedy="give both do = ... and [step.set], or neither",
+        )
+    question = table.get("question")
+    return Step(
+        text(required(table, "title", where), below(where, "title")),
+        text(required(table, "text", where), below(where, "text")).strip(),
+        text(table.get("do", ""), below(where, "do")),
+        known_keys(table.get("set", {}), SETTINGS, below(where, "set")),
+        text(table.get("look", ""), below(where, "look")).strip(),
+        tuple(_reading(x, below(where, "reading", k)) for k, x in enumerate(table.get("reading", []))),
+        None if question is None else _question(question, below(where, "question")),
+    )
+
+
+def _reading(table: Any, where: str) -> Reading:
+    known_keys(table, ("name", "unit", "value"), where)
+    return Reading(
+        text(required(table, "name", where), where),
+        text(table.get("unit", ""), where),
+        _formula(required(table, "value", where), below(where, "value")),
+    )
+
+
+def _question(table: Any, where: str) -> Question:
+    known_keys(table, ("ask", "unit", "answer", "given", "within", "hint", "why"), where)
+    given = table.get("given", {})
+    return Question(
+        text(required(table, "ask", where), where).strip(),
+        text(table.get("unit", ""), where),
+        _formula(required(table, "answer", where), below(where, "answer")),
+        {name: _formula(x, below(where, "given")) for name, x in known_keys(given, given, where).items()},
+        float(constant(table.get("within", TOLERANCE), below(where, "within"))),
+        text(table.get("hint", ""), where).strip(),
+        text(table.get("why", ""), where).strip(),
+    )
+
+
+def _formula(x: Any, where: str) -> str:
+    parsed(text(x, where), where)
+    return x

@@ -1,0 +1,16 @@
+// Start the page of this document, and tell the reader what is wrong where it cannot start.
+
+import { start } from "./app.js";
+import { el } from "./elements.js";
+
+// more(app) is called with the page of every mechanism that is opened.
+export function open(more = () => {}) {
+  const shown = (app) => {
+    window.kinetree = app;
+    more(app);
+  };
+  start(document.getElementById("app"), document.getElementById("data").textContent, shown).catch((error) => {
+    document.getElementById("app").replaceChildren(el("p", { class: "message", text: `The page cannot start: ${error.message}. Use a current version of Chrome, Edge, Firefox or Safari.` }));
+    throw error;
+  });
+}
