@@ -145,8 +145,12 @@ def figure_13(folder: Path) -> Outcome:
         "accelerations of the roll are not the rates of its velocities. Here both feet and the trunk are exactly on "
         "their paths."
     )
+    files_note = "A page of the biped, in its mode Inverse, reads the table of this figure as a motion."
     return Outcome(
-        checks, (), _joint_files(folder, 13, heading, t, np.degrees(q), q, "theta", "deg"), (*STAND_INS, note)
+        checks,
+        (),
+        _joint_files(folder, 13, heading, t, np.degrees(q), {"": q, "qd.": qd, "qdd.": qdd}, "deg"),
+        (*STAND_INS, note, files_note),
     )
 
 
@@ -183,7 +187,7 @@ def figure_14(folder: Path) -> Outcome:
         "this step everywhere, and here it is fixed.",
     )
     heading = "[Saha2013] figure 14: joint torques of the biped"
-    return Outcome(checks, (), _joint_files(folder, 14, heading, t, tau, tau, "tau", "N m"), notes)
+    return Outcome(checks, (), _joint_files(folder, 14, heading, t, tau, {"tau.": tau}, "N m"), notes)
 
 
 def _ground_force(biped: System, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:
@@ -215,14 +219,15 @@ def _foot_point(ratio: Numbers) -> Numbers:
 
 
 def _joint_files(
-    folder: Path, number: int, heading: str, t: Numbers, shown: Numbers, values: Numbers, name: str, unit: str
+    folder: Path, number: int, heading: str, t: Numbers, shown: Numbers, tables: dict[str, Numbers], unit: str
 ) -> tuple[Path, ...]:
-    """Draw a quantity of all joints, and write it in SI units."""
+    """Draw a quantity of all joints, and write tables [nt, 12] in SI units, with columns such as qd.joint1."""
     from ..view import plots
 
     joints = range(1, 13)
     titles = [f"joint {k}, {'standing' if k <= 6 else 'swinging'} leg" for k in joints]
-    symbols = [rf"$\{name}_{{{k}}}$" for k in joints]
+    symbols = [rf"$\{'theta' if unit == 'deg' else 'tau'}_{{{k}}}$" for k in joints]
+    heads = [f"{prefix}joint{k}" for prefix in tables for k in joints]
     stem = f"saha2013_figure_{number}"
     return (
         plots.panels(
@@ -235,9 +240,7 @@ def _joint_files(
             heading=heading,
             columns=3,
         ),
-        write_csv(
-            folder / f"{stem}.csv", ("t", *(f"{name}_{k}" for k in joints)), np.column_stack([t, values]).tolist()
-        ),
+        write_csv(folder / f"{stem}.csv", ("t", *heads), np.column_stack([t, *tables.values()]).tolist()),
     )
 
 

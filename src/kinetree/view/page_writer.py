@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
+from ..compiler.lower.loop_pattern import guess
 from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..results.files.atomic import replacing
@@ -82,7 +83,7 @@ def system_page(
 ) -> Page:
     """Return a page of a System in which its joints can be moved and its motion computed; write it with a `path`.
 
-    `q` are the first coordinates, by default an assembled or the neutral position. With `meshes`, the files of meshes
+    `q` are the first coordinates, by default assembled, or those of its guess. With `meshes`, the files of meshes
     are read, by trimesh, and drawn with at most 1,500 triangles each.
     """
     if path is not None:
@@ -190,7 +191,7 @@ def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:
 
 def _first_position(system: System, q: Any) -> Trajectory:
     if q is None:
-        q = system.assemble() if system.closures else system.neutral()
+        q = system.assemble() if system.closures else guess(system.mechanism)
     free = system.mechanism.free_parameters
     values = np.array([p.value for p in free]) if free else None
     return Trajectory(system, np.zeros(1), np.array(q, dtype=float)[None], np.zeros((1, system.nv)), parameters=values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -105,7 +106,7 @@ class LeggedRobot:
         t = np.arange(SAMPLES) * (gait.period / SAMPLES)
         return FourierMotion.fitted(self.motion(gait, t)[0][:, self._legs], gait.period, HARMONICS)
 
-    def _path(self, frame: str, moved: list[Numbers], rows: tuple[int, ...]) -> FramePath:
+    def _path(self, frame: str, moved: Sequence[Numbers], rows: tuple[int, ...]) -> FramePath:
         T = self.system.pose(self.standing, frame)
         return FramePath(frame, (T[:3, 3] + moved[0], moved[1], moved[2]), T[:3, :3], rows)
 
