@@ -132,6 +132,19 @@ class System(CompiledMechanism):
 
         return actuation(self, q, qd, qdd, actuated, **options)
 
+    def ground_forces(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options):
+        """Return joint torques and ground forces in their friction cones that realize a motion, for many instants.
+
+        The result has `tau` [..., nv], `forces` [..., nc, 3] (normal and tangents), `residual` [..., nv] where no
+        forces realize the motion, and `realized` and `status` [...]. Options: `contacts`, by default those of the
+        mechanism; `actuated`, by default all joints but free ones on the ground; `touching`, contacts that carry a
+        force, by default those that the motion leaves on the ground; `wrenches`; `forces=True` if the forces of the
+        mechanism act; one set of `parameters`; `tol`, 1e-6, of gaps, velocities and accelerations of contacts.
+        """
+        from .analysis.ground.forces import ground_forces
+
+        return ground_forces(self, q, qd, qdd, **options)
+
     def loads(self, q: ArrayLike, qd: ArrayLike, **options):
         """Return the reactions at all joints, also cut ones, under `tau` or for a motion `qdd` of `actuated` joints.
 

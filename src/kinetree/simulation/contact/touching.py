@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,7 @@ import numpy as np
 
 from ...compiler.lower.contacts import answer_program, candidate_names, motion_program
 from ...compiler.runtime.native import native
-from ...contacts import labels
-from ...model.mechanism import resolved
-from ...model.scales import characteristic_length
+from ...model.contact_numbers import ContactNumbers
 from ..motion_problem import Problem
 from ..rates import rates
 
@@ -90,26 +87,19 @@ class Coefficients:
 
     def __init__(self, functions: Functions, parameters: np.ndarray | None) -> None:
         """Resolve the expressions of all contacts."""
-        mechanism = functions.problem.mechanism
         self.functions, self.names, self.parameters = functions, functions.names, parameters
         self.more: tuple[Any, ...] = () if parameters is None else (parameters,)
-        self._values = mechanism.values(None if parameters is None else parameters.tolist())
-        plain = resolved(mechanism.contacts, self._values)
-        spread = [c for c in plain for _ in labels(c)]
-        self.mu = np.array([c.friction for c in spread])
+        values = None if parameters is None else parameters.tolist()
+        self._numbers = ContactNumbers.of(functions.problem.mechanism, values)
+        spread = self._numbers.by_candidate
+        self.mu = self._numbers.friction
         self.restitution = np.array([c.restitution for c in spread])
         self.poisson = np.array([c.law == "poisson" for c in spread])
-        self._plain = plain
 
     @cached_property
     def scales(self) -> Scales:
         """The characteristic length, from the mechanism and the sizes of the contacts, and velocity."""
-        mechanism = self.functions.problem.mechanism
-        sizes = [abs(x) for c in self._plain for x in (*c.size, *c.placement.translation) if x]
-        lengths = [*mechanism.lengths, *sizes]
-        length = float(np.mean(lengths)) if lengths else characteristic_length(mechanism)
-        gravity = math.hypot(*resolved(mechanism.gravity, self._values)) or 10.0
-        return Scales(length, math.sqrt(gravity * length))
+        return Scales(self._numbers.length, self._numbers.speed)
 
     def at(self, q: np.ndarray, qd: np.ndarray) -> State:
         """Return the candidates at a state."""

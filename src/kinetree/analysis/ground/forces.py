@@ -1,0 +1,129 @@
+"""Inverse dynamics on the ground: joint torques and contact forces that realize a motion of a floating mechanism.
+
+The equations of motion are I qdd + h = S tau + J^T f. Those of the axes without a drive, such as the six of a floating
+base, contain the contact forces alone. These are the smallest in their friction cones that satisfy them, or come
+nearest. The torques of the drives follow from the other equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...algebra.arrays import Numbers
+from ...compiled import CompiledMechanism
+from ...compiler.lower.contacts import candidate_names, motion_program
+from ...compiler.runtime.native import native
+from ...errors import InputError
+from ...joints import kind
+from ...model.axes import axis_labels, axis_names
+from ...model.contact_numbers import ContactNumbers
+from ...model.contacts import Contact, fitting
+from ...model.mechanism import Mechanism
+from ...model.parameter_values import Named
+from ...model.parts import GROUND
+from ...numbers import positive
+from ..loops.acting import Acting
+from ..loops.actuation import dofs
+from .cones import Cones
+from .least_squares import Smallest, smallest_forces
+from .result import GroundForces
+from .touching import Touch, given_touch, touch_of
+
+TOL = 1e-6
+"""The default tolerance of gaps, velocities and accelerations of contacts, in parts of l, sqrt(g l) and g: motions that
+were designed, or differentiated numerically, have about as many digits."""
+
+
+def ground_forces(
+    system: CompiledMechanism,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    contacts: Contact | Iterable[Contact] | None = None,
+    actuated: str | Iterable[str] | None = None,
+    touching: Any = None,
+    wrenches: ArrayLike | None = None,
+    forces: bool = False,
+    parameters: Named | None = None,
+    tol: float = TOL,
+) -> GroundForces:
+    """Return joint torques and ground forces of a motion, [..., nq] and [..., nv], for many instants at once.
+
+    `contacts` are those of the mechanism by default. `actuated` names the joints with a drive, by default all but the
+    free joints on the ground. `touching` names the contacts that carry a force by sticking, or has truth values
+    [..., nc]; by default they follow from the motion, with tolerances `tol`. With `forces`, the forces of the
+    mechanism act too; `parameters` are one set.
+    """
+    own = system.mechanism
+    mechanism = own if contacts is None else replace(own, contacts=fitting(own, contacts))
+    acting = Acting.of(system, wrenches, forces, parameters)
+    if acting.parameters is not None and acting.parameters.ndim > 1:
+        raise InputError(f"parameters have shape {acting.parameters.shape}; give one set of them")
+    passive = _passive(mechanism, actuated)
+    need = np.asarray(acting.torques(q, qd, qdd), dtype=float)
+    lead = need.shape[:-1]
+    q, qd, qdd = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qd, qdd))
+    numbers, (gap, v, bias, J, points, axes) = contact_motion(system, mechanism, q, qd, acting.parameters)
+    names = candidate_names(mechanism)
+    if touching is None:
+        touch = touch_of(numbers, gap, v, np.einsum("...ckv,...v->...ck", J, qdd) + bias, positive(tol, "tol"))
+    else:
+        touch = given_touch(names, touching, lead)
+    units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(mechanism, 1)]
+    weights = np.array([1.0 / numbers.length if units[k] == "N m" else 1.0 for k in passive])
+    found, missing = _smallest(need[..., passive] * weights, J[..., passive] * weights, touch, numbers.friction)
+    tau, residual = need - np.einsum("...ckv,...ck->...v", J, found.forces), np.zeros(need.shape)
+    residual[..., passive], tau[..., passive] = tau[..., passive], 0.0
+    return GroundForces(
+        tau, found.forces, residual, missing, touch.modes, touch.inward, found.settled, points, axes, numbers.friction,
+        names, tuple(axis_labels(mechanism, 1)), tuple(units),
+    )  # fmt: skip
+
+
+def contact_motion(
+    system: CompiledMechanism, mechanism: Mechanism, q: Numbers, qd: Numbers, parameters: Numbers | None
+) -> tuple[ContactNumbers, tuple[Numbers, ...]]:
+    """Return the numbers of the contacts, and gaps, velocities, biases, J, points and axes of their candidates."""
+    motion = system._part(("contact motion", mechanism.contacts), lambda: native(motion_program(mechanism)))
+    if parameters is None and mechanism.free_parameters:
+        parameters = np.array([p.value for p in mechanism.free_parameters], dtype=float)
+    numbers = ContactNumbers.of(mechanism, None if parameters is None else parameters.tolist())
+    return numbers, motion(q, qd, *(() if parameters is None else (parameters,)))
+
+
+def _smallest(b: Numbers, J: Numbers, touch: Touch, mu: Numbers) -> tuple[Smallest, Numbers]:
+    """Return the forces for b [..., m] and J [..., nc, 3, m], and the size of what is missing, in parts of b."""
+    *lead, m = b.shape
+    nc = J.shape[-3]
+    cones = Cones.of(touch.modes.reshape(-1, nc), mu, touch.slip.reshape(-1, nc, 2))
+    found = smallest_forces(np.moveaxis(J.reshape(-1, nc, 3, m), -1, 1), b.reshape(-1, m), cones)
+    size = np.linalg.norm(b, axis=-1)
+    missing = np.linalg.norm(found.residual, axis=-1).reshape(lead) / np.where(size > 0, size, 1.0)
+    shaped = Smallest(found.forces.reshape(*lead, nc, 3), found.residual.reshape(b.shape), found.settled.reshape(lead))
+    return shaped, missing
+
+
+def _passive(mechanism: Mechanism, actuated: str | Iterable[str] | None) -> list[int]:
+    """Return the axes without a drive."""
+    if mechanism.closures:
+        raise InputError(
+            f"{mechanism.name!r} has loops; ground_forces takes trees: use actuation, with contact forces as wrenches"
+        )
+    if actuated is not None:
+        driven = dofs(mechanism, actuated)
+    else:
+        floats = [j for j in mechanism.joints if j.parent == GROUND and kind(j.kind).NV == 6]
+        driven = dofs(mechanism, [j.name for j in mechanism.joints if j not in floats and kind(j.kind).NV])
+    passive = [k for k in range(mechanism.nv) if k not in driven]
+    if not passive:
+        raise InputError(
+            f"every joint of {mechanism.name!r} has a drive, so that a motion determines no ground forces; "
+            "name the joints with a drive, actuated=[...], without those of the base"
+        )
+    return passive

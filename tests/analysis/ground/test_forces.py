@@ -1,0 +1,122 @@
+"""Ground forces of a motion: the loop closed by forward dynamics with hard contact, and verdicts where none exist."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import everyday
+import kinetree as kt
+from kinetree.errors import InputError, UnknownNameError
+from legged_bodies import standing
+from tolerance import assert_close
+
+
+def moving(seed: int, slips: bool) -> tuple:
+    """Return a trunk on three legs in a motion that keeps its feet on their plane; with `slips`, one of them slides."""
+    rng = np.random.default_rng(seed)
+    system, q, contacts = standing(rng, friction=(0.9, 1.1, 0.7))
+    whole = kt.System(replace(system.mechanism, contacts=tuple(contacts)))
+    _, J = jacobian(whole, q, np.zeros(system.nv))
+    rows = J.reshape(-1, system.nv)
+    aim = np.zeros(9)
+    if slips:
+        aim[4:6] = 0.21, -0.13
+    onward = np.linalg.svd(rows)[2][9:].T
+    qd = np.linalg.pinv(rows) @ aim + 0.3 * onward @ rng.normal(size=onward.shape[1])
+    bias, _ = jacobian(whole, q, qd)
+    wanted = -bias.ravel()
+    if slips:
+        wanted[4:6] += 0.4, 0.3
+    qdd = np.linalg.pinv(rows) @ wanted + onward @ rng.normal(size=onward.shape[1])
+    return system, q, qd, qdd, contacts
+
+
+def jacobian(system: kt.System, q, qd) -> tuple[np.ndarray, np.ndarray]:
+    """Return bias and J of the contacts."""
+    from kinetree.analysis.ground.forces import contact_motion
+
+    _, found = contact_motion(system, system.mechanism, q, qd, None)
+    return found[2], found[3]
+
+
+@pytest.mark.parametrize("case", everyday.only([(7, False), (7, True), (10, False)], [(7, True)]))
+def test_simulation_returns_the_motion_and_the_forces(case) -> None:
+    """Apply the torques in a run with hard contact, which begins with the accelerations and forces that were given."""
+    seed, slips = case
+    system, q, qd, qdd, contacts = moving(seed, slips)
+    found = system.ground_forces(q, qd, qdd, contacts=contacts)
+    assert found.realized, found.status
+    assert found.modes.tolist() == ([1, 2, 1] if slips else [1, 1, 1])
+    assert not found.tau[:6].any() and "all of 1 instants are realized" in str(found)
+    torque = found.tau.copy()
+    run = kt.simulate(
+        system, q, qd, times=[0.0, 1e-4], contacts=contacts, control=kt.TorqueFunction(lambda t, q, qd: torque.tolist())
+    )
+    assert_close(run["qdd"][0], qdd, 1e-9 * np.abs(qdd).max(), "accelerations of the run")
+    assert_close(run["contact_forces"][0], found.forces, 1e-9 * np.abs(found.forces).max(), "forces of the run")
+    fixed = system.inverse_dynamics(q, qd, qdd, wrenches=run["wrenches"][0])
+    assert_close(found.tau, fixed, 1e-8, "torques with the forces as external wrenches")
+    weight = sum(b.mass for b in system.bodies) * np.array(system.mechanism.gravity)
+    momentum = system.momentum(q, qd)  # [angular; linear]
+    h = 1e-6
+    rate = (system.momentum(system.integrate(q, h * qd), qd + h * qdd) - momentum) / h
+    assert_close(found.wrench[3:], rate[3:] - weight, 1e-3, "total force against the rate of the momentum")
+
+
+def test_many_instants_are_one_call() -> None:
+    """Return for a batch of instants the results of each alone."""
+    system, q, qd, qdd, contacts = moving(7, False)
+    scale = np.linspace(0.0, 1.0, 7)[:, None]
+    many = system.ground_forces(q, scale * qd, scale**2 * qdd, contacts=contacts)
+    assert many.forces.shape == (7, 3, 3) and many.status.shape == (7,) and many.realized.all()
+    one = system.ground_forces(q, scale[3] * qd, scale[3] ** 2 * qdd, contacts=contacts)
+    assert_close(many.forces[3], one.forces, 1e-11, "forces")
+    assert_close(many.tau[3], one.tau, 1e-11, "torques")
+
+
+def test_motions_that_cannot_be_realized_are_named() -> None:
+    """Report the missing wrench, cones at their limit, feet that would pull, and feet that move into the ground."""
+    system, q, *_, contacts = moving(7, False)
+    rest = np.zeros(system.nv)
+    slippery = [replace(c, friction=0.05) for c in contacts]
+    found = system.ground_forces(q, rest, rest, contacts=slippery)
+    assert not found.realized and found.missing > 1e-3 and found.at_limit.any()
+    assert "are missing at base." in str(found.status) and "friction is at its limit at" in str(found.status)
+    need = system.inverse_dynamics(q, rest, rest)[:6]
+    lack = need - found.residual[:6]
+    total = system.ground_forces(q, rest, rest, contacts=slippery).residual
+    assert_close(total[:6] + lack, need, 1e-12, "missing and present wrench")
+    one = system.ground_forces(q, rest, rest, contacts=contacts, touching="foot1")
+    assert one.modes.tolist() == [0, 1, 0] and one.missing > 0.1
+    none = system.ground_forces(q, rest, rest, contacts=contacts, touching=[False] * 3)
+    assert "nothing touches the ground" in str(none.status)
+    into = system.ground_forces(q, rest, np.array([0, 0, 0, 0, 0, -1.0, *rest[6:]]), contacts=contacts)
+    assert not into.realized and "moves into its surface" in str(into)
+    hop = rest.copy()
+    hop[3:6] = np.array(contacts[0].surface.placement.rotation)[:, 2]
+    hop[3:6] *= 12.0
+    away = system.ground_forces(q, rest, hop, contacts=contacts)
+    assert not away.modes.any() and not away.realized
+
+
+def test_bad_input_is_refused() -> None:
+    """Refuse mechanisms without undriven joints, unknown contacts and wrong shapes."""
+    system, q, qd, qdd, contacts = moving(7, False)
+    with pytest.raises(UnknownNameError, match="touching: no contact 'foot9'; did you mean 'foot2'"):
+        system.ground_forces(q, qd, qdd, contacts=contacts, touching=["foot9"])
+    with pytest.raises(InputError, match=r"touching has shape \(2,\) and type bool; give names of contacts, or truth"):
+        system.ground_forces(q, qd, qdd, contacts=contacts, touching=[True, False])
+    with pytest.raises(InputError, match="'trunk_on_legs' has no contacts"):
+        system.ground_forces(q, qd, qdd)
+    arm = kt.load("planar_2r")
+    tip = kt.Contact("tip", "link2")
+    with pytest.raises(InputError, match="every joint of 'planar_2r' has a drive, .* name the joints with a drive"):
+        arm.ground_forces([0.1, 0.2], [0, 0], [0, 0], contacts=tip)
+    bar = kt.load("four_bar")
+    with pytest.raises(InputError, match="has loops; ground_forces takes trees"):
+        bar.ground_forces(
+            bar.assemble(), np.zeros(bar.nv), np.zeros(bar.nv), contacts=kt.Contact("c", bar.bodies[0].name)
+        )
