@@ -12,12 +12,7 @@ from kinetree.studio.actions.files import open_file
 from kinetree.studio.folder import Folder
 from kinetree.studio.tabs import Studio
 from kinetree.studio.uploads import model_among, uploaded
-
-DH = "joint,type,a,alpha,d,theta,mass\nj1,revolute,0.3,0,0,0,1.5\nj2,revolute,0.2,0,0,0,0.7\n"
-URDF = """<robot name="{name}"><link name="base"/><link name="arm">
-<inertial><mass value="1.3"/><inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0" iyz="0" ixz="0"/></inertial>{visual}</link>
-<joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
-<limit lower="-1" upper="1" effort="5" velocity="2"/></joint></robot>"""
+from uploaded_models import URDF
 
 
 def file(name: str, content: str | bytes) -> dict:

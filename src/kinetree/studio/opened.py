@@ -9,8 +9,13 @@ from ..view.page_writer import system_data
 from .tabs import Studio
 
 
-def open_system(studio: Studio, system: System, *, q: Any = None, meshes: bool = False) -> dict[str, Any]:
-    """Show a System in the tab and return {"data": ...}, which the page passes to `app.open`."""
-    data = system_data(system, q=q, meshes=meshes)
+def open_system(
+    studio: Studio, system: System, *, q: Any = None, meshes: bool = False, source: str = ""
+) -> dict[str, Any]:
+    """Show a System in the tab and return {"data": ...}, which the page passes to `app.open`.
+
+    `source` is where the address of the page opens it again: "library/NAME" or "folder/NAME"; "" for nowhere.
+    """
+    data = system_data(system, q=q, meshes=meshes) | {"source": source}
     studio.tab.system, studio.tab.data = system, data
     return {"data": data}

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ..errors import KinetreeError
 from ..view.page_writer import served_page
+from .actions.files import open_file
+from .actions.library import open_library
 from .calls import outcome
 from .folder import Folder
 from .guard import Guard
@@ -47,11 +50,14 @@ class Served:
 def application(served: Served) -> Guard:
     """Return the ASGI application of a studio."""
     from starlette.applications import Starlette
-    from starlette.responses import HTMLResponse
+    from starlette.responses import HTMLResponse, PlainTextResponse, Response
     from starlette.routing import Route, WebSocketRoute
 
-    async def page(request: Any) -> HTMLResponse:
-        text, policy = await asyncio.to_thread(_page, served)
+    async def page(request: Any) -> Response:
+        try:
+            text, policy = await asyncio.to_thread(_page, served, request.query_params.get("open", ""))
+        except KinetreeError as error:
+            return PlainTextResponse(f"{error}\n", 404, headers=HEADERS)
         return HTMLResponse(text, headers={**HEADERS, "Content-Security-Policy": policy})
 
     async def socket(websocket: Any) -> None:
@@ -61,10 +67,14 @@ def application(served: Served) -> Guard:
     return Guard(Starlette(routes=routes), served.token, served.port)
 
 
-def _page(served: Served) -> tuple[str, str]:
-    """Return the page of a new tab, and its policy."""
+def _page(served: Served, source: str) -> tuple[str, str]:
+    """Return the page of a new tab, and its policy; the source is that of `open_system`."""
     studio = Studio(served.folder)
-    data = open_system(studio, served.first())["data"]
+    where, _, name = source.partition("/")
+    if not source:
+        data = open_system(studio, served.first())["data"]
+    else:
+        data = (open_library if where == "library" else open_file)(studio, name)["data"]
     key = served.tabs.add(studio.tab)
     address = f"/socket?token={served.token}&tab={key}"
     return served_page(data, address, [f"ws://{host}:{served.port}" for host in ("127.0.0.1", "localhost")])

@@ -170,9 +170,13 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool) -> d
     }
 
 
+STUDIO = ("view/page/chooser.js", "view/page/python_runs.js", "view/page/folder.js")
+"""The modules that need Python, which files leave out."""
+
+
 def unused(loops: Sequence[Any]) -> tuple[str, ...]:
     """Return the modules that the file of a mechanism with these loops leaves out."""
-    return () if loops else ("view/page/panels/loops.js",)
+    return STUDIO if loops else (*STUDIO, "view/page/panels/loops.js")
 
 
 def _room(mechanism: Mechanism) -> float:

@@ -32,7 +32,7 @@ def open_file(studio: Studio, name: Any = None, uploads: Any = None, base: Any =
     if base not in BASES:
         raise InputError(f"base is {brief(base)}; expected one of {', '.join(BASES)}")
     if uploads is None:
-        return _opened(studio, studio.folder.file(name), studio.folder.root, base)
+        return _opened(studio, studio.folder.file(name), studio.folder.root, base, source=f"folder/{name}")
     with uploaded(uploads) as (folder, names):
         return _opened(studio, folder / model_among(names, name), folder, base)
 
@@ -50,12 +50,12 @@ def save_file(
     return {"path": str(studio.folder.write(name, written, overwrite=overwrite is True))}
 
 
-def _opened(studio: Studio, file: Path, root: Path, base: str) -> dict[str, Any]:
+def _opened(studio: Studio, file: Path, root: Path, base: str, source: str = "") -> dict[str, Any]:
     """Read a file, with the names in messages relative to its folder."""
     urdf: dict[str, Any] = {"base": base, "roots": (root,)} if _is_urdf(file) else {}
     try:
         system = load(file, **urdf)
-        found = open_system(studio, system, meshes=drawable(system.mechanism, root))
+        found = open_system(studio, system, meshes=drawable(system.mechanism, root), source=source)
     except ModelError as error:
         raise InputError(_relative(str(error), root)) from None
     report = [{"sort": e.sort, "text": _relative(e.text, root), "line": e.line} for e in system.report.entries]

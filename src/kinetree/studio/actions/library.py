@@ -39,4 +39,4 @@ def open_library(studio: Studio, name: Any) -> dict[str, Any]:
     """Open a mechanism of the library by its name."""
     if name not in library.names():  # a path is none
         raise unknown_name("library mechanism", name if isinstance(name, str) else brief(name), library.names())
-    return open_system(studio, load(name))
+    return open_system(studio, load(name), source=f"library/{name}")

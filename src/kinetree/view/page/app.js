@@ -1,6 +1,7 @@
 // The page: header with modes, left panel, stage, inspector, player and plots, joined by the store.
 
 import { hasReactions } from "./arrows.js";
+import { chooser, listenForDrops } from "./chooser.js";
 import { unpacked } from "./data.js";
 import { fileName, help, saving } from "./dialogs.js";
 import { el } from "./elements.js";
@@ -38,7 +39,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   session.close = () => close(app, host);
   app.open = (next, given = {}) => {
     const kept = Object.fromEntries(KEPT.map((name) => [name, store.get(name)]));
-    if (location.hash) history.replaceState(null, "", "#");
+    history.replaceState(null, "", server ? server.addressOf(next.source) : "#");
     return build(host, next, { mode: given.mode || store.get("mode"), state: { ...kept, ...given.state }, shown, session });
   };
   defineState(app);
@@ -47,7 +48,10 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   app.player = new Player(layout.player, store, { toggles: buildToggles(app, { live: kernel?.has("time_step") ? ["drives", ...(hasReactions(app) ? ["reactions"] : [])] : [] }) });
   app.plots = new Plots(layout.plots, store, { seek: (t) => app.player.seek(t), name: fileName(model.name) });
   app.keys = new Keys();
-  app.say = (message) => store.set({ message });
+  app.say = (message, { calm = false } = {}) => {
+    layout.message.classList.toggle("calm", calm);
+    store.set({ message });
+  };
   app.matrices = (q) => {
     const rows = kernel.poses(q);
     return model.bodies.map((_, i) => fromRows(rows, 16 * i));
@@ -232,6 +236,11 @@ function buildKeys(app, layout) {
   const button = (text, title, action) => el("button", { type: "button", class: "quiet", text, title, onclick: action });
   const units = button("deg", "degrees or radians (u)", () => flipUnits(store));
   store.on(["units"], () => { units.textContent = store.get("units"); });
+  if (server) {
+    listenForDrops(app, keys.ended.signal);
+    keys.add("Ctrl+o", "open another mechanism", () => chooser(app));
+    layout.tools.append(button("open", "open a mechanism of the library, the folder or this computer (Ctrl+o)", () => chooser(app)));
+  }
   layout.tools.append(
     button("undo", "undo (Ctrl+z)", () => store.undo()), button("redo", "redo (Ctrl+y)", () => store.redo()),
     button("save", "save the picture, the page, or a link to this state (s)", () => saving(app)), units,

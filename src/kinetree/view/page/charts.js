@@ -40,3 +40,21 @@ export function motionCharts(model, motion, ghost = null) {
     return { ...chart, series: [...chart.series.map((k) => series(motion, k, false)), ...(ghost ? chart.series.map((k) => series(ghost, k, true)) : [])] };
   }));
 }
+
+const TITLES = { q: "position", qd: "velocity", tau: "torque", kinetic_energy: "energy", potential_energy: "energy", energy: "energy" };
+const ENERGIES = { kinetic_energy: "kinetic", potential_energy: "potential", energy: "total" };
+
+// The columns of a recorded run as charts; energies share one.
+export function recordedCharts(run) {
+  const n = run.t.length;
+  const found = [];
+  for (const { name, labels, units, values } of run.columns) {
+    const columns = labels.map((_, k) => values.subarray(k * n, (k + 1) * n));
+    const energy = ENERGIES[name];
+    const made = charts(TITLES[name], energy ? [energy] : labels, units, run.t, columns);
+    const same = energy && found.find((chart) => chart.title === "energy");
+    if (same) same.series.push(...made[0].series);
+    else found.push(...made);
+  }
+  return found;
+}

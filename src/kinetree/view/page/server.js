@@ -18,6 +18,14 @@ class Server {
     this.opening = null;
   }
 
+  // The address at which this tab opens a mechanism again; one without a source opens the first one.
+  addressOf(source) {
+    const query = new URLSearchParams(location.search);
+    query.delete("open");
+    if (source) query.set("open", source);
+    return `?${query}`;
+  }
+
   async call(name, args = {}, { onProgress = () => {}, signal } = {}) {
     signal?.throwIfAborted();
     const socket = await this.socket();

@@ -2,12 +2,14 @@
 // the pointer; a motion may be kept to compare the next one with it.
 
 import { LiveArrows } from "../arrows.js";
-import { motionCharts } from "../charts.js";
+import { motionCharts, recordedCharts } from "../charts.js";
 import { numberControl } from "../controls.js";
 import { el, section } from "../elements.js";
 import { buildDrives, buildStart, drivesOf } from "../forward_controls.js";
 import { python, toml } from "../forward_text.js";
+import { buildPythonRuns } from "../python_runs.js";
 import { Recording } from "../recording.js";
+import { server } from "../server.js";
 import { onPlane } from "../view.js";
 import { within } from "../vectors.js";
 
@@ -32,6 +34,7 @@ export const panel = {
     for (const name of ["forward", "start"]) if (linked[name]) store.set({ [name]: linked[name] });
     let motion = null;
     let pulled = null;
+    let computed = null; // { motion, run }: a run in Python, which the page shows instead
     const arrows = new LiveArrows(app);
 
     const settings = () => store.get("forward");
@@ -40,6 +43,7 @@ export const panel = {
     function begin() {
       const start = store.get("start");
       const closed = kernel.close(Float64Array.from(start.q));
+      computed = null;
       motion = new Recording(app, { q: closed.q, qd: Float64Array.from(start.qd), drives, step: 1e-3 * settings().step });
       store.set({ motion, time: 0 }, { by: "player" });
       show();
@@ -62,6 +66,7 @@ export const panel = {
       player.show();
     }
     function ahead() {
+      if (store.get("motion") !== motion) begin();
       const until = Math.min(LONGEST, motion.end + settings().ahead);
       const bar = host.querySelector("progress");
       const from = motion.end;
@@ -99,7 +104,14 @@ export const panel = {
         numberControl({ store, label: "seconds ahead", unit: "s", value: settings().ahead, lower: 0.1, upper: LONGEST, slider: false, change: (x) => change({ ahead: x }) }),
         numberControl({ store, label: "time step", unit: "ms", value: settings().step, lower: 0.01, upper: 16, slider: false, change: (x) => change({ step: x }, "time step") })),
       el("p", { class: "hint", text: "Space lets the mechanism move. Drag a body to pull it with a spring." }),
+      ...(server ? [buildPythonRuns(app, { start: () => store.get("start"), drives, shown: showRun })] : []),
     );
+    function showRun(recorded, run) {
+      player.play(false);
+      computed = { motion: recorded, run };
+      store.set({ motion: recorded, time: recorded.start, mode: panel.name });
+      show();
+    }
     function compare() {
       player.play(false);
       store.set({ ghost: store.get("ghost") === motion || !motion ? null : motion });
@@ -112,7 +124,7 @@ export const panel = {
     // A drag on a body pulls it with a spring and a damper toward the pointer, in the plane that faces the reader.
     function grabBody(grab) {
       const hit = grab.hit();
-      if (!hit || hit.body < 0 || !motion?.extend) return null;
+      if (!hit || hit.body < 0 || !motion?.extend || store.get("motion") !== motion) return null;
       const mass = model.bodies.reduce((sum, b) => sum + b.mass, 0);
       const T = app.matricesNow()[hit.body];
       const begun = () => {
@@ -137,6 +149,7 @@ export const panel = {
 
     const part = {
       enter() {
+        if (computed && store.get("motion") === computed.motion) return show();
         if (!motion || store.get("motion") !== motion) {
           if (!motion) store.set({ start: keptStart(app, store) });
           else store.set({ start: { q: Array.from(store.get("q")), qd: Array.from(store.get("qd")) } });
@@ -148,7 +161,7 @@ export const panel = {
         player.play(false);
         store.set({ ghost: null });
       },
-      charts: () => motionCharts(model, motion, store.get("ghost")).filter((c) => settings().drive !== "none" || !c.title.startsWith("drive")),
+      charts: () => (computed && store.get("motion") === computed.motion ? recordedCharts(computed.run) : motionCharts(model, motion, store.get("ghost"))).filter((c) => settings().drive !== "none" || !c.title.startsWith("drive")),
       layer() {
         const acting = { ...drives(), ...(pulled ? { wrenches: motion.wrenches } : {}) };
         const forces = arrows.at(store.get("q"), store.get("qd"), acting);

@@ -1,11 +1,8 @@
 // A recorded run: what it is, and its curves.
 
-import { charts } from "../charts.js";
+import { recordedCharts } from "../charts.js";
 import { el, section, valueTable } from "../elements.js";
 import { Motion } from "../motion.js";
-
-const TITLES = { q: "position", qd: "velocity", tau: "torque", kinetic_energy: "energy", potential_energy: "energy", energy: "energy" };
-const ENERGIES = { kinetic_energy: "kinetic", potential_energy: "potential", energy: "total" };
 
 export const panel = {
   name: "Run",
@@ -36,18 +33,3 @@ export const panel = {
     };
   },
 };
-
-// The columns of a recorded run as charts; energies share one.
-function recordedCharts(run) {
-  const n = run.t.length;
-  const found = [];
-  for (const { name, labels, units, values } of run.columns) {
-    const columns = labels.map((_, k) => values.subarray(k * n, (k + 1) * n));
-    const energy = ENERGIES[name];
-    const made = charts(TITLES[name], energy ? [energy] : labels, units, run.t, columns);
-    const same = energy && found.find((chart) => chart.title === "energy");
-    if (same) same.series.push(...made[0].series);
-    else found.push(...made);
-  }
-  return found;
-}

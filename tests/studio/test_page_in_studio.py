@@ -1,0 +1,153 @@
+"""The page of the studio in a real browser: opening by dialog and by drop, runs in Python, saving into the folder."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from browser import browser, needs_browser, opened, served, until
+from kinetree import library
+from kinetree.studio.folder import Folder
+from kinetree.studio.serving import running
+from tolerance import assert_close
+from uploaded_models import URDF
+
+pytestmark = [needs_browser, pytest.mark.slow]
+
+DROP = """([name, content]) => {
+    const bytes = Uint8Array.from(atob(content), (c) => c.charCodeAt(0));
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([bytes], name));
+    const options = { dataTransfer: transfer, bubbles: true, cancelable: true };
+    const stage = document.querySelector(".stage");
+    for (const type of ["dragover", "drop"]) stage.dispatchEvent(new DragEvent(type, options));
+}"""
+
+
+def drop(page, name: str, content: str) -> None:
+    """Drop a file on the stage."""
+    page.evaluate(DROP, [name, base64.b64encode(content.encode()).decode()])
+
+
+@pytest.fixture
+def studio(tmp_path):
+    """Yield a browser and the address of a studio whose folder is empty."""
+    with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path)) as address, browser() as chromium:
+        yield chromium, address
+
+
+def test_a_mechanism_is_chosen_from_the_library(studio):
+    """Open the dialog, search, choose a card; the address opens the same mechanism again."""
+    chromium, address = studio
+    with served(chromium, address) as page:
+        page.keyboard.press("Control+o")
+        page.wait_for_selector(".card")
+        page.get_by_label("search the library").fill("Stanf")
+        assert page.locator(".card:visible").count() == 1
+        page.locator(".card:visible").click()
+        until(page, "document.title === 'stanford'")
+        assert page.locator("dialog").count() == 0
+        assert page.url.endswith("&open=library%2Fstanford")
+        page.reload()
+        page.wait_for_selector("body[data-ready]", state="attached")
+        assert page.inner_text("h1") == "stanford"
+
+
+def test_files_are_dropped(studio):
+    """Drop a URDF with script in its names, a file with a fault, a motion and a picture; the page stays."""
+    chromium, address = studio
+    with served(chromium, address) as page:
+        evil = "<img src=x onerror=alert(1)>"
+        drop(page, "robot.urdf", URDF.format(name=evil.replace("<", "&lt;"), visual=""))
+        until(page, "document.title.startsWith('<img')")
+        assert page.inner_text("h1") == evil and page.locator("img").count() == 0
+        drop(page, "bad.urdf", "<robot name='x'>")
+        until(page, "document.querySelector('.message').textContent.startsWith('bad.urdf:1: ')")
+        drop(page, "way.csv", "t,joint1\n0,0\n1,1\n")
+        until(page, "document.querySelector('.message').textContent.startsWith('way.csv is a motion')")
+        drop(page, "cat.png", "x")
+        until(page, "document.querySelector('.message').textContent.startsWith('This is no model')")
+        drop(page, "dh.toml", library.path("planar_3r").read_text())
+        until(page, "document.title === 'planar_3r'")
+
+
+def test_a_run_in_python_is_shown(studio):
+    """Run by a method that the page does not have: its states are those of the library; then cancel a long one."""
+    chromium, address = studio
+    with served(chromium, address) as page:
+        page.keyboard.press("f")
+        until(page, "document.querySelectorAll('select[aria-label=method] option').length > 5")
+        page.get_by_label("method").select_option("dop853")
+        page.get_by_label("duration").fill("0.5")
+        page.get_by_label("duration").press("Enter")
+        page.get_by_role("button", name="Run in Python").click()
+        until(page, "kinetree.store.get('motion').recorded === true")
+        q = np.reshape(page.evaluate("Array.from(kinetree.store.get('motion').q)"), (-1, 2))
+        run = kt.simulate(kt.load("planar_2r"), [0, 0], times=np.linspace(0, 0.5, 31), method="dop853")
+        assert_close(q, run.q, 0.0, "states")
+        page.get_by_label("duration").fill("3600")
+        page.get_by_label("duration").press("Enter")
+        page.get_by_label("method").select_option("scipy")
+        page.get_by_role("button", name="Run in Python").click()
+        page.get_by_role("button", name="Cancel").wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Kinematics").click()  # the page goes on
+        assert page.evaluate("kinetree.store.get('mode')") == "Kinematics"
+        page.keyboard.press("f")
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_text("Cancelled.").wait_for()
+
+
+def test_the_page_is_saved_into_the_folder_and_opened(studio, tmp_path):
+    """Save the page in a state: it opens from disk, without a network, in that state, and has no token."""
+    chromium, address = studio
+    with served(chromium, address) as page:
+        page.get_by_label("joint2", exact=True).fill("-37.5")
+        page.get_by_label("joint2", exact=True).press("Enter")
+        page.locator(".stage").focus()
+        page.keyboard.press("s")
+        page.get_by_label("name of the file in the folder").fill("../mine")
+        page.get_by_role("button", name="Page", exact=True).click()
+        page.get_by_text("is not the name of a file in the folder").wait_for()
+        page.get_by_label("name of the file in the folder").fill("mine")
+        for button in ("Page", "Picture"):
+            page.get_by_role("button", name=button, exact=True).click()
+            page.get_by_text("Saved as").wait_for()
+        page.get_by_role("button", name="Page", exact=True).click()
+        page.get_by_text("exists already").wait_for()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine.html", "mine.png"]
+    text = (tmp_path / "mine.html").read_text()
+    token = address.partition("token=")[2]
+    assert token not in text and "connect-src" not in text and len(text) < 300_000
+    with opened(chromium, tmp_path / "mine.html") as page:
+        assert page.evaluate("Array.from(kinetree.store.get('q'))") == [0.0, np.radians(-37.5)]
+        assert page.evaluate("kinetree.server") is None
+
+
+def test_tabs_work_independently(studio):
+    """Open two tabs with two mechanisms: calls of each are of its own; a call of a tab ends with an error."""
+    chromium, address = studio
+    with served(chromium, address) as one, served(chromium, f"{address}&open=library%2Fplanar_3r") as two:
+        count = "() => kinetree.server.call('page_file').then((x) => x.text.length)"
+        sizes = [page.evaluate(count) for page in (one, two)]
+        assert sizes[0] != sizes[1]
+        refused = "() => kinetree.server.call('open_library', { name: 'none' }).catch((error) => error.message)"
+        assert one.evaluate(refused).startswith("no library mechanism 'none'")
+        assert two.inner_text("h1") == "planar_3r" and one.inner_text("h1") == "planar_2r"
+
+
+def test_a_page_tells_that_its_studio_has_ended(tmp_path):
+    """End the studio while its page is open."""
+    with browser() as chromium:
+        with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path)) as address:
+            context = chromium.new_context()
+            page = context.new_page()
+            page.goto(address)
+            page.wait_for_selector("body[data-ready]", state="attached")
+            page.evaluate("() => kinetree.server.call('files')")
+        said = page.evaluate("() => kinetree.server.call('files').catch((error) => error.message)")
+        assert said.startswith("The studio has ended, or cannot be reached")
+        context.close()
