@@ -11,6 +11,7 @@ import math
 from itertools import accumulate
 
 from ...ir.program import Array
+from .aligned_lines import begin_lines, finish, long_outputs, store_lines
 from .block_checks import check_inputs, reaches, reduce_angles, scan
 from .dense_rows import (
     load_one,
@@ -48,6 +49,8 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
     heap = reserve(t, {"in": max(n_in, 1) * block, "out": max(n_out, 1) * block, "top": block, "top_out": block})
     t.put("  %seen = load i64, ptr %bad", "  %n = load i64, ptr %dims")
     cores = _arguments(t, arrays, size)
+    if longs := long_outputs(program):
+        begin_lines(t, lanes, program, longs)
     t.put(
         "  %last = sub i64 %n, 1",
         "  br label %head",
@@ -83,8 +86,14 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
         scan(t, lanes, "%out", n_out, "%top_out")
 
     def write_dense() -> None:
-        for k, a, at in outputs:
-            store_rows(t, lanes, samples, k, a.size, at)
+        full = t.new(f"icmp sle i64 {t.new(f'add i64 %i, {L}')}, %n")
+        whole = t.new(f"and i1 {'%packed' if longs else 'false'}, {full}")
+        for g, (k, a, at) in enumerate(outputs):
+            copy = (t, lanes, samples, k, a.size, at)
+            if g in longs:
+                t.either(whole, lambda copy=copy: store_lines(*copy), lambda copy=copy: store_rows(*copy))
+            else:
+                store_rows(*copy)
 
     def write_any() -> None:
         for k, a, at in outputs:
@@ -101,6 +110,8 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
     # Input that is not finite is reported by the caller, so NumPy must not warn about operations on it.
     changed = t.new(f"icmp ne i64 {t.new('load i64, ptr %bad')}, %seen")
     t.if_(changed, lambda: clear_flags(t))
+    if longs:
+        t.if_("%past", lambda: finish(t))
     if heap:
         release(t)
     t.put("  ret void", "}")

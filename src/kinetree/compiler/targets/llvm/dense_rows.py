@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .block_checks import pieces, raise_top
 
 
@@ -25,6 +27,17 @@ def load_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
 
 def store_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
     """Transpose pieces of the output back into rows and store them."""
+    pieces(t, n, lanes.count, _store_pieces(t, lanes, samples, k, at))
+
+
+def store_ends(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
+    """Store the last entries of rows with a rest after the whole pieces, with some entries before them."""
+    if n % lanes.count:
+        _store_pieces(t, lanes, samples, k, at)(str(n - lanes.count), lanes.count)
+
+
+def _store_pieces(t, lanes, samples: list[str], k: int, at: int) -> Callable[[str, int], None]:
+    """Return the function that writes the store of a piece of array k, given by its first entry and its length."""
     V, L, size = lanes.vector, lanes.count, lanes.bits // 8
     rows = _rows(t, samples, k)
 
@@ -40,7 +53,7 @@ def store_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
         for row, values in zip(rows, transposed(t, lanes, columns), strict=True):
             _store_piece(t, lanes, t.new(f"getelementptr i8, ptr {row}, i64 {offset}"), values, used)
 
-    pieces(t, n, L, piece)
+    return piece
 
 
 def sample_indices(t, lanes) -> list[str]:
@@ -124,12 +137,15 @@ def _mask(count: int, used: int) -> str:
     return "<" + ", ".join(f"i1 {'true' if j < used else 'false'}" for j in range(count)) + ">"
 
 
-def transposed(t, lanes, rows: list[str]) -> list[str]:
-    """Transpose a square of vectors by log2(L) rounds of two-way shuffles (a butterfly)."""
+def transposed(t, lanes, rows: list[str], end: int | None = None) -> list[str]:
+    """Transpose a square of vectors by log2(L) rounds of two-way shuffles (a butterfly).
+
+    The rounds between rows at a distance of 1, 2, ... below `end` are written, by default all.
+    """
     V, L = lanes.vector, lanes.count
     rows = list(rows)
     step = 1
-    while step < L:
+    while step < (end or L):
         low = [(j if not j & step else L + j - step) for j in range(L)]
         high = [(j + step if not j & step else L + j) for j in range(L)]
         new = list(rows)

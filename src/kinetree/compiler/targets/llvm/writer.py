@@ -40,6 +40,35 @@ class Text:
             f"end{tag}:",
         )
 
+    def fold(
+        self, stop: int | str, kind: str, values: list[str], body: Callable[[str, list[str]], list[str]]
+    ) -> list[str]:
+        """Write a loop over 0, 1, ... below stop that runs at least once and passes values on; return the last ones.
+
+        `body` takes the names of the counter and of the values of one type, and returns those of the next values.
+        """
+        self._next += 1
+        tag, before = str(self._next), self.current_block()
+        self.put(f"  br label %loop{tag}", f"loop{tag}:")
+        place = len(self.lines)
+        passed = [f"%p{tag}_{j}" for j in range(len(values))]
+        after = body(f"%k{tag}", passed)
+        end = self.current_block()
+        self.lines[place:place] = [
+            f"  %k{tag} = phi i64 [ 0, %{before} ], [ %kn{tag}, %{end} ]",
+            *(
+                f"  {p} = phi {kind} [ {x}, %{before} ], [ {y}, %{end} ]"
+                for p, x, y in zip(passed, values, after, strict=True)
+            ),
+        ]
+        self.put(
+            f"  %kn{tag} = add i64 %k{tag}, 1",
+            f"  %km{tag} = icmp slt i64 %kn{tag}, {stop}",
+            f"  br i1 %km{tag}, label %loop{tag}, label %end{tag}",
+            f"end{tag}:",
+        )
+        return after
+
     def repeat(self, body: Callable[[], str]) -> None:
         """Write a loop that runs at least once, and again while the condition that `body` returns holds."""
         self._next += 1
@@ -64,6 +93,16 @@ class Text:
         tag = str(self._next)
         self.put(f"  br i1 {condition}, label %then{tag}, label %end{tag}", f"then{tag}:")
         body()
+        self.put(f"  br label %end{tag}", f"end{tag}:")
+
+    def either(self, condition: str, yes: Callable[[], object], no: Callable[[], object]) -> None:
+        """Write code that runs if a condition holds, and code that runs otherwise."""
+        self._next += 1
+        tag = str(self._next)
+        self.put(f"  br i1 {condition}, label %then{tag}, label %else{tag}", f"then{tag}:")
+        yes()
+        self.put(f"  br label %end{tag}", f"else{tag}:")
+        no()
         self.put(f"  br label %end{tag}", f"end{tag}:")
 
     def require(self, condition: str, otherwise: str) -> None:
