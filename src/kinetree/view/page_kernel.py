@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,13 +18,14 @@ from ..compiler.lower.build import is_long
 from ..compiler.runtime.singular_inertia import weightless_joints
 from ..compiler.targets.wasm.target import wasm_module
 from ..dynamics import ALGORITHMS
-from ..exporting.live import coordinates, live_step
+from ..exporting.live import LiveInputs, coordinates, live_step
 from ..model.mechanism import Mechanism
 from ..model.parts import GROUND
 from ..model.topology import path
 from ..simulation.forces.point_forces import forces_of
 from ..system import System
 from .page_lengths import placements_program
+from .page_live import INERTIA, LENGTHS, ROTATIONS, TIERS, live_mechanism
 
 TEXT = 4.0 / 3.0
 """Characters of a page per byte of compressed code, which is written in base64."""
@@ -68,60 +69,122 @@ FUNCTIONS = (
 """The functions of a page. Those that do not fit are left out, and with them the panels that need them."""
 
 
-def page_kernel(system: System, room: float, functions: Sequence[str] | None = None) -> dict[str, Any] | None:
-    """Return the module of a System and what the page must know of it; None for mechanisms that are too long.
+GROWTH = {INERTIA: 1.5, LENGTHS: 1.7, ROTATIONS: 2.4}
+"""The factors by which functions of an arm grow at least with kinds of numbers as inputs; the largest one counts."""
 
-    `room` is the number of characters of the page that the module may take. `functions` are names of FUNCTIONS, by
-    default all of them that fit.
+
+def page_kernel(
+    system: System, room: float, functions: Sequence[str] | None = None, *, editable: bool = False
+) -> dict[str, Any] | None:
+    """Return the modules of a System and what the page must know of them; None for mechanisms that are too long.
+
+    `room` is the number of characters of the page that the modules may take. `functions` are names of FUNCTIONS, by
+    default all of them that fit. With `editable`, a second module has the numbers of the mechanism as inputs, as many
+    kinds of them as fit; it is None if none do.
     """
     mechanism = system.mechanism
     if is_long(mechanism) or not system.nq:
         return None
     frame = last_frame(mechanism)
-    pose = pose_kernel(PoseEquations(mechanism, frame, (True,) * 6))
-    made: dict[str, Any] = {"inverse_kinematics": pose, "placements": placements_program(mechanism)}
-    made |= _loop_functions(system)
-    live: dict[str, tuple[int, int]] = {}
-    falls = not weightless_joints(mechanism)  # otherwise accelerations are not defined
-    if falls:
-        made["time_step"], inputs = live_step(mechanism, forces_of(mechanism))
-        live = inputs.places
-    units: list[Program | Kernel] = []
-    left = room
-    for f in FUNCTIONS:
-        if (f.closed and not system.closures) or (functions is not None and f.name not in functions):
-            continue
-        if not falls and (f.name == "time_step" or (f.name in ALGORITHMS and ALGORITHMS[f.name].inverts)):
-            continue
-        unit: Any = (
-            made[f.name] if f.name in made else system.function(f.name, lowering="unrolled", **f.options).program
-        )
-        if unit is None:
-            continue
-        size = TEXT * len(gzip.compress(wasm_module([unit])))
-        if size <= left:
-            units.append(unit)
-            left -= size
+    wasm, names = _fitting(system, frame, room, functions)
+    size = _size(wasm)
     return {
-        "wasm": wasm_module(units, model=mechanism.name),
-        "live": {name: list(place) for name, place in live.items()},
+        "wasm": wasm,
+        "editable": _editable(system, frame, room - size, size, names) if editable else None,
+        "live": {name: list(x) for name, x in LiveInputs(mechanism).places.items()} if "time_step" in names else {},
         "coordinates": [coordinates(mechanism).get(v, -1) for v in range(system.nv)],
         "frame": frame,
     }
 
 
-def _loop_functions(system: System) -> dict[str, Any]:
-    """Return the functions for reactions of loops; None without loops, or with equations of velocities alone.
+def _driven_torques(system: System) -> Program | None:
+    """Return the torques (q, qd, qdd) of a motion with every joint driven, with the forces of the mechanism."""
+    if not _has_reactions(system):
+        return None
+    return replace(
+        system.function("inverse_dynamics", lowering="unrolled", forces=True).program,  # type: ignore[type-var]
+        name="driven_torques",
+    )
 
-    `driven_torques` (q, qd, qdd) are those of a motion with every joint driven, with the forces of the mechanism.
-    `loop_loads` (q, qd, qdd, multipliers) are the reactions at all joints and loops.
-    """
-    m = system.mechanism
-    if not m.loops or m.rolls:
-        return {"driven_torques": None, "loop_loads": None}
-    torques = system.function("inverse_dynamics", lowering="unrolled", forces=True).program
-    loads, _ = loads_program(m, idle_equations(system), (), forces=True, wrenches=False)
-    return {"driven_torques": replace(torques, name="driven_torques"), "loop_loads": replace(loads, name="loop_loads")}
+
+def _loop_loads(system: System) -> Program | None:
+    """Return the reactions (q, qd, qdd, multipliers) at all joints and loops."""
+    if not _has_reactions(system):
+        return None
+    loads, _ = loads_program(system.mechanism, idle_equations(system), (), forces=True, wrenches=False)
+    return replace(loads, name="loop_loads")
+
+
+def _has_reactions(system: System) -> bool:
+    """Return whether loops have reactions: not those with equations of velocities alone."""
+    return bool(system.mechanism.loops) and not system.mechanism.rolls
+
+
+MADE: dict[str, Callable[[System, str], Program | Kernel | None]] = {
+    "time_step": lambda system, _: live_step(system.mechanism, forces_of(system.mechanism))[0],
+    "inverse_kinematics": lambda system, at: pose_kernel(PoseEquations(system.mechanism, at, (True,) * 6)),
+    "placements": lambda system, _: placements_program(system.mechanism),
+    "driven_torques": lambda system, _: _driven_torques(system),
+    "loop_loads": lambda system, _: _loop_loads(system),
+}
+"""Functions of a System, and of the frame of its inverse kinematics, that `System.function` does not have."""
+
+
+def _editable(system: System, frame: str, left: float, size: float, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return the module with numbers as inputs, the places of these in the model, and the model as TOML."""
+    for kinds in TIERS:
+        if size * max(GROWTH[kind] for kind in kinds) > left:
+            continue
+        live = live_mechanism(system.mechanism, kinds)
+        wasm = wasm_module(list(_units(System(live.mechanism, system.report), frame, names)), model=live.mechanism.name)
+        if _size(wasm) <= left:
+            return {"wasm": wasm, "slots": live.slots, "kinds": list(kinds), "toml": live.toml(), "prefix": live.prefix}
+    return None
+
+
+def _fitting(system: System, frame: str, room: float, functions: Sequence[str] | None) -> tuple[bytes, list[str]]:
+    """Return a module of the functions that fit, and their names."""
+    falls = not weightless_joints(system.mechanism)  # otherwise accelerations are not defined
+    named = [
+        f.name
+        for f in FUNCTIONS
+        if (system.closures or not f.closed)
+        and (functions is None or f.name in functions)
+        and (falls or not _inverts(f))
+    ]
+    units = list(_units(system, frame, named))
+    whole = wasm_module(units, model=system.mechanism.name)
+    if _size(whole) <= room:
+        return whole, [unit.name for unit in units]
+    kept: list[Program | Kernel] = []
+    for unit in units:
+        size = _size(wasm_module([unit]))
+        if size <= room:
+            kept.append(unit)
+            room -= size
+    return wasm_module(kept, model=system.mechanism.name), [unit.name for unit in kept]
+
+
+def _inverts(f: PageFunction) -> bool:
+    """Return whether a function computes accelerations."""
+    return f.name == "time_step" or (f.name in ALGORITHMS and ALGORITHMS[f.name].inverts)
+
+
+def _units(system: System, frame: str, names: Sequence[str]) -> Iterator[Program | Kernel]:
+    """Yield functions of a System by name, without those that it cannot have."""
+    straight: dict[str, Any] = {"lowering": "unrolled"}
+    for f in FUNCTIONS:
+        if f.name not in names:
+            continue
+        unit = (
+            MADE[f.name](system, frame) if f.name in MADE else system.function(f.name, **straight, **f.options).program
+        )
+        if unit is not None:
+            yield unit  # type: ignore[misc]
+
+
+def _size(wasm: bytes) -> float:
+    return TEXT * len(gzip.compress(wasm))
 
 
 def last_frame(mechanism: Mechanism) -> str:

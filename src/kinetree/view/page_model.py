@@ -51,7 +51,7 @@ def page_model(mechanism: Mechanism, values: dict[str, Any], lengths: tuple[Leng
             {
                 "name": x.name, "kind": x.kind, "bar": bool(loop_kinds.kind(x.kind).bar),
                 "a": index.get(x.body_a, -1), "b": index.get(x.body_b, -1),
-                "pose_a": _pose(x.placement_a), "pose_b": _pose(x.placement_b),
+                "pose_a": _pose(x.placement_a), "pose_b": _pose(x.placement_b), "length": float(x.length),
             }
             for x in resolved(m.loops, values)
         ],
@@ -81,6 +81,7 @@ def _joint(joint: Joint) -> dict[str, Any]:
         "floats": kind.FLOATS, "axial": kind.AXIAL is not None,
         "axes": [_plain(row) for row in np.array(kind.frame(joint), dtype=float)], "placement": _pose(joint.placement),
         "effort": _plain(joint.limits.effort), "velocity": _plain(joint.limits.velocity),
+        "damping": _plain(joint.damping), "friction": _plain(joint.friction), "armature": _plain(joint.armature),
     }  # fmt: skip
 
 

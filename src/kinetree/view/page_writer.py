@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
+from ..compiler.lower.build import is_long
 from ..compiler.lower.loop_pattern import guess
 from ..errors import InputError
 from ..model.mechanism import Mechanism
@@ -29,12 +30,13 @@ from .page_lengths import free_lengths
 from .page_model import page_model
 from .page_run import run_frames
 from .page_scene import page_scene, plane_of
+from .page_table import page_table
 from .skeleton import scene
 
 ENTRY = "view/page/main.js"
 """The first module of the page."""
-STYLES = ("page/stage.css", "page/page.css")
-"""The styles of the page: those of stage and player, and of the page around them."""
+STYLES = ("page/stage.css", "page/page.css", "page/model.css")
+"""The styles of the page: those of stage and player, of the page around them, and of the mode Model."""
 LESSON_ENTRY, LESSON_STYLE = "view/page/lesson_page.js", "page/lesson.css"
 """The first module of a page with a lesson, and the style of its column."""
 LARGEST, DRAWING = 300_000, 28_000
@@ -79,22 +81,26 @@ def page_path(path: str | Path) -> Path:
 
 
 def system_page(
-    system: System, path: str | Path | None = None, *, q: Any = None, title: str | None = None, meshes: bool = False
-) -> Page:
+    system: System, path: str | Path | None = None, *, q: Any = None, title: str | None = None, meshes: bool = False,
+    editable: bool = True,
+) -> Page:  # fmt: skip
     """Return a page of a System in which its joints can be moved and its motion computed; write it with a `path`.
 
     `q` are the first coordinates, by default assembled, or those of its guess. With `meshes`, the files of meshes
-    are read, by trimesh, and drawn with at most 1,500 triangles each.
+    are read, by trimesh, and drawn with at most 1,500 triangles each. With `editable=False`, the numbers of the
+    mechanism cannot be changed in the page, which is then smaller and made sooner.
     """
     if path is not None:
         page_path(path)  # before the work
-    return _page(system_data(system, q=q, meshes=meshes) | ({"title": title} if title else {}), path)
+    data = system_data(system, q=q, meshes=meshes, editable=editable)
+    return _page(data | ({"title": title} if title else {}), path)
 
 
-def system_data(system: System, *, q: Any = None, meshes: bool = False) -> dict[str, Any]:
+def system_data(system: System, *, q: Any = None, meshes: bool = False, editable: bool = True) -> dict[str, Any]:
     """Return the data of the page of a System: tables for JSON, with arrays."""
     start = _first_position(system, q)
-    return _data(start, start["poses"], kernel=True, meshes=meshes) | {"title": system.mechanism.name}
+    data = _data(start, start["poses"], kernel=True, meshes=meshes, editable=editable)
+    return data | {"title": system.mechanism.name}
 
 
 def data_page(data: dict[str, Any], *, state: str = "") -> str:
@@ -146,8 +152,8 @@ def run_data(
     return data | {"run": frames, "arrows": _arrows(forces, finite(run).t, times, data["scene"]["size"])}
 
 
-def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool) -> dict[str, Any]:
-    """Return model, kernel, drawing and first state of a page; poses [nt, nb, 4, 4] are those that the view shows."""
+def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, editable: bool = False) -> dict[str, Any]:
+    """Return model, table, kernel, drawing and first state of a page; the view shows the poses [nt, nb, 4, 4]."""
     system = start.system
     drawn = scene(start, read_shape if meshes else None, loose_cuts=True)
     reached = poses if len(poses) > 1 else _reached(system, start, poses)
@@ -159,7 +165,8 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool) -> d
     return {
         "kinetree": VERSION,
         "model": page_model(mechanism, values, lengths),
-        "kernel": page_kernel(live, _room(mechanism)) if kernel else None,
+        "table": page_table(mechanism, values) if editable and not is_long(mechanism) else None,
+        "kernel": page_kernel(live, _room(mechanism), editable=editable) if kernel else None,
         "scene": page_scene(drawn, reached, normal, standing=len(poses) == 1),
         "first": {
             "q": np.array(start.q[0]),

@@ -5,6 +5,8 @@ import { chooser, listenForDrops } from "./chooser.js";
 import { unpacked } from "./data.js";
 import { fileName, help, saving } from "./dialogs.js";
 import { el } from "./elements.js";
+import { bindDrawing } from "./drawn_lengths.js";
+import { connectTable } from "./editing.js";
 import { buildInspector } from "./inspector.js";
 import { openKernel } from "./kernel.js";
 import { Keys } from "./keys.js";
@@ -65,6 +67,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   const first = new Set(store.fields.keys());
   app.readLink = () => Object.fromEntries(Object.entries(readLink(store, hash)).filter(([name]) => !first.has(name))); // fields of panels
   connect(app, layout);
+  connectTable(app);
   buildModes(app, layout);
   buildInspector(layout.inspector, app);
   buildKeys(app, layout);
@@ -152,7 +155,8 @@ function connect(app, layout) {
     const hit = grab.hit();
     store.set({ picked: hit ? hit.body : -1 });
   });
-  store.on(["parameters"], () => { if (kernel) kernel.parameters.set(store.get("parameters")); });
+  store.on(["parameters"], () => { if (kernel) kernel.parameters.set(store.get("parameters")); }); // the first entries; numbers of the table follow
+  app.followDrawing = bindDrawing(app.data.scene, model);
   followParameters(app);
   store.on(["time", "motion"], () => {
     const motion = store.get("motion");
@@ -268,7 +272,8 @@ function openState(app, before, state) {
   const { store, data, player, stage, hash } = app;
   const known = app.panels.map((p) => p.name);
   const { mode: linked, ...given } = readLink(store, hash);
-  const mode = [linked, before].find((name) => known.includes(name)) || known[0];
+  const usual = (app.panels.find((p) => !p.later) || app.panels[0])?.name;
+  const mode = [linked, before].find((name) => known.includes(name)) || usual;
   store.set({ ...state, ...given });
   setTheme(app);
   store.set({ mode });

@@ -5,14 +5,15 @@ import { short, shownUnit } from "./units.js";
 
 // numberControl({ store, label, unit, value, lower, upper, slider, change(value, done) }) returns an element with
 // set(value) and refresh(), for a change of units. Numbers are those of the model: radians and SI units. The slider spans the
-// limits, or `slider`, [low, high] or false for none; numbers beyond it can be typed.
-export function numberControl({ store, label, unit = "", value, lower = null, upper = null, slider = null, change, title }) {
+// limits, or `slider`, [low, high] or false for none; numbers beyond it can be typed. `change` may return a sentence why it
+// refuses a number, which is then shown below the box. `fixed` makes the number readable only. `text` writes numbers.
+export function numberControl({ store, label, unit = "", value, lower = null, upper = null, slider = null, change, title, fixed = false, text: shown = short }) {
   let current = value;
   const [low, high] = slider === false ? [null, null] : slider || [lower, upper];
   const range = low !== null && high !== null && high > low;
   const name = el("span", { class: "name", text: label, title: title || label });
   const track = range ? el("input", { type: "range", min: "0", max: "1", step: "any", "aria-label": `${title || label}, slider` }) : null;
-  const box = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": title || label, autocomplete: "off", spellcheck: "false" });
+  const box = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": title || label, autocomplete: "off", spellcheck: "false", readOnly: fixed });
   const unitText = el("span", { class: "unit" });
   const message = el("p", { class: "error", hidden: true, role: "alert" });
   const row = el("div", { class: range ? "control" : "control plain" }, name, track, box, unitText, message);
@@ -24,17 +25,23 @@ export function numberControl({ store, label, unit = "", value, lower = null, up
   };
   const factor = () => shownUnit(unit, store.get("units")).factor;
   function show() {
-    if (document.activeElement !== box) box.value = short(current * factor());
+    if (document.activeElement !== box) box.value = shown(current * factor());
     box.dataset.value = String(current);
     if (track) track.value = (current - low) / (high - low);
     unitText.textContent = shownUnit(unit, store.get("units")).unit;
   }
   function give(next, done) {
+    const before = current;
     current = next;
     show();
-    change(next, done);
+    const fault = change(next, done);
+    if (typeof fault !== "string" || !fault) return;
+    current = before;
+    box.dataset.value = String(before); // the refused text stays in the box until the reader leaves it
+    say(fault);
   }
   function typed() {
+    if (fixed || box.value === shown(current * factor())) return say(""); // typed again as it is shown: all digits stay
     const text = box.value.trim().replace(",", ".");
     const given = Number(text) / factor();
     if (text === "" || !Number.isFinite(given)) return say("Type a number, such as 0.5 or 1e-3.");
@@ -56,5 +63,5 @@ export function numberControl({ store, label, unit = "", value, lower = null, up
   box.addEventListener("blur", show);
   box.addEventListener("focus", () => box.select());
   show();
-  return Object.assign(row, { set: (next) => { current = next; show(); }, refresh: show, say, get number() { return current; } });
+  return Object.assign(row, { set: (next) => { current = next; show(); }, refresh: show, say, message, get number() { return current; } });
 }

@@ -14,12 +14,16 @@ const CLOSED = 1e-11; // of the size of the mechanism: the gap at which loops co
 const ROUNDS = 40;
 
 export async function openKernel(data, model, parameters, size) {
-  return data ? new Kernel(await load(data.wasm), data, model, parameters, size) : null;
+  if (!data) return null;
+  const modules = [data.wasm, data.editable?.wasm].filter(Boolean).map((wasm) => load(wasm));
+  return new Kernel(await Promise.all(modules), data, model, parameters, size);
 }
 
 export class Kernel {
-  constructor(loaded, data, model, parameters, size) {
-    this.functions = loaded.functions;
+  constructor([given, editable], data, model, parameters, size) {
+    this.given = given.functions;
+    this.editable = editable?.functions; // with the numbers of the mechanism as inputs, after the free parameters
+    this.functions = this.given;
     this.model = model;
     this.size = size;
     this.live = data.live; // places of the inputs of a step, by name
@@ -27,6 +31,13 @@ export class Kernel {
     this.frame = data.frame; // the name of the frame of `inverse_kinematics`
     this.parameters = Float64Array.from(parameters);
     this.bytes = data.wasm.length;
+  }
+
+  // Use the numbers of the mechanism that the reader typed, or null for the given ones, for which the functions are quicker.
+  useNumbers(numbers) {
+    const free = this.parameters.slice(0, this.model.parameters.length);
+    this.functions = numbers ? this.editable : this.given;
+    this.parameters = numbers ? Float64Array.from([...free, ...numbers]) : free;
   }
 
   has(...names) {

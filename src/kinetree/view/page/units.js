@@ -18,6 +18,9 @@ export function short(x) {
   return x.toFixed(decimals).replace(/^-(0\.?0*)$/, "$1");
 }
 
+// Six digits without trailing zeros, for numbers that people type.
+export const neat = (x) => String(Number(x.toPrecision(6)));
+
 export const withUnit = (x, unit, units) => {
   const shown = shownUnit(unit, units);
   return `${short(x * shown.factor)}${shown.unit ? ` ${shown.unit}` : ""}`;

@@ -7,13 +7,16 @@
 //   title    one sentence for the tooltip: what a reader does here
 //   needs    names of kernel functions without which the panel is not offered; [] for none
 //   suits    optional: suits(app) -> boolean; false hides the panel, e.g. for open mechanisms
+//   later    optional: true for a panel in which a page does not open if it has another one
 //   build    build(host, app) -> part: makes the left column inside of `host`, an empty element, once, when the mode is
 //            first chosen
 //
 // `app` is what a panel may use:
 //
 //   app.data     the data of the page: model, scene, first, run, arrows (view/page_writer.py)
-//   app.model    bodies, joints, coordinates, velocities, frames, loops, parameters (view/page_model.py)
+//   app.model    bodies, joints, coordinates, velocities, frames, loops, parameters (view/page_model.py). Its numbers are those
+//                that the reader typed last: read them where they are used, and keep no copies
+//   app.table    the table of the mechanism and its changes (editing.js); undefined in a page without one
 //   app.store    state and subscriptions (store.js). Fields: mode, q, qd, parameters, time, playing, speed, motion, ghost,
 //                picked (body or -1), hidden (Set of bodies), show (names of toggles), units, theme, message
 //   app.kernel   functions of the mechanism by name (kernel.js); null in a page that only replays
@@ -44,8 +47,9 @@ import { panel as inverse } from "./inverse.js";
 import { panel as joints } from "./joints.js";
 import { panel as kinematics } from "./kinematics.js";
 import { panel as loops } from "./loops.js";
+import { panel as model } from "./model.js";
 import { panel as recursion } from "./recursion.js";
 import { panel as run } from "./run.js";
 
 // A page that cannot use a panel may leave out its module (view/page_writer.py).
-export const PANELS = [run, kinematics, joints, inverse, forward, recursion, loops].filter(Boolean);
+export const PANELS = [model, run, kinematics, joints, inverse, forward, recursion, loops].filter(Boolean);
