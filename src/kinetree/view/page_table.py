@@ -14,13 +14,15 @@ import numpy as np
 
 from .. import joints as joint_kinds
 from ..algebra.arrays import Numbers
-from ..algebra.vectors import from_moments, to_moments
+from ..algebra.vectors import from_moments
 from ..model.mechanism import Mechanism, resolved
 from ..model.parameters import names_in
 from ..model.parts import GROUND, Joint, Placement
 
 EXACT = 1e-13
 """The largest deviation of a pose from that of its DH parameters, in parts of its size: rounding."""
+MOMENTS = ([0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0])
+"""Rows and columns of xx, yy, zz, xy, yz, zx in a matrix of inertia."""
 PARALLEL = 1e-9
 """The sine of the angle below which two joint axes are parallel."""
 
@@ -54,11 +56,11 @@ def page_table(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, Any]:
             R = end[:3, :3]
             com, inertia = R.T @ (com - end[:3, 3]), R.T @ inertia @ R
             row |= {"form": "standard"} | _rounded(geometry)
-        elif starts and starts[i] is not None:
-            row |= {"form": "modified"} | _rounded(starts[i])
+        elif starts and (start := starts[i]) is not None:
+            row |= {"form": "modified"} | _rounded(start)
         else:
             row |= {"form": "placement"} | _angles(_matrix(joint.placement))
-        row |= {"mass": float(body.mass), "com": _plain(com), "inertia": _plain(to_moments(inertia))}
+        row |= {"mass": float(body.mass), "com": _plain(com), "inertia": _plain(inertia[MOMENTS])}
         rows.append(row)
     tool = next((frame for frame in frames if bodies and frame[:2] == ("tool", bodies[-1].name)), None)
     chain = all(parent == i - 1 for i, parent in enumerate(m.parents))
