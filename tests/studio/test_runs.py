@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from kinetree.studio.actions.runs import batch, methods, simulate
 from kinetree.studio.folder import Folder
 from kinetree.studio.opened import open_system
 from kinetree.studio.tabs import Cancelled, Studio
+from kinetree.view.page_lengths import free_lengths
 from tolerance import assert_close
 
 Q, QD = [0.3, -0.7], [0.2, 0.4]
@@ -117,6 +120,41 @@ def test_wrong_numbers_of_a_cloud_are_refused(tmp_path, arguments, message):
     """Ask for clouds that are too large, or of frames that do not exist."""
     with pytest.raises(kt.KinetreeError, match=message):
         batch(studio_of("planar_2r", tmp_path), **{"q": Q, "qd": QD, "duration": 0.1, "runs": 2, **arguments})
+
+
+def test_lengths_of_the_page_are_changed(tmp_path):
+    """Simulate a four-bar whose coupler is longer, as the page's parameter; unknown names are refused."""
+    bar = kt.load("four_bar")
+    studio = studio_of("four_bar", tmp_path)
+    freed = kt.System(free_lengths(bar.mechanism)[0])
+    values = {p.name: p.value for p in freed.mechanism.free_parameters}
+    name = next(iter(values))
+    q = bar.assemble().tolist()
+    same = simulate(studio, q, [0.0] * bar.nv, 0.1, parameters=values)["run"]["q"]
+    assert_close(same[-1], kt.simulate(bar, q, times=np.linspace(0, 0.1, 7)).q[-1], 1e-12, "given lengths")
+    longer = values | {name: 1.02 * values[name]}
+    other = simulate(studio, q, [0.0] * bar.nv, 0.1, parameters=longer)["run"]["q"]
+    given = list(longer.values())
+    gaps = np.asarray(freed.closure_residual(other, parameters=given))
+    assert_close(gaps, np.zeros_like(gaps), 1e-9, "gaps of the longer link")
+    assert np.abs(other - same).max() > 1e-3
+    with pytest.raises(kt.KinetreeError, match="no parameter 'lenght'"):
+        simulate(studio, q, [0.0] * bar.nv, 0.1, parameters={"lenght": 1.0})
+    with pytest.raises(kt.InputError, match="expected a finite number"):
+        simulate(studio, q, [0.0] * bar.nv, 0.1, parameters={name: "long"})
+
+
+def test_a_text_takes_the_place_of_the_mechanism(tmp_path):
+    """Simulate the text of a model with a changed mass."""
+    arm = kt.load("planar_2r")
+    heavier = replace(arm.mechanism.bodies[1], mass=2.5)
+    mechanism = replace(arm.mechanism, bodies=(arm.mechanism.bodies[0], heavier))
+    text = kt.save(mechanism, tmp_path / "heavy.toml").read_text()
+    run = simulate(studio_of("planar_2r", tmp_path), Q, QD, 0.2, model=text)["run"]
+    expected = kt.simulate(kt.System(mechanism), Q, QD, times=np.linspace(0, 0.2, 13))
+    assert_close(run["q"], expected.q, 0.0, "states")
+    with pytest.raises(kt.InputError, match="the model is 7; expected the text of a TOML file"):
+        simulate(studio_of("planar_2r", tmp_path), Q, QD, 0.2, model=7)
 
 
 def test_methods_are_listed(tmp_path):

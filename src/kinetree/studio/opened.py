@@ -18,4 +18,5 @@ def open_system(
     """
     data = system_data(system, q=q, meshes=meshes) | {"source": source}
     studio.tab.system, studio.tab.data = system, data
+    studio.tab.changed.clear()
     return {"data": data}

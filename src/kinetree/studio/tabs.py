@@ -23,10 +23,11 @@ class Cancelled(KinetreeError):
 
 @dataclass
 class Tab:
-    """What a tab shows: its System, and the data of its page."""
+    """What a tab shows: its System, and the data of its page; `changed` are the last Systems with changed numbers."""
 
     system: System | None = None
     data: dict[str, Any] = field(default_factory=dict)
+    changed: dict[str, System] = field(default_factory=dict)
 
     def shown(self) -> System:
         """Return the System; a tab without one is refused."""

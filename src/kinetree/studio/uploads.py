@@ -20,13 +20,20 @@ MOST_FILES, MOST_BYTES = 200, 24_000_000
 def uploaded(files: object) -> Iterator[tuple[Path, list[str]]]:
     """Yield a private folder with files [{"name": ..., "content": base64}], and their names; remove it at the end."""
     contents = _checked(files)
+    with written(contents) as folder:
+        yield folder, list(contents)
+
+
+@contextmanager
+def written(contents: dict[str, bytes]) -> Iterator[Path]:
+    """Yield a private folder with files by their relative paths; remove it at the end."""
     with tempfile.TemporaryDirectory(prefix="kinetree-") as place:
         folder = Path(place).resolve()
         for name, content in contents.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        yield folder, list(contents)
+        yield folder
 
 
 def model_among(names: list[str], chosen: object = None) -> str:

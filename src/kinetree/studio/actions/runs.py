@@ -17,6 +17,7 @@ from ...system import System
 from ...view.motion_frames import MOST, even_frames
 from ...view.page_kernel import last_frame
 from ...view.page_run import run_frames
+from ..changed import changed
 from ..tabs import Studio
 
 LONGEST = 3600.0
@@ -33,41 +34,45 @@ def methods(studio: Studio) -> dict[str, Any]:
 
 def simulate(
     studio: Studio, q: Any, qd: Any, duration: Any, method: Any = "auto", dt: Any = None, rtol: Any = 1e-8,
-    drives: Any = None, parameters: Any = None,
+    drives: Any = None, parameters: Any = None, model: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Simulate a run of the tab's mechanism and return {"run": ...}, with states at 60 frames per second."""
-    system = studio.tab.shown()
+    """Simulate a run of the tab's mechanism and return {"run": ...}, with states at 60 frames per second.
+
+    `parameters` are values of free parameters by name, those of the page included. `model` is the text of a TOML file
+    whose mechanism is simulated instead: that of the tab with numbers that the reader changed.
+    """
+    system, values = changed(studio, parameters, model)
     seconds = _positive(duration, "the duration", LONGEST)
     if method != "auto" and method not in METHODS:
         raise unknown_name("method", method if isinstance(method, str) else brief(method), ["auto", *METHODS])
     fixed = method != "auto" and not METHODS[method].adaptive
     step: dict[str, Any] = {"dt": _positive(dt, "the step", seconds)} if fixed else {"rtol": _positive(rtol, "rtol", 1)}
-    start = _start(system, _numbers(q, system.nq, "q"), _numbers(qd, system.nv, "qd"), _values(system, parameters))
+    start = _start(system, _numbers(q, system.nq, "q"), _numbers(qd, system.nv, "qd"), values)
     frames = 60.0 if seconds * 60 < MOST else MOST / (seconds + 1.0)
     times = np.linspace(0.0, seconds, round(seconds * frames) + 1)
     run = simulated(
         system, *start, times=times, method=method, control=_control(system, drives), progress=studio.report,
-        **_values(system, parameters), **step,
+        **values, **step,
     )  # fmt: skip
     return {"run": run_frames(run, even_frames(run, frames)[0], None)}
 
 
 def batch(
     studio: Studio, q: Any, qd: Any, duration: Any, runs: Any = 1000, spread: Any = 0.02, spread_qd: Any = 0.0,
-    samples: Any = 61, dt: Any = 1e-3, frame: Any = None, drives: Any = None, parameters: Any = None, seed: Any = 1,
+    samples: Any = 61, dt: Any = 1e-3, frame: Any = None, drives: Any = None, parameters: Any = None, model: Any = None,
+    seed: Any = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate many runs from starts that scatter normally about one, and return the paths of a frame.
 
     `spread` and `spread_qd` are the standard deviations of coordinates and velocities. The result has the times `t`
     [samples], `points` [runs, samples, 3] of the origin of the frame, NaN where a run ended, `q_end` [runs, nq], and
-    the number of runs that `failed`.
+    the number of runs that `failed`. `parameters` and `model` are those of `simulate`.
     """
-    system = studio.tab.shown()
+    system, values = changed(studio, parameters, model)
     seconds = _positive(duration, "the duration", LONGEST)
     count, number = _count(runs, "runs", MOST_RUNS), _count(samples, "samples", 10_000)
     if count * number > MOST_POINTS:
         raise InputError(f"{count} runs of {number} samples are more than {MOST_POINTS:,} points; take fewer of them")
-    values = _values(system, parameters)
     random = np.random.default_rng(_count(seed, "seed", 2**32))
     q0, qd0 = (_numbers(x, n, name) for x, n, name in ((q, system.nq, "q"), (qd, system.nv, "qd")))
     moved = _spread(spread, "spread") * random.standard_normal((count, system.nv))
@@ -113,15 +118,6 @@ def _control(system: System, drives: Any) -> Any:
     ]
     k, c, target = (given[key][sorted(driven)] for key in ("stiffness", "damping", "target"))
     return PD(k, c, Hold(target), joints=joints)
-
-
-def _values(system: System, parameters: Any) -> dict[str, Any]:
-    """Return the values of the free parameters as an option; those of the model by default."""
-    free = system.mechanism.free_parameters
-    if not free:
-        return {}
-    values = [p.value for p in free] if parameters is None else parameters
-    return {"parameters": _numbers(values, len(free), "parameters")}
 
 
 def _numbers(x: Any, count: int, name: str) -> Numbers:
