@@ -46,6 +46,7 @@ from .simulation.events import Event, event_hits
 from .simulation.forces.ground_forces import GroundForce
 from .simulation.forces.joint_forces import JointDamper, JointFriction, JointSpring, JointStops
 from .simulation.forces.point_forces import ExternalWrench, LinearActuator, SpringDamper, forces_of
+from .simulation.ground_monitor import ground_balance
 from .simulation.monitors import energy_balance, limit_violations, momentum_balance
 from .simulation.references import Cosine, Cycloid, Hold, Polynomial, Table, Trapezoid
 from .simulation.stabilization import Baumgarte, Minimal, Projection
@@ -150,6 +151,7 @@ __all__ = [
     "from_dh",
     "from_pairs",
     "grid",
+    "ground_balance",
     "integral",
     "latin",
     "lesson",

@@ -145,6 +145,25 @@ class System(CompiledMechanism):
 
         return ground_forces(self, q, qd, qdd, **options)
 
+    def zero_moment_point(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **options) -> Numbers:
+        """Return the zero-moment points of a motion on the ground [..., 3]; NaN where the ground would have to pull.
+
+        Options: `plane`, a Surface or Placement, by default the plane of the contacts or else the level one through the
+        origin; `wrenches` of forces other than gravity and the ground; one set of `parameters`.
+        """
+        from .analysis.ground.balance_points import zero_moment_point
+
+        return zero_moment_point(self, q, qd, qdd, **options)
+
+    def capture_point(self, q: ArrayLike, qd: ArrayLike, **options) -> Numbers:
+        """Return the capture points of states on the ground [..., 3], over which a walker could come to rest.
+
+        That of the linear inverted pendulum with the same center of mass. Options: `plane` and `parameters`, as above.
+        """
+        from .analysis.ground.balance_points import capture_point
+
+        return capture_point(self, q, qd, **options)
+
     def loads(self, q: ArrayLike, qd: ArrayLike, **options):
         """Return the reactions at all joints, also cut ones, under `tau` or for a motion `qdd` of `actuated` joints.
 

@@ -9,6 +9,8 @@ import pytest
 
 import everyday
 import kinetree as kt
+from kinetree.analysis.ground.balance_points import center_of_pressure
+from kinetree.analysis.ground.planes import plane_of
 from kinetree.errors import InputError, UnknownNameError
 from legged_bodies import standing
 from tolerance import assert_close
@@ -59,6 +61,10 @@ def test_simulation_returns_the_motion_and_the_forces(case) -> None:
     assert_close(run["contact_forces"][0], found.forces, 1e-9 * np.abs(found.forces).max(), "forces of the run")
     fixed = system.inverse_dynamics(q, qd, qdd, wrenches=run["wrenches"][0])
     assert_close(found.tau, fixed, 1e-8, "torques with the forces as external wrenches")
+    plane = plane_of(system.mechanism, contacts[0].surface)
+    pressed = center_of_pressure(found.points, found.world, plane)
+    wanted = system.zero_moment_point(q, qd, qdd, plane=contacts[0].surface)
+    assert_close(pressed, wanted, 1e-9, "center of pressure and zero-moment point")
     weight = sum(b.mass for b in system.bodies) * np.array(system.mechanism.gravity)
     momentum = system.momentum(q, qd)  # [angular; linear]
     h = 1e-6
