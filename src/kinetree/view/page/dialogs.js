@@ -4,6 +4,7 @@ import { csvOf } from "./chart_series.js";
 import { download, el } from "./elements.js";
 import { buildFolder } from "./folder.js";
 import { linkOf } from "./link.js";
+import { tomlText } from "./model_files.js";
 import { server } from "./server.js";
 
 export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";
@@ -34,7 +35,7 @@ export function saving(app) {
     el("div", { class: "buttons" },
       row("Picture (PNG)", "the stage as it is", async () => download(`${fileName(model.name)}.png`, await stage.image())),
       row("This page (HTML)", "the whole page as one file, in its present state", async () => download(`${fileName(model.name)}.html`, await wholePage(state), "text/html"))),
-    ...(server ? [buildFolder(fileName(model.name), [["Page", ".html", () => wholePage(state)], ["Picture", ".png", () => stage.image()], ...(app.plots.charts.length ? [["Curves", ".csv", () => csvOf(app.plots.charts)]] : [])])] : []),
+    ...(server ? [buildFolder(fileName(model.name), [["Page", ".html", () => wholePage(state)], ["Picture", ".png", () => stage.image()], ...(app.data.kernel?.editable ? [["Mechanism", ".toml", () => tomlText(app)]] : []), ...(app.plots.charts.length ? [["Curves", ".csv", () => csvOf(app.plots.charts)]] : [])])] : []),
     field("Link to this state", link),
     ...(part?.python ? [field("The same in Python", part.python())] : []),
     ...(part?.toml ? [field("The same as an experiment", part.toml())] : []));

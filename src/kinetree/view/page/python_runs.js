@@ -3,6 +3,7 @@
 
 import { numberControl } from "./controls.js";
 import { el, section } from "./elements.js";
+import { tomlText } from "./model_files.js";
 import { Motion } from "./motion.js";
 import { server } from "./server.js";
 
@@ -40,7 +41,7 @@ export function buildPythonRuns(app, { start, drives, shown }) {
     const plain = (table) => Object.fromEntries(Object.entries(table).map(([key, x]) => [key, Array.from(x)]));
     try {
       const found = await server.call("simulate", {
-        ...plain(start()), duration, method, ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }), drives: plain(drives()), parameters: Object.fromEntries(app.model.parameters.map((p, k) => [p.name, store.get("parameters")[k]])),
+        ...(app.table?.isEdited() ? { model: tomlText(app) } : {}), ...plain(start()), duration, method, ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }), drives: plain(drives()), parameters: Object.fromEntries(app.model.parameters.map((p, k) => [p.name, store.get("parameters")[k]])),
       }, { onProgress: (share) => { bar.value = share; }, signal: running.signal });
       message.textContent = `${found.run.method}: ${found.run.status}, ${((performance.now() - began) / 1000).toFixed(1)} s`;
       shown(Motion.recorded(app.model, found.run), found.run);
