@@ -37,13 +37,15 @@ def load(
     fixed: str = "merge",
     roots: Iterable[str | Path] = (),
     lenient: bool | None = None,
+    contacts: bool = False,
 ) -> System:
     """Return the System of a library name, or of a file: .toml, .urdf, .xml (URDF or MJCF) or .csv.
 
     For URDF: base="free" lets the root link float, and `roots` are the folders searched for the package:// paths of
     meshes. For URDF and MJCF: fixed="keep" keeps the children of fixed joints as bodies of their own. MJCF requires
-    mujoco. For .toml and .csv: lenient=True accepts physically impossible inertias, which are always accepted for URDF
-    and MJCF. The System's `report` lists the content of the file and all that was changed, dropped or tolerated.
+    mujoco; contacts=True reads the contacts of its geoms with planes and height fields of the world. For .toml and
+    .csv: lenient=True accepts physically impossible inertias, which are always accepted for URDF and MJCF. The System's
+    `report` lists the content of the file and all that was changed, dropped or tolerated.
     """
     if not isinstance(model, str | os.PathLike):
         raise InputError(f"model is {repr(model)[:80]}; expected a library name, or the path of a {KNOWN} file")
@@ -51,7 +53,7 @@ def load(
         if model not in library.names():
             raise unknown_name("library mechanism", model, library.names())
         model = library.path(model)
-    mechanism, report = read(model, base=base, fixed=fixed, roots=tuple(roots), lenient=lenient)
+    mechanism, report = read(model, base=base, fixed=fixed, roots=tuple(roots), lenient=lenient, contacts=contacts)
     return _system(mechanism, report)
 
 

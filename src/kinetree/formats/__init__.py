@@ -19,11 +19,12 @@ def read(
     fixed: str = "merge",
     roots: tuple[str | Path, ...] = (),
     lenient: bool | None = None,
+    contacts: bool = False,
 ) -> tuple[Mechanism, Report]:
     """Read .toml (native), .urdf, .xml (URDF or MJCF, by its root element) or .csv (DH table).
 
     `base`, `fixed` and `roots` are for URDF, `fixed` also for MJCF. `lenient` is for .toml and .csv, where it overrides
-    the setting in the file; the other formats are always read leniently.
+    the setting in the file; the other formats are always read leniently. `contacts` is for MJCF.
     """
     path = Path(path)
     if not os.path.isfile(path):  # unlike Path.is_file, it does not raise for names that are too long
@@ -35,7 +36,13 @@ def read(
 
         if base != "fixed" or roots:
             raise ModelError("base and roots are options of URDF files", file=path, remedy="leave them out")
-        return read_mjcf(path, fixed=fixed)
+        return read_mjcf(path, fixed=fixed, contacts=contacts)
+    if contacts:
+        raise ModelError(
+            "contacts=True is an option of MJCF files",
+            file=path,
+            remedy="leave it out: .toml files have [[contact]], and kt.contacts_of makes contacts of a URDF's shapes",
+        )
     if suffix in (".urdf", ".xml"):
         from .urdf import read_urdf
 

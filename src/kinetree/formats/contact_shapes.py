@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..contacts import SURFACES, features
-from ..errors import ModelError, unknown_name
+from ..errors import unknown_name
 from ..model.contacts import Contact, Surface
 from ..model.mechanism import Mechanism
 from ..model.part_fields import free_name
@@ -36,16 +36,12 @@ def contacts_from_shapes(
             if shape.kind not in KINDS:
                 report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: only {', '.join(KINDS)} become contacts")
                 continue
-            try:
-                made = Contact(
-                    free_name(name, taken), body.name, shape.kind, shape.size, shape.placement, surface, **law
-                )
-            except ModelError as error:
-                if {f.sort for f in features(_plain(shape))} <= set(SURFACES[surface.kind].takes):
-                    raise
-                report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: {error.what}")
+            if reason := misfit(shape.kind, shape.size, surface):
+                report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: {reason}")
                 continue
-            out.append(made)
+            out.append(
+                Contact(free_name(name, taken), body.name, shape.kind, shape.size, shape.placement, surface, **law)
+            )
     if not out:
         kind = "shapes" if role is None else f"{role} shapes"
         report.suspect(f"no {kind} of the bodies became contacts")
@@ -53,5 +49,9 @@ def contacts_from_shapes(
     return tuple(out)
 
 
-def _plain(shape: Any) -> Any:
-    return Contact("shape", "shape", shape.kind, shape.size)
+def misfit(kind: str, size: tuple[float, ...], surface: Surface) -> str:
+    """Return why a shape has no contact with a surface, or an empty text if it has."""
+    takes = SURFACES[surface.kind].takes
+    for sort in sorted({f.sort for f in features(Contact("shape", "shape", kind, size))} - set(takes)):
+        return f"the {sort} of a {kind} has no contact with {surface.kind}"
+    return ""

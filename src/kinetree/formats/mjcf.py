@@ -16,12 +16,14 @@ from typing import Any
 from ..errors import InputError, ModelError
 from ..model.checks import impossible_inertias
 from ..model.construction import assemble
+from ..model.contacts import Contact
 from ..model.mechanism import Mechanism
 from ..model.part_fields import free_name
-from ..model.parts import GROUND, Body, Frame, Joint, Loop, Placement, Shape
+from ..model.parts import GROUND, Frame, Joint, Loop, Placement, Shape
 from ..model.placing import composed
 from .elements import Source
 from .merging import merge_fixed
+from .mjcf_contacts import read_contacts
 from .mjcf_equalities import read_equalities
 from .mjcf_parts import Import, joints_of, read_guess, read_tree, vector
 from .mjcf_shapes import read_shapes
@@ -31,17 +33,23 @@ from .urdf import FIXED, MAX_LINKS
 from .xml import Element, parse_xml, read_bytes
 
 
-def read_mjcf(path: str | Path, *, fixed: str = "merge") -> tuple[Mechanism, Report]:
+def read_mjcf(path: str | Path, *, fixed: str = "merge", contacts: bool = False) -> tuple[Mechanism, Report]:
     """Return the mechanism of an MJCF file and the report of the import, or raise ModelError.
 
     Includes and meshes must be in the folder of the file. fixed="merge" merges bodies without joints into their parents
-    and keeps their names as frames; "keep" keeps them as bodies.
+    and keeps their names as frames; "keep" keeps them as bodies. With `contacts`, geoms of bodies touch the planes and
+    height fields of the world, by MuJoCo's rules.
     """
-    return read_mjcf_text(read_bytes(path), file=str(path), folder=Path(path).parent, fixed=fixed)
+    return read_mjcf_text(read_bytes(path), file=str(path), folder=Path(path).parent, fixed=fixed, contacts=contacts)
 
 
 def read_mjcf_text(
-    text: str | bytes, *, file: str = "<text>", folder: Path | None = None, fixed: str = "merge"
+    text: str | bytes,
+    *,
+    file: str = "<text>",
+    folder: Path | None = None,
+    fixed: str = "merge",
+    contacts: bool = False,
 ) -> tuple[Mechanism, Report]:
     """Return the mechanism of an MJCF text and the report; without a folder it must not refer to other files."""
     if fixed not in FIXED:
@@ -49,13 +57,13 @@ def read_mjcf_text(
     source = Source(file, Report(file))
     root = parse_xml(text, file=file)
     try:
-        prepared = prepare(source, root, folder)
+        prepared = prepare(source, root, folder, contacts=contacts)
     except RecursionError:  # nested includes, each with deeply nested elements
         raise ModelError("the nesting is too deep", remedy="include flat files", file=file) from None
     mujoco = _mujoco(file)
     given = _named(mujoco, _compiled(mujoco, prepared, source), prepared, source.report)
     try:
-        mechanism = _mechanism(given, _title(root, file), file, fixed)
+        mechanism = _mechanism(given, _title(root, file), file, fixed, contacts)
     except ModelError as error:
         raise error.located(file) from None
     for name, message in impossible_inertias(mechanism):
@@ -133,17 +141,20 @@ def _named(mujoco: Any, model: Any, prepared: Prepared, report: Report) -> Impor
     return Import(mujoco, model, prepared, report, tuple(bodies), tuple(joints), tuple(sites))
 
 
-def _mechanism(given: Import, name: str, file: str, fixed: str) -> Mechanism:
+def _mechanism(given: Import, name: str, file: str, fixed: str, contacts: bool) -> Mechanism:
     bits = given.mujoco.mjtDisableBit
-    shapes = read_shapes(given)
-    if given.model.ngeom:
+    shapes = read_shapes(given, surfaces=contacts)
+    touching = read_contacts(given) if contacts else []
+    if given.model.ngeom and not contacts:
         given.report.dropped("contacts: friction, margins and solver numbers of geoms are not read")
     bodies, joints, frames = read_tree(given, shapes)
     joints = _undisturbed(given, joints, bits)
     loops, couplings = read_equalities(given)
     scenery = shapes.get(0, ())
     if fixed == "merge":
-        bodies, joints, frames, loops, scenery = _merged(given, bodies, joints, frames, loops, scenery)
+        bodies, joints, frames, loops, scenery, touching = _merged(
+            given, bodies, joints, frames, loops, scenery, touching
+        )
     gravity = vector(given.model.opt.gravity)
     if given.model.opt.disableflags & bits.mjDSBL_GRAVITY:
         gravity = (0.0, 0.0, 0.0)
@@ -159,6 +170,7 @@ def _mechanism(given: Import, name: str, file: str, fixed: str) -> Mechanism:
         scenery=scenery,
         source=file,
         guess=read_guess(given),
+        contacts=touching,
         lenient=True,
     )
 
@@ -173,7 +185,7 @@ def _undisturbed(given: Import, joints: list[Joint], bits: Any) -> list[Joint]:
     return joints
 
 
-def _merged(given: Import, bodies: list[Body], joints: list[Joint], frames: list[Frame], loops: list[Loop], scenery):
+def _merged(given: Import, bodies, joints, frames: list[Frame], loops: list[Loop], scenery, touching: list[Contact]):
     """Return the parts with all bodies without joints merged into their parents."""
     merged = merge_fixed(bodies, joints)
     where = {frame.name: (frame.body, frame.placement) for frame in merged.frames}
@@ -193,7 +205,11 @@ def _merged(given: Import, bodies: list[Body], joints: list[Joint], frames: list
     more = [frame for frame in merged.frames if frame.name not in names]
     frames = [Frame(f.name, *moved(f.body, f.placement)) for f in frames] + more
     shapes: tuple[Shape, ...] = (*scenery, *merged.ground_shapes)
-    return merged.bodies, merged.joints, frames, out, shapes
+    contacts = []
+    for contact in touching:
+        body, placement = moved(contact.body, contact.placement)
+        contacts.append(replace(contact, body=body, placement=placement))
+    return merged.bodies, merged.joints, frames, out, shapes, contacts
 
 
 def _between_two(given: Import, loops: list[Loop]) -> list[Loop]:

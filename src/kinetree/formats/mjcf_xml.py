@@ -26,6 +26,7 @@ MAX_MESHES = 256 * 2**20
 SECTIONS = ("compiler", "option", "default", "asset", "worldbody", "equality")
 ASSETS = ("mesh", "material")
 EQUALITIES = ("connect", "weld", "joint")
+PAIRS = ("pair", "exclude")
 DRAWN = ("camera", "light")
 SOFT = ("composite", "flexcomp", "attach", "plugin", "flex", "skin")
 """Elements that create bodies which are not rigid or come from another model."""
@@ -48,13 +49,17 @@ class Prepared:
         return self.lines.get((tag, name))
 
 
-def prepare(source: Source, root: Element, folder: Path | None) -> Prepared:
-    """Return a model for MuJoCo from the root element of a file; files that it refers to must be in `folder`."""
+def prepare(source: Source, root: Element, folder: Path | None, *, contacts: bool = False) -> Prepared:
+    """Return a model for MuJoCo from the root element of a file; files that it refers to must be in `folder`.
+
+    With `contacts`, <contact> and height fields with their numbers in the file remain.
+    """
     if root.tag != "mujoco":
         raise source.error(root, "the root element is not <mujoco>", "give an MJCF file")
     source.rest(root, ("model",), [child.tag for child in root.children])
     root = _included(source, root, folder, {})
-    sections = [s for section in root.children if (s := _section(source, section)) is not None]
+    kept = _height_fields(root) if contacts else frozenset()
+    sections = [s for section in root.children if (s := _section(source, section, contacts, kept)) is not None]
     out = Prepared()
     for element in _all(Element("mujoco", {}, sections)):
         _refuse_values(source, element)
@@ -95,31 +100,39 @@ def _included(source: Source, element: Element, folder: Path | None, seen: dict[
     return Element(element.tag, element.attributes, children, element.line, element.text)
 
 
-def _section(source: Source, section: Element) -> Element | None:
+def _height_fields(root: Element) -> frozenset[str]:
+    """Return the names of the height fields whose heights are in the file itself."""
+    fields = [x for section in root.all("asset") for x in section.all("hfield")]
+    return frozenset(x.attributes["name"] for x in fields if "name" in x.attributes and "file" not in x.attributes)
+
+
+def _section(source: Source, section: Element, contacts: bool, fields: frozenset[str]) -> Element | None:
     """Return the part of a section that is read, or None; the rest is reported as dropped."""
-    known = {"asset": ASSETS, "equality": EQUALITIES}
-    if section.tag not in SECTIONS:
+    known = {"asset": ASSETS, "equality": EQUALITIES} | ({"contact": PAIRS} if contacts else {})
+    if section.tag not in (*SECTIONS, *known):
         count = sum(1 for _ in _all(section)) - 1
         source.report.dropped(f"<{section.tag}> with {count} elements", section.line)
         return None
     if section.tag == "option":
         source.rest(section, ("gravity",), ("flag",))
     if section.tag in known:
-        source.rest(section, section.attributes, known[section.tag])
-        return _with(section, [c for c in section.children if c.tag in known[section.tag]])
-    return _body(source, section) if section.tag == "worldbody" else section
+        own = [c for c in section.children if c.tag == "hfield" and c.attributes.get("name") in fields]
+        source.rest(section, section.attributes, (*known[section.tag], *(["hfield"] if own else [])))
+        return _with(section, [c for c in section.children if c.tag in known[section.tag] or c in own])
+    return _body(source, section, fields) if section.tag == "worldbody" else section
 
 
-def _body(source: Source, body: Element) -> Element:
+def _body(source: Source, body: Element, fields: frozenset[str]) -> Element:
     """Return a body, a <frame> or the world without cameras, lights and height fields; refuse what is not rigid."""
     children = []
     for child in body.children:
         if child.tag in SOFT:
             raise source.error(child, "is not rigid, or comes from another model", SAVED)
-        if child.tag in DRAWN or (child.tag == "geom" and "hfield" in child.attributes):
+        field_name = child.attributes.get("hfield") if child.tag == "geom" else None
+        if child.tag in DRAWN or (field_name is not None and field_name not in fields):
             source.report.dropped(f"{described(child)} in {described(body)}", child.line)
         else:
-            children.append(_body(source, child))
+            children.append(_body(source, child, fields))
     return _with(body, children)
 
 
