@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,6 +101,25 @@ class _Freeing:
         if isinstance(value, Expression):
             self.lengths += [Length(name, made=name not in self.free) for name in sorted(value.names() - known)]
         return value
+
+
+def with_lengths(mechanism: Mechanism, values: Sequence[float]) -> Mechanism:
+    """Return a mechanism with its free parameters, and the lengths that `free_lengths` adds to them, at given values.
+
+    What was a number is a number again, and what was a parameter has another value.
+    """
+    freed, lengths = free_lengths(mechanism)
+    given = dict(zip((p.name for p in freed.free_parameters), map(float, values), strict=True))
+    own = {p.name: replace(p, value=given.get(p.name, p.value)) for p in mechanism.parameters}
+    if not lengths:
+        return replace(mechanism, parameters=tuple(own.values()))
+    terms: dict[str, Any] = given | {name: Expression("name", (name,)) for name in own}
+    return replace(
+        mechanism,
+        joints=resolved(freed.joints, terms),
+        loops=resolved(freed.loops, terms),
+        parameters=tuple(own.values()),
+    )
 
 
 def length_table(mechanism: Mechanism, lengths: tuple[Length, ...]) -> list[dict[str, Any]]:

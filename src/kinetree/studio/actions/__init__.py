@@ -10,6 +10,7 @@ from typing import Any
 
 from .files import files, open_file, save_file
 from .library import gallery, open_library
+from .loops import cut
 from .pages import page_file
 from .runs import batch, methods, simulate
 
@@ -25,4 +26,5 @@ ACTIONS: dict[str, Action] = {
     "methods": methods,
     "simulate": simulate,
     "batch": batch,
+    "cut": cut,
 }

@@ -159,8 +159,8 @@ export function buildDrive(app, { leads, changed }) {
     charts() {
       if (!turn?.count) return [];
       const { axis, t, count } = turn;
-      const [i, j] = widest(turn.curve, count);
-      const out = [{ title: "curve", unit: "m", plane: true, axis: { name: "xyz"[i], unit: "m", other: "xyz"[j] }, series: [{ name: settings().frame, t, count, x: turn.curve[i], values: turn.curve[j] }] }];
+      const [i, j] = widest(turn.path, count);
+      const out = [{ title: "curve", unit: "m", plane: true, axis: { name: "xyz"[i], unit: "m", other: "xyz"[j] }, series: [{ name: settings().frame, t, count, x: turn.path[i], values: turn.path[j] }] }];
       if (turn.loaded) {
         out.push({ title: "drive torque", unit: model.velocities[turn.drive].effort, axis, series: [{ name: label(), t, count, values: turn.torque }] });
         out.push({ title: "bearing forces", unit: "N", axis, series: turn.names.map((name, k) => ({ name, t, count, values: turn.forces[k] })) });

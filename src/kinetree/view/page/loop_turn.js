@@ -20,12 +20,19 @@ export class Turn extends Motion {
     this.names = [...app.model.joints.map((j) => j.name), ...app.model.loops.map((x) => x.name)];
     this.loaded = app.kernel.has("closure_bias", "driven_torques", "loop_loads");
     const column = () => new Float64Array(SAMPLES);
-    Object.assign(this, { torque: column(), gaps: column(), curve: [column(), column(), column()], forces: this.names.map(column), loads: [], qdd: [] });
+    Object.assign(this, { torque: column(), gaps: column(), path: [column(), column(), column()], forces: this.names.map(column), loads: [], qdd: [] });
   }
 
   get axis() {
     const { label, unit } = this.app.model.velocities[this.drive];
     return { name: label, unit: unit.replace("/s", ""), first: this.from, rate: this.velocity };
+  }
+
+  // Between samples, the loops are closed with the drive where it is.
+  state(t) {
+    const found = super.state(t);
+    const made = closeExactly(this.app, found.q, this.leads);
+    return made.closed ? { q: made.q, qd: found.qd } : found;
   }
 
   // A generator: it yields after every sample.
@@ -49,7 +56,7 @@ export class Turn extends Motion {
     this.gaps[k] = made.gap;
     const T = app.kernel.poses(q).subarray(16 * this.point.body, 16 * this.point.body + 16);
     const [x, y, z] = this.point.at;
-    for (let i = 0; i < 3; i++) this.curve[i][k] = T[4 * i] * x + T[4 * i + 1] * y + T[4 * i + 2] * z + T[4 * i + 3];
+    for (let i = 0; i < 3; i++) this.path[i][k] = T[4 * i] * x + T[4 * i + 1] * y + T[4 * i + 2] * z + T[4 * i + 3];
     if (this.loaded) {
       const qdd = accelerationsOf(app, q, qd, leads, leads.map(() => 0));
       const { tau, multipliers } = drivenTorques(app, { q, qd, qdd }, leads);

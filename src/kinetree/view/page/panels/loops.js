@@ -10,9 +10,12 @@ import { Freedom, cutMarks, jointMarks } from "../loop_marks.js";
 import { leadsOf } from "../loop_range.js";
 import { movingFrames, solvePose } from "../inverse_kinematics.js";
 import { pictureButtons } from "../mode_pictures.js";
+import { server } from "../server.js";
 import { short } from "../units.js";
 import { onPlane } from "../view.js";
 import { within } from "../vectors.js";
+
+const PAUSE = 120; // [ms] between two looks of the doctor while the player runs
 
 export const panel = {
   name: "Loops",
@@ -26,20 +29,13 @@ export const panel = {
     let known = { q: null, found: [], leads: [], usual: null };
     let freedom = null;
     let giveUp = () => {};
+    let looked = 0;
 
     const cuts = el("div", { class: "cuts" });
     const doctor = el("ul", { class: "findings" });
     const free = el("div", { class: "buttons" });
     const modes = el("div", { class: "pictures" });
     const drive = buildDrive(app, { leads: () => known.leads, changed: () => { forget(); refresh(); } });
-    host.append(
-      section("Doctor", doctor),
-      section("Freedoms", free),
-      ...drive.sections,
-      section("Assembly modes", el("p", { class: "hint", text: "Positions that close while the leading joints stay." }), el("div", { class: "buttons" },
-        el("button", { type: "button", text: "Find modes", title: "close the loops from many random starts", onclick: findModes })), modes),
-      section("Cuts", cuts, el("p", { class: "hint", text: "The loops are cut at the marks, and equations hold the ends together. Drag a body: the loops stay closed." })),
-    );
 
     // What is usual around a position changes with the lengths and the branch, not with every small motion.
     function forget() {
@@ -54,19 +50,21 @@ export const panel = {
       const leads = leadsOf(app, q, [drive.drive()]);
       known = { ...known, q, leads, found: findings(app, q, { drive: drive.drive(), leads, usual: known.usual }) };
     }
-    const refresh = oncePerFrame(() => {
+    const refresh = oncePerFrame((now) => {
       if (store.get("mode") !== panel.name) return;
+      if (app.player.playing && now - looked < PAUSE) return;
+      looked = now;
       look();
-      doctor.replaceChildren(...known.found.map((x) => el("li", { class: x.level }, el("strong", { text: x.title }), el("span", { text: x.text }))));
-      cuts.replaceChildren(valueTable(model.loops.map((x, k) => {
-        const gap = loopGap(app, store.get("q"), k);
+      const q = store.get("q");
+      replaced(doctor, known.found.map((x) => el("li", { class: x.level }, el("strong", { text: x.title }), el("span", { text: x.text }))));
+      replaced(cuts, [valueTable(model.loops.map((x, k) => {
+        const gap = loopGap(app, q, k);
         return [`${x.name}: ${x.kind}, ${nameOf(x.a)} and ${nameOf(x.b)}`, short(gap), "gap", gap];
-      })));
-      free.replaceChildren(...known.leads.map((k, number) => el("button", {
-        type: "button", class: "toggle", text: model.velocities[k].label, title: `show the freedom of ${model.velocities[k].label} as a motion to and fro`,
+      }))]);
+      replaced(free, known.leads.length ? known.leads.map((k, number) => el("button", {
+        type: "button", class: "toggle", text: model.velocities[k].label, title: `show the freedom of ${model.velocities[k].label} as a motion to and fro`, "aria-label": `freedom of ${model.velocities[k].label}`,
         "aria-pressed": String(freedom?.number === number), onclick: () => show(number),
-      })));
-      if (!known.leads.length) free.replaceChildren(el("p", { class: "hint", text: "None: the loops lock all joints." }));
+      })) : [el("p", { class: "hint", text: "None: the loops lock all joints." })]);
       drive.refresh();
       app.stage.refresh();
     });
@@ -83,6 +81,31 @@ export const panel = {
           ...pictureButtons(app, found, { label: (k) => `mode ${k + 1}`, choose: (q, k) => app.moveTo(q, { undo: `assembly mode ${k + 1}` }) })),
       });
     }
+    // Another joint of the same ring is cut instead: a new tree of joints, which Python makes.
+    const elsewhere = server ? model.loops.map((x, k) => {
+      const chain = (body) => (body < 0 ? [] : [...chain(model.bodies[body].parent), body]);
+      const [up, down] = [chain(x.a), chain(x.b)];
+      const ring = [...up.filter((i) => !down.includes(i)), ...down.filter((i) => !up.includes(i))];
+      const pick = el("select", { "aria-label": `joint to cut instead of ${x.name}`, title: "a joint of the same ring" }, ring.map((i) => el("option", { value: model.joints[i].name, text: model.joints[i].name })));
+      const go = el("button", { type: "button", text: "Cut here", title: `cut this joint instead of ${x.name}`, onclick: () => cutAt(model.loops[k].name, pick.value) });
+      return el("div", { class: "control plain" }, el("span", { class: "name", text: `instead of ${x.name}` }), pick, go);
+    }) : [];
+    async function cutAt(loop, joint) {
+      try {
+        const { data } = await server.call("cut", { loop, joint, q: Array.from(store.get("q")), parameters: Array.from(store.get("parameters")) });
+        await app.open(data, { mode: panel.name });
+      } catch (error) {
+        app.say(error.message);
+      }
+    }
+    host.append(
+      section("Doctor", doctor),
+      section("Freedoms", free),
+      ...drive.sections,
+      section("Assembly modes", el("p", { class: "hint", text: "Positions that close while the leading joints stay." }), el("div", { class: "buttons" },
+        el("button", { type: "button", text: "Find modes", title: "close the loops from many random starts", onclick: findModes })), modes),
+      section("Cuts", cuts, elsewhere, el("p", { class: "hint", text: "The loops are cut at the marks, and equations hold the ends together. Drag a body: the loops stay closed." })),
+    );
     const nameOf = (body) => (body < 0 ? "ground" : model.bodies[body].name);
 
     // A drag on a body moves its point along with the pointer, as far as the loops allow.
@@ -134,3 +157,9 @@ export const panel = {
     };
   },
 };
+
+// Put children into an element only where they differ: what is being clicked stays.
+function replaced(host, children) {
+  const same = host.children.length === children.length && children.every((child, k) => child.outerHTML === host.children[k].outerHTML);
+  if (!same) host.replaceChildren(...children);
+}
