@@ -38,8 +38,9 @@ def cut(studio: Studio, loop: Any, joint: Any, q: Any = None, parameters: Any = 
 
 def _numbers(given: Any, count: int, what: str) -> list[float]:
     """Return numbers of a page."""
-    numbers = list(given) if isinstance(given, list | tuple) else [None]
-    if len(numbers) != count or not all(isinstance(x, int | float) and math.isfinite(x) for x in numbers):
+    numbers: list[Any] = list(given) if isinstance(given, list | tuple) else []
+    good = isinstance(given, list | tuple) and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
+    if not good or len(numbers) != count:
         raise InputError(f"{what} are {brief(given)}; expected {count} numbers")
     return [float(x) for x in numbers]
 
