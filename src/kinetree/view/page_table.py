@@ -15,6 +15,7 @@ import numpy as np
 from .. import joints as joint_kinds
 from ..algebra.arrays import Numbers
 from ..algebra.vectors import from_moments
+from ..formats.report import Report
 from ..model.mechanism import Mechanism, resolved
 from ..model.parameters import names_in
 from ..model.parts import GROUND, Joint, Placement
@@ -23,6 +24,8 @@ EXACT = 1e-13
 """The largest deviation of a pose from that of its DH parameters, in parts of its size: rounding."""
 MOMENTS = ([0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0])
 """Rows and columns of xx, yy, zz, xy, yz, zx in a matrix of inertia."""
+MOST_NOTES, LONGEST = 30, 400
+"""The most entries of the import report in a page, and the longest text of one [characters]."""
 PARALLEL = 1e-9
 """The sine of the angle below which two joint axes are parallel."""
 
@@ -73,6 +76,14 @@ def page_table(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, Any]:
         "gravity": _plain(resolved(tuple(m.gravity), values)),
         "loops": [_set_by(loop, free) for loop in m.loops],
     }
+
+
+def notes(report: Report) -> list[dict[str, str]]:
+    """Return the import report for the page: the sort of each entry and its text, the first ones of many."""
+    entries = [{"level": e.sort, "text": e.text[:LONGEST]} for e in report.entries]
+    rest = len(entries) - MOST_NOTES
+    more = [{"level": "note", "text": f"{rest} further entries are in the import report, arm.report in Python"}]
+    return entries[:MOST_NOTES] + (more if rest > 0 else [])
 
 
 def _set_by(part: Any, free: set[str]) -> str:

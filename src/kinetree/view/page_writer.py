@@ -15,6 +15,7 @@ from ..algebra.arrays import Numbers
 from ..compiler.lower.build import is_long
 from ..compiler.lower.loop_pattern import guess
 from ..errors import InputError
+from ..formats.report import Report
 from ..model.mechanism import Mechanism
 from ..results.files.atomic import replacing
 from ..results.trajectory import Trajectory
@@ -30,7 +31,7 @@ from .page_lengths import free_lengths
 from .page_model import page_model
 from .page_run import run_frames
 from .page_scene import page_scene, plane_of
-from .page_table import page_table
+from .page_table import notes, page_table
 from .skeleton import scene
 
 ENTRY = "view/page/main.js"
@@ -165,7 +166,7 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, edit
     return {
         "kinetree": VERSION,
         "model": page_model(mechanism, values, lengths),
-        "table": page_table(mechanism, values) if editable and not is_long(mechanism) else None,
+        "table": _table(mechanism, values, system.report) if editable and not is_long(mechanism) else None,
         "kernel": page_kernel(live, _room(mechanism), editable=editable) if kernel else None,
         "scene": page_scene(drawn, reached, normal, standing=len(poses) == 1),
         "first": {
@@ -179,6 +180,10 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, edit
 
 STUDIO = ("view/page/chooser.js", "view/page/python_runs.js", "view/page/folder.js")
 """The modules that need Python, which files leave out."""
+
+
+def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict[str, Any]:
+    return page_table(mechanism, values) | {"notes": notes(report)}
 
 
 def unused(loops: Sequence[Any]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from .files import files, open_file, save_file
 from .library import gallery, open_library
 from .loops import cut
+from .model import build, doctor
 from .pages import page_file
 from .runs import batch, methods, simulate
 
@@ -23,6 +24,8 @@ ACTIONS: dict[str, Action] = {
     "open_file": open_file,
     "save_file": save_file,
     "page_file": page_file,
+    "build": build,
+    "doctor": doctor,
     "methods": methods,
     "simulate": simulate,
     "batch": batch,

@@ -17,6 +17,7 @@ export class Store {
     this.past = [];
     this.future = [];
     this.stamp = { text: "", time: 0 };
+    this.beyond = {}; // undo(), redo(): what they do where there is nothing left to take back or to do again
   }
 
   // undo: whether undo restores the field. link: whether a link contains it; true, or {write(value), read(text)}.
@@ -70,7 +71,10 @@ export class Store {
 
   travel(from, to, by) {
     const entry = from.pop();
-    if (!entry) return;
+    if (!entry) {
+      this.beyond[by]?.();
+      return;
+    }
     to.push({ text: entry.text, values: this.undoable() });
     this.stamp = { text: "", time: 0 };
     const names = Object.keys(entry.values).filter((name) => this.get(name) !== entry.values[name]);

@@ -6,6 +6,8 @@ import { buildMotions } from "../dh_motions.js";
 import { choice, download, el, section } from "../elements.js";
 import { fileName } from "../dialogs.js";
 import { csvText, fitsUrdf, tomlText, urdfText } from "../model_files.js";
+import { server } from "../server.js";
+import { buildStructure } from "../structure.js";
 import { buildBody, buildLines } from "../model_table.js";
 import { neat } from "../units.js";
 
@@ -41,14 +43,16 @@ export const panel = {
     const gravity = buildGravity(app);
     const loops = buildLoops(app);
     const motions = buildMotions(app);
+    const structure = buildStructure(app);
     host.append(
       section("Numbers", el("p", { class: "hint", text: liveSentence(app) }), data.table.serial ? form : null, units, lines.element,
         el("p", { class: "hint", hidden: !store.get("table").rows.some((r) => r.form !== "placement" && !r.placed), text: "The coordinate of a joint is added to its shaded number." }), el("div", { class: "buttons" }, reset)),
       el("section", { class: "group" }, heading, body),
       section("Gravity", el("div", { class: "two three" }, gravity.element)),
       ...(loops ? [section("Ends of loops", loops.element)] : []),
+      structure.element,
       motions.element,
-      ...buildChecks(app),
+      buildChecks(app),
       buildFiles(app),
     );
 
@@ -69,6 +73,7 @@ export const panel = {
       units.set(store.get("units"));
       reset.hidden = !app.table.isEdited();
       motions.refresh();
+      structure.refresh();
     }
     store.on(["table", "picked", "units", "q", "history"], refresh);
     const part = {
@@ -128,11 +133,28 @@ function buildLoops(app) {
   return { element, refresh: () => shows.forEach((show) => show()) };
 }
 
-// Findings of the reader of the file and of the doctor, computed when the page was written.
-function buildChecks({ data }) {
-  const { notes = [] } = data.table;
-  if (!notes.length) return [];
-  return [section("Checks", el("ul", { class: "notes" }, notes.map(({ level, text }) => el("li", { class: level }, text))))];
+const WORDS = { read: "Read", changed: "Changed", dropped: "Left out", suspect: "Suspect", wrong: "Wrong", caution: "Caution", note: "Note" };
+
+// What the reader of the file and the doctor found: computed when the page was written, and again in the studio.
+function buildChecks(app) {
+  const list = el("ul", { class: "remarks" });
+  const message = el("p", { class: "hint", role: "status" });
+  const show = (notes) => list.replaceChildren(...notes.map(({ level, text }) => el("li", { class: level, text: `${WORDS[level]}: ${text}` })));
+  show(app.data.table.notes);
+  if (app.model.loops.length) message.textContent = "The mode Loops has the findings on the loops at the present position.";
+  const again = el("button", {
+    type: "button", text: "Ask the doctor", title: "check the mechanism with its present numbers, in Python",
+    onclick: async () => {
+      message.textContent = "Checking ...";
+      try {
+        show((await server.call("doctor", app.table.isEdited() ? { model: tomlText(app) } : { parameters: Object.fromEntries(app.model.parameters.map((p, k) => [p.name, app.store.get("parameters")[k]])) })).notes);
+        message.textContent = "";
+      } catch (error) {
+        message.textContent = error.message;
+      }
+    },
+  });
+  return section("Checks", list, message, ...(server ? [el("div", { class: "buttons" }, again)] : []));
 }
 
 function buildFiles(app) {
