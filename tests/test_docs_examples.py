@@ -52,7 +52,7 @@ def test_every_page_is_listed():
 
 SLOW = (
     "seven-steps.md", "results.md", "ropes.md", "closed-loops.md", "verify.md", "charmie.md", "run-derivatives.md",
-    "regulators.md", "small-motions.md", "rolling.md", "cams.md", "contact.md", "ground-forces.md",
+    "regulators.md", "small-motions.md", "rolling.md", "cams.md", "contact.md", "ground-forces.md", "gaits.md",
 )  # fmt: skip
 
 

@@ -32,9 +32,13 @@ def world_forces(robot: LeggedRobot, run: Trajectory) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Balance:
-    """Works of drives and contacts and the change of energy [J], impulse less weight and change of momentum [N s]."""
+    """Works of the drives, net and absolute, and of the contacts, and the change of energy, in J.
+
+    `impulse` is that of the ground less that of the weight, `momentum` the change of momentum upward, in N s.
+    """
 
     drives: float
+    spent: float
     contacts: float
     energy: float
     impulse: float
@@ -52,12 +56,15 @@ def balance(robot: LeggedRobot, gait: Gait, run: Trajectory) -> Balance:
     middle, mean = robot.system.integrate(q[:-1], 0.5 * dt * qd[:-1]), 0.5 * (qd[1:] + qd[:-1])
     mechanism = robot.system.mechanism
     nq, nv = mechanism.q_slices[0].stop, mechanism.v_slices[0].stop
-    angles, rates, _ = sampled(robot.reference(gait), t[:-1] + 0.5 * dt)
+    planned, carried = robot.planned(gait)
+    angles, rates, _ = sampled(planned, t[:-1] + 0.5 * dt)
     tau = robot.k * (angles - middle[:, nq:]) + robot.c * (rates - qd[:-1, nv:])
+    tau += sampled(carried, t[:-1] + 0.5 * dt)[0]
     forces = world_forces(robot, run)[1:]
     momentum, energy = run["momentum"], run["energy"]
     return Balance(
         drives=float((tau * mean[:, nv:]).sum() * dt),
+        spent=float(np.abs(tau * mean[:, nv:]).sum() * dt),
         contacts=float((forces * point_velocities(robot, middle, mean)).sum() * dt),
         energy=float(energy[-1] - energy[0]),
         impulse=float(forces[..., robot.up].sum() * dt - robot.weight * (t[-1] - t[0])),

@@ -16,7 +16,7 @@ from walking_balance import balance, point_velocities, world_forces
 
 STEPS = {"planar_biped": 2.5e-4, "quadruped": 1e-3, "hexapod": 1e-3}
 GAITS = {"planar_biped": robots.WALK, "quadruped": robots.TROT, "hexapod": robots.TRIPOD}
-ADVANCES = {"planar_biped": 0.2234, "quadruped": 0.2139, "hexapod": 0.2144}
+ADVANCES = {"planar_biped": 0.1987, "quadruped": 0.2153, "hexapod": 0.1802}
 """Distances in a cycle [m], as measured, once the gait has settled."""
 
 
@@ -28,10 +28,16 @@ def in_the_cone(robot, run, bound: float) -> None:
     assert (np.linalg.norm(f[..., 1:], axis=-1) - mu * f[..., 0]).max() <= bound
 
 
-def test_the_biped_walks():
-    """Walk two cycles, and find the distance, feet that stick, forces in the cone and the balance of impulses."""
+@pytest.fixture(scope="module")
+def walked():
+    """Return the biped, its gait, and a run of two cycles with a sample at every step."""
     robot, gait = robots.planar_biped(), robots.WALK
-    run = robot.walk(gait, cycles=2, dt=5e-4, samples=2000)
+    return robot, gait, robot.walk(gait, cycles=2, dt=5e-4, samples=2000)
+
+
+def test_the_biped_walks(walked):
+    """Walk two cycles, and find the distance, an upright trunk, forces in the cone, and the balances."""
+    robot, gait, run = walked
     assert run.finished
     forward = advances(run, robot.ahead, gait.period)
     assert 0.19 < forward[0] < 0.24 and 0.19 < forward[1] < 0.24
@@ -39,14 +45,13 @@ def test_the_biped_walks():
     found = balance(robot, gait, run)
     assert_close(found.impulse, found.momentum, 1e-5 * robot.weight * run.t[-1], "vertical impulse")
     assert found.contacts < 0 < found.drives
-    assert abs(found.missing) < 0.01 * (found.drives - found.contacts)
+    assert abs(found.missing) < 2e-3 * found.spent
     assert np.abs(run.q[:, 2] + np.pi / 2).max() < 0.06
 
 
-def test_measures_of_transport():
+def test_measures_of_transport(walked):
     """Find distance, weight and works of a short walk, and refuse runs without whole periods."""
-    robot, gait = robots.planar_biped(), robots.WALK
-    run = robot.walk(gait, cycles=1, dt=5e-4, samples=500)
+    robot, gait, run = walked
     found = transport(run, robot.ahead)
     assert_close(found.weight, robot.weight, 1e-12, "weight")
     assert_close(found.weight, 9.4 * 9.81, 1e-12, "weight of 9.4 kg")
@@ -56,7 +61,7 @@ def test_measures_of_transport():
     with pytest.raises(kt.InputError, match=r"no samples at whole periods of 0\.3017 s"):
         unrepeated(run, robot.ahead, 0.3017)
     with pytest.raises(kt.InputError, match="start the measures before"):
-        transport(run, robot.ahead, start=2.0)
+        transport(run, robot.ahead, start=3.0)
 
 
 @pytest.mark.slow
@@ -95,7 +100,7 @@ def test_energy_and_impulse_balance_in_the_limit_of_short_steps(name):
         run = robot.walk(gait, cycles=1, dt=dt, samples=round(gait.period / dt))
         found.append(balance(robot, gait, run))
     missing = np.array([x.missing for x in found])
-    assert np.abs(missing).max() < 0.05 * max(abs(x.drives) + abs(x.contacts) for x in found)
+    assert np.abs(missing).max() < 2e-3 * found[0].spent
     assert_close(missing[:-1] / missing[1:], np.full(2, 2.0), 0.2, "ratio of missing energies at half the step")
     gaps = np.array([abs(x.impulse - x.momentum) for x in found])
     assert gaps[0] < 1e-3 * robot.weight * gait.period and gaps[2] < 0.5 * gaps[0]
@@ -123,8 +128,8 @@ def test_mirrored_gaits_give_mirrored_motions(name, sides):
     mirror[3:6] = -1.0  # rotations about the other axes change their sense, as the displacement along this one
     mirror[3 + side] = 1.0
     scale = np.abs(runs[0].q[:, :7]).max(axis=0)
-    assert scale[side] > 1e-4
-    assert_close(runs[1].q[:, :7], runs[0].q[:, :7] * mirror, 1e-6, "mirrored motion of the trunk")
+    assert scale[side] > 1e-5
+    assert_close(runs[1].q[:, :7], runs[0].q[:, :7] * mirror, 1e-8, "mirrored motion of the trunk")
 
 
 @pytest.mark.slow

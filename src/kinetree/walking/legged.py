@@ -1,18 +1,24 @@
-"""Legged robots with a floating trunk on hard contacts: standing, and walking with a gait under PD control."""
+"""Legged robots with a floating trunk on hard contacts: standing, and walking with a gait.
+
+The controller is simple: torques of the planned motion with its ground forces, as functions of time, and a spring and a
+damper in every joint of the legs that follow the planned angles. The trunk is not measured.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..algebra.arrays import Numbers
 from ..model.contacts import Contact
 from ..results.trajectory import Trajectory
-from ..simulation.control.controllers import PD
-from ..simulation.references import Constant
+from ..simulation.control.controllers import PD, Sum
+from ..simulation.rates import Instant
+from ..simulation.references import Constant, Reference
 from ..simulator import simulate
 from ..system import System
 from .frame_motions import POINT, POSE, FramePath, Motion, joint_motion
@@ -25,6 +31,18 @@ SAMPLES = 144
 """Times in a period at which the joint angles of a gait are computed."""
 HARMONICS = 24
 """Of the series of the joint angles: the rest is below 1e-4 rad."""
+
+
+@dataclass(frozen=True, eq=False)
+class LegTorques:
+    """Torques of the last joints, those of the legs, as a reference in time; none of the trunk."""
+
+    torques: Reference
+
+    def torque(self, now: Instant) -> list[Any]:
+        """Return the torques."""
+        legs = self.torques(now.t)[0]
+        return [0.0] * (now.mechanism.nv - len(legs)) + list(legs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +79,12 @@ class LeggedRobot:
         return float(mass * np.linalg.norm(np.asarray(mechanism.gravity, dtype=float)))
 
     def stand(self, duration: float, *, dt: float = 1e-3, **options) -> Trajectory:
-        """Return a run in which the drives hold the standing posture."""
-        q = self.standing.copy()
+        """Return a run in which the drives hold the standing posture, with the torques that carry the weight."""
+        q, still = self.standing.copy(), np.zeros(self.system.nv)
+        carried = self._carried(q, still, still)
         q[self.up] += ABOVE
-        hold = Constant(q[self._legs].tolist())
-        return self._run(
-            q, np.zeros(self.system.nv), PD(self.k, self.c, hold, joints=self.drives), duration, dt, options
-        )
+        hold = PD(self.k, self.c, Constant(q[self._legs].tolist()), joints=self.drives)
+        return self._run(q, still, Sum([LegTorques(Constant(carried.tolist())), hold]), duration, dt, options)
 
     def walk(self, gait: Gait, *, cycles: int, dt: float = 1e-3, samples: int = 100, **options) -> Trajectory:
         """Return a run of so many cycles of a gait, from its first instant, with `samples` in each cycle."""
@@ -80,9 +97,25 @@ class LeggedRobot:
         q[0, self.up] += ABOVE
         return q[0], qd[0]
 
-    def control(self, gait: Gait) -> PD:
-        """Return the controller of a gait: every joint of the legs follows its angle."""
-        return PD(self.k, self.c, self.reference(gait), joints=self.drives)
+    def control(self, gait: Gait) -> Sum:
+        """Return the controller of a gait: the torques of the planned motion, and every joint follows its angle."""
+        planned = self.planned(gait)
+        return Sum([LegTorques(planned[1]), PD(self.k, self.c, planned[0], joints=self.drives)])
+
+    def planned(self, gait: Gait) -> tuple[FourierMotion, FourierMotion]:
+        """Return the joint angles of the legs in a gait and their torques, as periodic references; computed once.
+
+        Where the feet on the ground cannot carry the planned motion, as two point feet do not keep a trunk from
+        tipping, the torques are those that come nearest.
+        """
+        key = repr(gait)
+        if key not in self._plans:
+            t = np.arange(SAMPLES) * (gait.period / SAMPLES)
+            q, qd, qdd = self.motion(gait, t)
+            series = (q[:, self._legs], self._carried(q, qd, qdd))
+            angles, torques = (FourierMotion.fitted(x, gait.period, HARMONICS) for x in series)
+            self._plans[key] = angles, torques
+        return self._plans[key]
 
     def motion(self, gait: Gait, t: Numbers) -> Motion:
         """Return q, qd and qdd at times [nt] with the trunk and the feet exactly where the gait has them."""
@@ -101,10 +134,14 @@ class LeggedRobot:
             paths.append(self._path(foot, moved, self.foot_rows))
         return joint_motion(system, paths, standing)
 
-    def reference(self, gait: Gait) -> FourierMotion:
-        """Return the joint angles of the legs in the gait as a periodic reference."""
-        t = np.arange(SAMPLES) * (gait.period / SAMPLES)
-        return FourierMotion.fitted(self.motion(gait, t)[0][:, self._legs], gait.period, HARMONICS)
+    def _carried(self, q: Numbers, qd: Numbers, qdd: Numbers) -> Numbers:
+        """Return the torques of the legs [..., n] that carry the robot in a motion, with forces at the feet."""
+        found = self.system.ground_forces(q, qd, qdd, contacts=self.contacts, actuated=self.drives)
+        return found.tau[..., self.system.mechanism.v_slices[0].stop :]
+
+    @cached_property
+    def _plans(self) -> dict[str, tuple[FourierMotion, FourierMotion]]:
+        return {}
 
     def _path(self, frame: str, moved: Sequence[Numbers], rows: tuple[int, ...]) -> FramePath:
         T = self.system.pose(self.standing, frame)
