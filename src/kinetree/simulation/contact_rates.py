@@ -5,8 +5,9 @@ From q and v, with the position in the middle of the step, q_m = q + h/2 v:
     v+ = v + h qdd(q_m, v) + X p,    q+ = q_m + h/2 v+,    u = J(q_m) v+
 
 Along a normal, u_n is at least what brings a gap g(q_m) to zero at the end of the step, -2 g / h. A gap below zero is
-opened slowly. An impact may leave one of half a step, h/2 |u_n|, which then fades. A body that arrives with u_n < 0 and
-restitution e leaves with -e u_n.                                                                   [Moreau1988]
+opened slowly. A body that arrives with u_n < 0 and restitution e leaves with -e u_n. One that arrives without
+restitution, faster than forces change its velocity in a few steps, is stopped once its gap is below zero: the whole
+impact is in one step, and leaves a gap of up to a step, h |u_n|, which then fades.                   [Moreau1988]
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..compiler.lower.contacts import candidate_names
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import contact, states
 from ..model.mechanism import Mechanism
-from .kernels.cone_programs import IMPULSE, abs_of, cone_inputs, larger
+from .kernels.cone_programs import IMPULSE, abs_of, cone_inputs, largest
 from .rates import Controller, Force, acted_on, rate_inputs
 
 CHANGE = "dqd"
@@ -36,6 +37,16 @@ OPENING = 0.2
 
 Bodies are opened no faster than the forces on them change their velocity in a step: a part of the velocity of an impact
 would remain as a bounce, however short the steps are."""
+
+SLOW = 2.0
+"""The velocity of a body that arrives slowly, in parts of the change of its velocity by forces in a step.
+
+A slow one is stopped at the surface. A faster one would be stopped in two steps, with a part of its velocity lost in
+the first one that depends on the position of the surface between two steps: friction differs from that of one impact
+where a slip stops or turns, however short the steps are."""
+
+FAR = 1e6
+"""The velocity with which a contact counts as open in a step, in parts of the largest velocity."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +100,7 @@ def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) 
     """Return velocities without impulses, less those that are allowed along the normals, from changes h J qdd."""
     velocity = [row.rate for x in found for row in x.rows]
     b = [v + dv for v, dv in zip(velocity, change, strict=True)]
-    size: Any = None
-    for v, dv in zip(velocity, change, strict=True):
-        size = larger(size, abs_of(v) + abs_of(dv))
+    size = largest([abs_of(v) + abs_of(dv) for v, dv in zip(velocity, change, strict=True)])
     lowest: Any = None
     per_step, opened = -2.0 / h, -2.0 * OPENING / dt
     for c, touch in enumerate(found):
@@ -101,11 +110,14 @@ def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) 
         pressing = where(pressing > 0.0, pressing, 0.0)
         opening = where(opening < pressing, opening, pressing)
         allowed = where(needed > 0.0, opening, needed)
+        passes = (needed < 0.0) & (b[n] < needed) & (velocity[n] < -(SLOW * pressing))
         if not (is_number(e) and e == 0.0):
             bounce = -(e * velocity[n])
             bounces = (b[n] < needed) & (bounce > allowed)
-            allowed = where(bounces if is_number(e) else bounces & (e > 0.0), bounce, allowed)
-        b[n] = b[n] - allowed
+            bounces = bounces if is_number(e) else bounces & (e > 0.0)
+            allowed = where(bounces, bounce, allowed)
+            passes = passes & ~bounces
+        b[n] = where(passes, size * FAR, b[n] - allowed)
         lowest = b[n] if lowest is None else where(lowest < b[n], lowest, b[n])
     return {"b": b, "lowest": [lowest], "size": [size]}
 

@@ -26,11 +26,11 @@ def problem(seed: int = 2):
 def test_a_solution_leaves_no_residual():
     """Insert impulses that satisfy all laws, and find no residual, then a change of one along its normal."""
     W, b, mu, reach, p, u = problem()
-    normal, tangent, found, _ = residual_program(COUNT).interpret(W, b, mu, reach, p)
+    normal, tangent, found, _ = residual_program(COUNT).interpret(W, b, mu, reach, p, [1.1])
     assert_close(found, u, 1e-13, "velocities")
     assert_close([normal[0], tangent[0]], [0.0, 0.0], 1e-13, "residuals")
     p[0] += 0.01
-    normal, _, _, lack = residual_program(COUNT).interpret(W, b, mu, reach, p)
+    normal, _, _, lack = residual_program(COUNT).interpret(W, b, mu, reach, p, [1.1])
     assert_close(lack[0], reach[0] * W[0, 0] * 0.01, 1e-13, "residual impulse")
     assert_close(normal[0], np.abs(lack[::3] / reach).max(), 1e-13, "largest residual along a normal")
 
@@ -43,7 +43,7 @@ def test_sticking_contacts_take_one_step():
     b = np.where(np.arange(9) < 6, 0.0, u) - W @ target
     guess = target + 0.02 * np.array([1, -1, 2, 1, 2, -1, 0, 0, 0])
     for _ in range(2):  # the play of the first step is 1e-9 of the compliance
-        guess, slides = sticking_program(COUNT, "float64").interpret(W, b, mu, reach, guess)
+        guess, slides = sticking_program(COUNT, "float64").interpret(W, b, mu, reach, guess, [1.1])
     assert slides[0] == 0.0
     assert_close(guess, target, 1e-13, "impulses")
 
@@ -51,7 +51,7 @@ def test_sticking_contacts_take_one_step():
 def test_a_contact_that_leaves_its_cone_is_reported():
     """Push a closed contact sideways beyond its friction, and find it sliding."""
     W, b, mu, reach, p, _ = problem()
-    _, slides = sticking_program(COUNT, "float64").interpret(W, b, mu, reach, p)
+    _, slides = sticking_program(COUNT, "float64").interpret(W, b, mu, reach, p, [1.1])
     assert slides[0] == 1.0
 
 
@@ -60,7 +60,7 @@ def test_newtons_steps_converge_to_the_solution():
     W, b, mu, reach, p, _ = problem()
     guess = p * 1.03 + 0.01 * np.array([1, 2, -1, 1, -2, 1, 0, 0, 0])
     for _ in range(4):
-        (guess,) = newton_program(COUNT, "float64").interpret(W, b, mu, reach, guess)
+        (guess,) = newton_program(COUNT, "float64").interpret(W, b, mu, reach, guess, [1.1])
     assert_close(guess, p, 1e-12, "impulses")
 
 

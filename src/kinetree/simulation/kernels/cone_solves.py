@@ -16,14 +16,15 @@ from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .cone_programs import IMPULSE, PLAY, newton_program, residual_program, sticking_program
+from .cone_programs import CAUTION, IMPULSE, LEAST, PLAY, newton_program, residual_program, sticking_program
 from .lane_solves import LaneSolver
 
 STICKING = 4
 """The most steps of Newton's method without slip; one is usual, and each closed or opened contact takes another."""
-NEWTON = 6
-"""The most steps of Newton's method in an attempt."""
-SWEEPS = (5, 400)
+NEWTON = 40
+"""The most steps of Newton's method in an attempt: one to three where contacts slip, some fifteen where redundant
+contacts do."""
+SWEEPS = (10, 200)
 """The most sweeps after each attempt of Newton's method: those of the first find which contacts are open or slip."""
 TURNS = 3
 """The number of corrections of a slip in a sweep. It converges together with the sweeps."""
@@ -77,7 +78,7 @@ class ConeSolver:
         programs = [residual_program(count)]
         if self.straight:
             programs += [sticking_program(count, dtype), newton_program(count, dtype)]
-            self.tried = k.block("tried", n + 1)
+            self.tried, self.before = k.block("tried", n + 1), k.block("before", n)
         else:
             self.matrix = LaneSolver(k, n)
         k.programs |= {x.name: x.with_inputs(arrays, {}) for x in programs}
@@ -116,6 +117,8 @@ class ConeSolver:
         """Write steps of Newton's method in the lanes in which no contact slips."""
         k, n = self.k, self.rows
         self.stuck.value, self.left.value = pressed, STICKING
+        with k.loop(n) as i:
+            self.before[i] = self.p[i]
         with k.repeat() as turn:
             k.call("sticking", self.found, self.tried)
             stuck = self.stuck.value & (self.tried[n] < 0.5)
@@ -130,6 +133,10 @@ class ConeSolver:
         k = self.k
         with k.loop(self.count) as c:
             self.slip[c] = 0.0
+        if self.straight:  # from there, Newton's method in general converges more often than from contacts that stick
+            with k.loop(self.rows) as i:
+                self.p[i] = self.busy.value.where(self.before[i], self.p[i])
+            self._evaluate()
         with k.loop(len(SWEEPS)) as attempt:
             self._until_solved(k.constant(NEWTON, Kind.COUNT), self._newton_step)
             self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self._sweep)
@@ -237,6 +244,7 @@ class ConeSolver:
     def _fill(self) -> None:
         """Write Newton's matrix from the velocities of `_evaluate`."""
         k, A, m = self.k, self.matrix.matrix, self.rows
+        play = self._caution()
         with k.loop(self.count) as c:
             n, s, t = c * 3, c * 3 + 1, c * 3 + 2
             r, mu = self.reach[c], self.mu[c]
@@ -254,9 +262,9 @@ class ConeSolver:
                 A[n * m + j] = rn * wn
                 A[s * m + j] = r11 * ws + r12 * wt
                 A[t * m + j] = r12 * ws + r22 * wt
-            one = 1.0 + PLAY[self.dtype]
+            one = play + 1.0
             own = {
-                (n, n): shut.where(PLAY[self.dtype], zero + 1.0),
+                (n, n): shut.where(play, zero + 1.0),
                 (s, n): shut.where(-1.0 * mu * e1, zero),
                 (s, s): shut.where(one - T11, zero + 1.0),
                 (s, t): shut.where(-1.0 * T12, zero),
@@ -266,6 +274,12 @@ class ConeSolver:
             }
             for (i, j), x in own.items():
                 A[i * m + j] = A[i * m + j] + x
+
+    def _caution(self) -> Value:
+        """Return the part of the mean compliance that is added to Newton's matrix, as in cone_programs.py."""
+        most = (self.normal > self.tangent).where(self.normal, self.tangent)
+        part, least = most * CAUTION / (self.size + LEAST), PLAY[self.dtype]
+        return (part < least).where(least, (part < 1.0).where(part, 1.0))
 
     def _probe(self, c: Value, r: Value, mu: Value) -> tuple[Value, tuple[Value, Value], Value, Value]:
         """Return p_n - r u_n, p_t - r u_t, its length, and the radius of the disc."""
