@@ -1,12 +1,13 @@
-"""Make the pictures of docs/page.md: pages of library mechanisms, opened in Chromium.
+"""Make the pictures of docs/page.md and of the lessons: pages of library mechanisms, opened in Chromium.
 
-Run it with `python docs/page_pictures.py`, with playwright and Chromium installed. A picture is a page, a size, and
-steps in JavaScript that bring the page to the state that is shown; `kinetree` is the page's own object.
+Run it with `python docs/page_pictures.py [NAME ...]`, with playwright and Chromium installed. A picture is a page, a
+size, and steps in JavaScript that bring the page to the state that is shown; `kinetree` is the page's own object.
 """
 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ def pages(folder: Path) -> dict[str, Path]:
     way = kt.Cycloid([0.3, -0.4, 0.2], [1.2, 0.8, -0.5], 1.5)
     run = kt.simulate(arm, [0.3, -0.4, 0.2], duration=2.0, dt=1e-3, control=kt.PDGravity(20.0, 2.0, way))
     made = {name: kt.load(name).page().save(folder / f"{name}.html") for name in ("puma560", "stewart", "stanford")}
+    for name in ("planar_arms", "four_bar_linkage", "pendulum"):
+        made[f"lesson:{name}"] = kt.lesson(name).save(folder / f"lesson-{name}.html")
     return made | {"run": run.page(arrows=True).save(folder / "run.html")}
 
 
@@ -44,6 +47,11 @@ CLICK = "[...document.querySelectorAll('.panel button')].find((b) => b.textConte
 """The step that clicks a button of the panel by its text."""
 WAIT = "void 0"
 """A step without effect, during which the page computes."""
+
+STEP = "document.querySelectorAll('.dots button')[{}].click(); document.querySelector('button.do').click()"
+"""The step that opens a step of a lesson, counted from 0, and presses its button."""
+PAUSE = "kinetree.player.play(false); kinetree.player.seek({})"
+"""The step that stops a motion at a time."""
 
 PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
     "page-joints": ("puma560", DESKTOP, [
@@ -70,6 +78,15 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
     "page-dark": ("stewart", DESKTOP, [
         "kinetree.store.set({ theme: 'dark', mode: 'Forward' })", ahead(0.35), "kinetree.plots.choose('energy')",
     ]),
+    "page-tour": ("puma560", DESKTOP, [
+        "kinetree.moveTo(Float64Array.from([0.6, -0.7, 0.4, 0.3, 0.9, 0]))", "kinetree.stage.fit()",
+        "[...document.querySelectorAll('.tools button')].find((b) => b.textContent === '?').click()",
+        "[...document.querySelectorAll('dialog button')].find((b) => b.textContent.startsWith('Tour')).click()",
+        *["document.querySelector('.tourcard .main').click()"] * 4,
+    ]),
+    "lesson-planar-arms": ("lesson:planar_arms", DESKTOP, [STEP.format(5), PAUSE.format(0.32)]),
+    "lesson-four-bar": ("lesson:four_bar_linkage", DESKTOP, [STEP.format(2), PAUSE.format(0.03)]),
+    "lesson-phone": ("lesson:pendulum", PHONE, [STEP.format(1)]),
     "page-phone": ("puma560", PHONE, [
         "kinetree.moveTo(Float64Array.from([0.6, -0.7, 0.4, 0.3, 0.9, 0]))", "kinetree.stage.fit()",
     ]),
@@ -93,6 +110,7 @@ def chromium() -> Iterator[Any]:
 def shot(browser: Any, file: Path, to: Path, size: tuple[int, int], steps: list[str]) -> None:
     """Open a page, take the steps, and save what it shows."""
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.add_init_script("localStorage.setItem('kinetree-tour', 'offered')")
     page.goto(file.as_uri())
     page.wait_for_selector("body[data-ready]", state="attached")
     for step in steps:
@@ -102,14 +120,16 @@ def shot(browser: Any, file: Path, to: Path, size: tuple[int, int], steps: list[
     page.close()
 
 
-def main() -> None:
-    """Make all pictures."""
+def main(names: list[str]) -> None:
+    """Make the pictures with these names, or all."""
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         found = pages(Path(folder))
         for name, (page, size, steps) in PICTURES.items():
+            if names and name not in names:
+                continue
             shot(browser, found[page], FOLDER / f"{name}.png", size, steps)
             print(FOLDER / f"{name}.png")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

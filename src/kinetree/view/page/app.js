@@ -19,6 +19,7 @@ import { server } from "./server.js";
 import { SHOWN, buildToggles, firstShown, sceneOf } from "./shown.js";
 import { Stage } from "./stage.js";
 import { Store } from "./store.js";
+import { offerTour } from "./tour.js";
 import { fromRows } from "./vectors.js";
 
 const THEMES = ["light", "dark", "projector"];
@@ -73,9 +74,11 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   buildKeys(app, layout);
   openState(app, mode, state);
   app.stage.draw();
+  if (!hash.includes("view=") && !data.run && !app.stage.showsAll) app.stage.fit();
   document.title = data.title;
   document.body.dataset.ready = app.stage.isPlain ? "plain" : "webgl";
   document.body.dataset.readyAfter = String(Math.round(performance.now()));
+  offerTour(app, layout.stage.parentElement);
   shown(app);
   return app;
 }

@@ -6,6 +6,7 @@ import { buildFolder } from "./folder.js";
 import { linkOf } from "./link.js";
 import { tomlText } from "./model_files.js";
 import { server } from "./server.js";
+import { tour } from "./tour.js";
 
 export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";
 
@@ -19,8 +20,13 @@ export function dialog(title, ...children) {
   return box;
 }
 
-export function help({ keys }) {
-  dialog("Keys", el("table", { class: "keys" }, el("tbody", {}, keys.list().map(([key, text]) => el("tr", {}, el("th", { scope: "row" }, el("kbd", { text: key })), el("td", { text }))))));
+export function help(app) {
+  const { keys } = app;
+  const start = () => {
+    box.close();
+    tour(app);
+  };
+  const box = dialog("Keys", el("div", { class: "buttons" }, el("button", { type: "button", text: "Tour in two minutes", title: "see the parts of the page", onclick: start })), el("table", { class: "keys" }, el("tbody", {}, keys.list().map(([key, text]) => el("tr", {}, el("th", { scope: "row" }, el("kbd", { text: key })), el("td", { text }))))));
 }
 
 export function saving(app) {

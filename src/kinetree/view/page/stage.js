@@ -132,6 +132,16 @@ export class Stage {
     return item.solid ? { ...this.solid(item.solid), ...item } : item;
   }
 
+  // Whether the whole mechanism is in the picture, as it was drawn last.
+  get showsAll() {
+    const m = this.view.shown.both;
+    const middle = this.follow ? this.middle(this.compose().matrices) : [0, 0, 0];
+    return extent(this, this.compose()).map((p) => sub(p, middle)).every(([x, y, z]) => {
+      const w = m[3] * x + m[7] * y + m[11] * z + m[15];
+      return [0, 1].every((i) => Math.abs(m[i] * x + m[4 + i] * y + m[8 + i] * z + m[12 + i]) <= 0.97 * w);
+    });
+  }
+
   // Fit the mechanism into the picture; with poses `along` a motion, all of them.
   fit(along = []) {
     const scene = this.compose();
