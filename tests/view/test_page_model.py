@@ -292,3 +292,53 @@ def test_motions_play_and_respect_calm(chromium, tmp_path):
                 page.wait_for_timeout(40)
             assert page.evaluate("kinetree.part.motionsDone()") == 4
             assert (calm == "reduce") == all(x == int(x) for x in seen)
+
+
+def test_the_same_in_python(chromium, tmp_path):
+    """Run the lines of Python of a changed table: they make the arm of the page."""
+    q = np.array([0.3, -0.8, 0.4, 0.6, 1.1, -0.2])
+    with model_page(chromium, tmp_path, kt.load("stanford"), q=q) as page:
+        typed(page, "b of link4", "0.55")
+        names: dict = {}
+        exec(page.evaluate("kinetree.part.python()"), names)
+        assert_same_dynamics(page, names["arm"], q)
+        page.evaluate("kinetree.store.set({ mode: 'Forward' })")
+        assert 'kt.load("stanford.toml")  # numbers were changed' in page.evaluate("kinetree.part.python()")
+
+
+def test_a_motion_is_compared_after_a_change(chromium, tmp_path):
+    """Keep a motion, change a length in the mode Model: the next motion has it, the one before is drawn without it."""
+    arm = kt.load("planar_2r")
+    with opened(chromium, arm.page(q=[0.3, 0.4]).save(tmp_path / "arm.html"), after="#mode=Forward") as page:
+        ahead = "kinetree.store.get('motion').extend(0.1, { patience: 1e5 })"
+        page.evaluate(ahead)
+        page.get_by_role("button", name="Compare", exact=True).click()
+        page.evaluate("kinetree.store.set({ mode: 'Model' })")
+        typed(page, "a of link2", "0.6")
+        page.keyboard.press("Escape")
+        page.evaluate("kinetree.store.set({ mode: 'Forward' })")
+        page.evaluate(ahead)
+        q = np.array(page.evaluate("Array.from(kinetree.store.get('motion').q)")).reshape(-1, 2)
+        t = np.array(page.evaluate("Array.from(kinetree.store.get('motion').t)"))
+        bodies = [{"mass": b.mass, "com": b.com, "inertia": b.inertia, "joint": "revolute"} for b in arm.bodies]
+        long = kt.from_dh([bodies[0], bodies[1] | {"a": 0.6}], convention="modified", gravity=(0, -9.81, 0))
+        count = int(page.evaluate("kinetree.store.get('motion').count"))
+        run = kt.simulate(long, [0.3, 0.4], times=t[:count], dt=1e-3, method="rk4")
+        assert_close(q[:count], run.q, 1e-12, "motion with the changed length")
+        ghost = page.evaluate("kinetree.stage.compose().ghost.map((m) => [m[12], m[13], m[14]])")
+        before = page.evaluate("Array.from(kinetree.store.get('ghost').state(kinetree.store.get('time')).q)")
+        assert_close(ghost, arm.poses(before)[:, :3, 3], 1e-6, "bodies of the motion before, in single precision")
+
+
+def test_the_panel_is_accessible(chromium, tmp_path):
+    """Look for violations of the rules of accessibility that are serious or worse, in all themes."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    for name in ("stanford", "kuka_lwr4"):
+        with model_page(chromium, tmp_path, kt.load(name)) as page:
+            typed(page, "mass of link1", "-1")
+            page.get_by_role("button", name="Step", exact=True).click() if name == "stanford" else None
+            for theme in ("light", "dark", "projector"):
+                page.evaluate("(theme) => kinetree.store.set({ theme })", theme)
+                found = axe.Axe().run(page).response["violations"]
+                bad = [(x["id"], x["nodes"][0]["html"][:120]) for x in found if x["impact"] in ("serious", "critical")]
+                assert bad == []

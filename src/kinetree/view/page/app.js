@@ -3,7 +3,7 @@
 import { hasReactions } from "./arrows.js";
 import { chooser, listenForDrops } from "./chooser.js";
 import { unpacked } from "./data.js";
-import { fileName, help, saving } from "./dialogs.js";
+import { help, saving } from "./dialogs.js";
 import { el } from "./elements.js";
 import { bindDrawing } from "./drawn_lengths.js";
 import { connectTable } from "./editing.js";
@@ -12,6 +12,7 @@ import { openKernel } from "./kernel.js";
 import { Keys } from "./keys.js";
 import { readLink } from "./link.js";
 import { followParameters } from "./live_placements.js";
+import { fileName } from "./names.js";
 import { PANELS } from "./panels/index.js";
 import { Player } from "./player.js";
 import { Plots } from "./plots.js";
@@ -55,8 +56,8 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
     layout.message.classList.toggle("calm", calm);
     store.set({ message });
   };
-  app.matrices = (q) => {
-    const rows = kernel.poses(q);
+  app.matrices = (q, numbers) => { // numbers: those of kernel.snapshot(), by default the present ones
+    const rows = numbers ? kernel.with(numbers, () => kernel.poses(q).slice()) : kernel.poses(q);
     return model.bodies.map((_, i) => fromRows(rows, 16 * i));
   };
   app.matricesNow = () => {
@@ -152,7 +153,7 @@ function connect(app, layout) {
   };
   stage.compose = sceneOf(app, app.matricesNow, sampled, (time) => {
     const ghost = store.get("ghost");
-    return { ghost: ghost && kernel ? app.matrices(ghost.state(time).q) : null, layers: [app.part?.layer?.()].filter(Boolean) };
+    return { ghost: ghost && kernel ? app.matrices(ghost.state(time).q, ghost.numbers) : null, layers: [app.part?.layer?.()].filter(Boolean) };
   });
   stage.view.clicks.push((grab) => {
     const hit = grab.hit();
@@ -161,6 +162,10 @@ function connect(app, layout) {
   store.on(["parameters"], () => { if (kernel) kernel.parameters.set(store.get("parameters")); }); // the first entries; numbers of the table follow
   app.followDrawing = bindDrawing(app.data.scene, model);
   followParameters(app);
+  store.on(["ghost"], () => {
+    const ghost = store.get("ghost");
+    if (ghost && kernel) ghost.numbers ||= kernel.snapshot(); // it keeps the numbers with which it was computed
+  });
   store.on(["time", "motion"], () => {
     const motion = store.get("motion");
     if (motion && motion.count) store.set(motion.state(store.get("time")), { by: "player" });

@@ -5,10 +5,9 @@ import { download, el } from "./elements.js";
 import { buildFolder } from "./folder.js";
 import { linkOf } from "./link.js";
 import { tomlText } from "./model_files.js";
+import { fileName } from "./names.js";
 import { server } from "./server.js";
 import { tour } from "./tour.js";
-
-export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";
 
 export function dialog(title, ...children) {
   document.querySelector("dialog")?.remove();

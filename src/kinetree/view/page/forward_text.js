@@ -1,11 +1,12 @@
 // Forward dynamics of the page as lines of Python and as an experiment file.
 
-import { ownParameters } from "./names.js";
+import { fileName, loadLine, ownParameters } from "./names.js";
 
 const list = (x) => `[${Array.from(x, String).join(", ")}]`;
 const duration = (motion) => Math.max(1, Number(motion.end.toFixed(6)));
 
-export function python({ model, kernel, store }, motion) {
+export function python(app, motion) {
+  const { model, kernel, store } = app;
   const { drive, stiffness, damping, torque, target, step } = store.get("forward");
   const { q, qd } = store.get("start");
   const driven = model.joints.filter((j) => kernel.coordinates.slice(j.v[0], j.v[1]).some((c) => c >= 0));
@@ -21,18 +22,19 @@ export function python({ model, kernel, store }, motion) {
   const parameters = values.length ? `, parameters=${list(values)}` : "";
   return [
     "import kinetree as kt", "",
-    `arm = kt.load(${JSON.stringify(model.name)})  # or the path of its file`,
+    loadLine(app),
     `run = kt.simulate(arm, ${list(q)}, ${list(qd)}, duration=${duration(motion)}, dt=${1e-3 * step}, method="rk4"${parameters}${control})`,
     "run.plot()", "",
   ].join("\n");
 }
 
-export function toml({ model, store }, motion) {
+export function toml({ model, store, table }, motion) {
+  const file = table?.isEdited() ? `${fileName(model.name)}.toml` : model.name;
   const { drive, stiffness, damping, target, step } = store.get("forward");
   const { q, qd } = store.get("start");
   const own = ownParameters(model);
   const lines = [
-    "[experiment]", `mechanism = ${JSON.stringify(model.name)}  # or the path of its file`, "", "[start]", `q = ${list(q)}`, `qd = ${list(qd)}`, "",
+    "[experiment]", `mechanism = ${JSON.stringify(file)}  # ${file === model.name ? "or the path of its file" : "numbers were changed: save them by TOML in the mode Model"}`, "", "[start]", `q = ${list(q)}`, `qd = ${list(qd)}`, "",
     ...(own.length ? ["[parameters]", ...own.map((k) => `${JSON.stringify(model.parameters[k].name)} = ${store.get("parameters")[k]}`), ""] : []),
     "[run]", `duration = ${duration(motion)}`, 'method = "rk4"', `dt = ${1e-3 * step}`, "",
   ];

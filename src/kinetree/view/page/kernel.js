@@ -40,6 +40,21 @@ export class Kernel {
     this.parameters = numbers ? Float64Array.from([...free, ...numbers]) : free;
   }
 
+  // The present numbers, and a function of them later: with(kernel.snapshot(), () => ...).
+  snapshot() {
+    return { functions: this.functions, parameters: this.parameters.slice() };
+  }
+
+  with(numbers, work) {
+    const now = { functions: this.functions, parameters: this.parameters };
+    Object.assign(this, numbers);
+    try {
+      return work();
+    } finally {
+      Object.assign(this, now);
+    }
+  }
+
   has(...names) {
     return names.every((name) => name in this.functions);
   }

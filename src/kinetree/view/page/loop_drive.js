@@ -10,7 +10,7 @@ import { movingFrames } from "./inverse_kinematics.js";
 import { recloseWith } from "./loop_closing.js";
 import { drivesOf, positionOf, rangeOf } from "./loop_range.js";
 import { Turn } from "./loop_turn.js";
-import { shortLabels } from "./names.js";
+import { loadLine, shortLabels } from "./names.js";
 import { withUnit } from "./units.js";
 import { columns, fromRows, multiply, originOf, transform, turned } from "./vectors.js";
 
@@ -183,7 +183,7 @@ export function buildDrive(app, { leads, changed }) {
     python() {
       const here = turn ? turn.from : 0;
       return [
-        "import kinetree as kt", "", `arm = kt.load(${JSON.stringify(model.name)})  # or the path of its file`,
+        "import kinetree as kt", "", loadLine(app),
         ...(model.lengths.some((x) => store.get("parameters")[x.parameter] !== data.first.parameters[x.parameter]) ? ["# lengths differ from those of the model: change them in its file"] : []),
         `turn = arm.cycle(${JSON.stringify(model.joints[model.velocities[settings().drive].joint].name)}, speed=${settings().velocity}, start=${here})`,
         `turn.plot(["tau", "reactions", "loop_reactions"], "turn.png")`, "",

@@ -33,6 +33,15 @@ export function csvText(model, table) {
 
 const quoted = (x) => (typeof x === "string" && /[",\n]/.test(x) ? `"${x.replaceAll('"', '""')}"` : String(x));
 
+// Lines of Python that make the same chain; angles in radians.
+export function pythonRows(model, table) {
+  const list = (x) => `[${Array.from(x, String).join(", ")}]`;
+  const rows = table.rows.map((row) => `    dict(joint="${row.joint}", theta=${row.theta}, b=${row.b}, a=${row.a}, alpha=${row.alpha}, mass=${row.mass}, com=${list(row.com)}, inertia=${list(row.inertia)}, name=${JSON.stringify(row.name)}),`);
+  const tool = table.form === "modified" && table.end && !table.end.alpha ? `, tool=[${table.end.a}, 0, 0]` : "";
+  const base = table.base ? ["# before the first row: a and alpha of the base, which this table cannot have"] : [];
+  return ["import kinetree as kt", "", ...base, "rows = [", ...rows, "]", `arm = kt.from_dh(rows, convention="${table.form}", gravity=${list(table.gravity)}${tool}, name=${JSON.stringify(model.name)})`, ""].join("\n");
+}
+
 // Whether URDF has all joints of a mechanism, and no loop is left.
 export const fitsUrdf = (model) => !model.closed && model.joints.every((joint) => joint.kind in KINDS);
 

@@ -26,3 +26,12 @@ export function ownParameters(model) {
   const made = new Set(model.lengths.filter((x) => x.made).map((x) => x.parameter));
   return [...model.parameters.keys()].filter((k) => !made.has(k));
 }
+
+// A name of a file for a mechanism.
+export const fileName = (name) => name.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, 80) || "mechanism";
+
+// The line of Python that loads the mechanism. With changed numbers it is the file that the mode Model saves.
+export function loadLine({ model, table }) {
+  if (!table?.isEdited()) return `arm = kt.load(${JSON.stringify(model.name)})  # or the path of its file`;
+  return `arm = kt.load("${fileName(model.name)}.toml")  # numbers were changed: save them by TOML in the mode Model`;
+}

@@ -33,6 +33,8 @@ export const panel = {
     const linked = app.readLink();
     for (const name of ["forward", "start"]) if (linked[name]) store.set({ [name]: linked[name] });
     let motion = null;
+    let isStale = false;
+    let kept = null; // the motion to compare with, while other modes are shown
     let pulled = null;
     let computed = null; // { motion, run }: a run in Python, which the page shows instead
     const arrows = new LiveArrows(app);
@@ -45,6 +47,7 @@ export const panel = {
       const closed = kernel.close(Float64Array.from(start.q));
       computed = null;
       motion = new Recording(app, { q: closed.q, qd: Float64Array.from(start.qd), drives, step: 1e-3 * settings().step });
+      isStale = false;
       store.set({ motion, time: 0 }, { by: "player" });
       show();
     }
@@ -149,8 +152,10 @@ export const panel = {
 
     const part = {
       enter() {
+        if (kept) store.set({ ghost: kept });
         if (computed && store.get("motion") === computed.motion) return show();
-        if (!motion || store.get("motion") !== motion) {
+        if (isStale) begin();
+        else if (!motion || store.get("motion") !== motion) {
           if (!motion) store.set({ start: keptStart(app, store) });
           else store.set({ start: { q: Array.from(store.get("q")), qd: Array.from(store.get("qd")) } });
           begin();
@@ -159,6 +164,7 @@ export const panel = {
       },
       leave() {
         player.play(false);
+        kept = store.get("ghost");
         store.set({ ghost: null });
       },
       charts: () => (computed && store.get("motion") === computed.motion ? recordedCharts(computed.run) : motionCharts(model, motion, store.get("ghost"))).filter((c) => settings().drive !== "none" || !c.title.startsWith("drive")),
@@ -185,7 +191,10 @@ export const panel = {
       if (by) begin(); // undo, redo, a lesson: not the panel itself
     });
     store.on(["units"], () => { startRows.refresh(); driveRows.refresh(); });
-    store.on(["parameters"], () => { if (motion && store.get("mode") === panel.name) begin(); });
+    store.on(["parameters"], () => {
+      if (motion && store.get("mode") === panel.name) begin();
+      else isStale = Boolean(motion); // numbers were changed in another mode
+    });
     store.on(["time"], () => {
       if (store.get("motion") !== motion) return;
       if (motion.ended) { app.say(motion.ended); player.play(false); }

@@ -6,7 +6,7 @@ import { readMotion } from "../csv_motion.js";
 import { choice, el, section, toggle } from "../elements.js";
 import { movingFrames } from "../inverse_kinematics.js";
 import { between, motionOf, spline, tabulated } from "../joint_motions.js";
-import { shortLabels } from "../names.js";
+import { loadLine, shortLabels } from "../names.js";
 import { CAUSES, reactionsAt, torquesAt } from "../torques.js";
 import { short } from "../units.js";
 
@@ -212,7 +212,7 @@ function chartsOf(app, { motion, samples, torques }, joint) {
   return [...totals, causes, ...motionCharts(model, motion), ...accelerations];
 }
 
-function python({ model }, { kind, q0, q1, duration, points, mass }, frame) {
+function python(app, { kind, q0, q1, duration, points, mass }, frame) {
   const list = (x) => `[${Array.from(x, String).join(", ")}]`;
   const way = q1.map((x, k) => Math.abs(x - q0[k]));
   const motion = {
@@ -224,7 +224,7 @@ function python({ model }, { kind, q0, q1, duration, points, mass }, frame) {
     file: 'kt.Table.from_csv("motion.csv")',
   }[kind];
   return [
-    "import numpy as np", "import kinetree as kt", "", `arm = kt.load(${JSON.stringify(model.name)})  # or the path of its file`,
+    "import numpy as np", "import kinetree as kt", "", loadLine(app),
     ...(mass > 0 ? [`arm = kt.with_payload(arm, ${JSON.stringify(frame.name)}, ${mass})`] : []),
     `motion = ${motion}`, `t = np.linspace(0.0, ${kind === "spline" ? points[points.length - 1]?.t ?? 1 : duration}, 241)`,
     "q, qd, qdd = (np.array(x).T for x in motion(t))", "tau = arm.inverse_dynamics(q, qd, qdd)", "print(arm.ledger(q, qd, qdd).by_cause)", "",

@@ -8,6 +8,7 @@ import { poseTable } from "../inspector.js";
 import { allSolutions, frameJacobian, framePose, movingFrames, solvePose } from "../inverse_kinematics.js";
 import { cycloidTo } from "../joint_motions.js";
 import { manipulability, translationMeasure } from "../manipulability.js";
+import { loadLine } from "../names.js";
 import { anglesOf, moved, place, poseOfAngles, rotated } from "../poses.js";
 import { short } from "../units.js";
 import { cloudLines, sampleCloud } from "../workspace.js";
@@ -194,12 +195,13 @@ function measures(app, path, frame) {
   return { title: "manipulability", unit: "", series: [{ name: frame.name, t: path.t.subarray(0, path.count), values }] };
 }
 
-function python({ model, store, kernel }, frame) {
+function python(app, frame) {
+  const { store, kernel } = app;
   const q = `[${Array.from(store.get("q"), String).join(", ")}]`;
   const T = Array.from({ length: 4 }, (_, i) => `[${Array.from(framePose(kernel, store.get("q"), frame).slice(4 * i, 4 * i + 4), String).join(", ")}]`);
   const name = JSON.stringify(frame.name);
   return [
-    "import kinetree as kt", "", `arm = kt.load(${JSON.stringify(model.name)})  # or the path of its file`, `q = ${q}`,
+    "import kinetree as kt", "", loadLine(app), `q = ${q}`,
     `T = arm.pose(q, ${name})`, `J = arm.jacobian(q, ${name})`, "", `target = [${T.join(",\n          ")}]`,
     `solutions = arm.inverse_kinematics(target, ${name}, all=True)`, "",
   ].join("\n");

@@ -4,11 +4,11 @@ import { numberControl } from "../controls.js";
 import { inForm } from "../dh.js";
 import { buildMotions } from "../dh_motions.js";
 import { choice, download, el, section } from "../elements.js";
-import { fileName } from "../dialogs.js";
-import { csvText, fitsUrdf, tomlText, urdfText } from "../model_files.js";
+import { csvText, fitsUrdf, pythonRows, tomlText, urdfText } from "../model_files.js";
 import { server } from "../server.js";
 import { buildStructure } from "../structure.js";
 import { buildBody, buildLines } from "../model_table.js";
+import { fileName, loadLine } from "../names.js";
 import { neat } from "../units.js";
 
 export const panel = {
@@ -86,6 +86,7 @@ export const panel = {
       leave: () => motions.stop(),
       layer: () => motions.layer(),
       motionsDone: () => motions.done,
+      python: () => python(app),
     };
     return part;
   },
@@ -167,4 +168,9 @@ function buildFiles(app) {
   if (data.table.serial) made.push(button("CSV", "the DH table, which Kinetree reads too", () => csvText(model, store.get("table"))));
   return section("Save the mechanism", el("div", { class: "buttons" }, made),
     made.length < 3 ? el("p", { class: "hint", text: "URDF has no loops and few kinds of joints; CSV is for chains given by DH parameters." }) : null);
+}
+
+function python(app) {
+  if (!app.data.table.serial) return ["import kinetree as kt", "", loadLine(app), "print(arm.mechanism)", ""].join("\n");
+  return pythonRows(app.model, app.store.get("table"));
 }
