@@ -34,6 +34,7 @@ CASES = {
     "closed_stepping": "steps of four-bars, compared with Exudyn if it is installed",
     "other_peers": "inverse and forward dynamics, compared with Drake, adam, Robotics Toolbox and JaxSim if installed",
     "webassembly": "time per call and size of WebAssembly modules in V8, if Node is installed",
+    "pages": "steps, sliders and first pictures of pages in Chromium, if it is installed",
     "gpu": "samples per second on an NVIDIA GPU, row- and column-major, if there is one; requires CuPy",
     "gpu_runs": "time steps per second on an NVIDIA GPU, in the kernel and as whole calls, if there is one",
     "charmie": "1000 steps of a robot with closed loops in one call, compared with plain NumPy step by step",
@@ -44,7 +45,17 @@ CASES = {
 """The cases in the page's order: each is a module here with `section(quick)`; pictures go to `section(..., folder)`."""
 GPU = ("gpu", "gpu_runs")
 """The cases of --gpu, which compare with no other library."""
-THREADED = ("throughput", "chains", "stepping", "study_workers", "compile_times", "memory_use", "webassembly", *GPU)
+THREADED = (
+    "throughput",
+    "chains",
+    "stepping",
+    "study_workers",
+    "compile_times",
+    "memory_use",
+    "webassembly",
+    "pages",
+    *GPU,
+)
 """Cases in which the process uses several cores, or waits for other processes."""
 
 

@@ -1,0 +1,127 @@
+"""Pages in Chromium: steps in multiples of real time, from a slider to the picture, the first picture, and sizes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kinetree as kt
+from book import Section
+from measure import Figure, NotMeasured, agree
+from report import Table
+from robot_files import MORE, ROBOTS, Robot
+
+NAMES = ("UR5", "Talos, free base")
+STEP, STEPS = 1e-3, 1000
+"""The step of the classical Runge-Kutta method [s], and the steps of a measurement: one second of motion."""
+AIMS = dict(zip(NAMES, (1000.0, 30.0), strict=True))
+"""Multiples of real time that pages should reach: an arm and a humanoid."""
+AGREE = 1e-9
+FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
+"""Flags of Chromium: pictures are drawn by the processor, as on machines without a graphics processor."""
+
+PACE = """([rounds, count, dt, begun]) => {
+    const { kernel, store } = kinetree;
+    const [q, qd] = [store.get("q"), store.get("qd")];
+    const times = [];
+    const checked = kernel.begin(q, Float64Array.from(begun));
+    kernel.advance(checked, dt, 3);
+    for (let k = 0; k < rounds + 3; k++) { // the first ones let the browser compile with all optimizations
+        const state = kernel.begin(q, qd);
+        const begin = performance.now();
+        kernel.advance(state, dt, count);
+        times.push(performance.now() - begin);
+    }
+    return { times: times.slice(3), q: Array.from(checked.q) };
+}"""
+"""Seconds of motion from rest [ms each], and the position after three steps from given velocities."""
+
+SLIDER = """async (rounds) => {
+    const slider = document.querySelector(".panel input[type=range]");
+    const gl = document.querySelector("canvas.solid").getContext("webgl2");
+    const times = [];
+    for (let k = 0; k < rounds + 2; k++) {
+        await new Promise((next) => setTimeout(next, 20));
+        const begin = performance.now();
+        slider.value = 0.5 + 0.002 * (1 + k);
+        slider.dispatchEvent(new Event("input"));
+        kinetree.stage.draw();
+        const drawn = performance.now();
+        gl?.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // waits for the picture
+        times.push([drawn - begin, performance.now() - begin]);
+    }
+    return times.slice(2);
+}"""
+"""From the event of a slider to the commands of drawing, and to the picture by the processor [ms]."""
+
+
+def section(quick: bool) -> Section:
+    """Return times and sizes of the pages of an arm and a humanoid."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None or find_spec("playwright") is None:
+        raise NotMeasured("no Chromium on the PATH, or playwright is not installed")
+    from playwright.sync_api import sync_playwright
+
+    rounds = 8 if quick else 40
+    chosen = [robot for robot in (*ROBOTS, *MORE) if robot.name in NAMES]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        found = {robot.name: measured(browser, robot, Path(folder), rounds) for robot in chosen}
+        browser.close()
+    rows = tuple(
+        (
+            name, f"{x['size'] / 1000:.0f}", f"{x['wasm'] / 1000:.0f}", x["pace"].text(), f"{AIMS[name]:,.0f}",
+            x["slider"].text(), x["picture"].text(), x["first"].text(),
+        )
+        for name, x in found.items()
+    )  # fmt: skip
+    columns = (
+        "robot", "page [kB]", "functions [kB]", "multiples of real time", "goal", "slider to drawing [ms]",
+        "slider to picture by software [ms]", "first picture [ms]",
+    )  # fmt: skip
+    note = (
+        f"Steps of {STEP:g} s of the classical Runge-Kutta method, from rest under gravity. A frame at 60 Hz has 16.7 "
+        "ms. The first picture is that of a file from disk, from the start of its navigation, in a browser that runs. "
+        "A slider's event leads to all numbers of the page and to the commands for the graphics processor; without "
+        "one, as here, the processor draws the picture."
+    )
+    headline = ", ".join(f"{name} {x['pace'].median:,.0f} times" for name, x in found.items())
+    table = Table("Pages in Chromium", columns, rows, note)
+    return Section("Pages", f"Pages step faster than real time: {headline}.", (table,))
+
+
+def measured(browser: Any, robot: Robot, folder: Path, rounds: int) -> dict[str, Any]:
+    """Return the figures of one robot, whose states are those of the library."""
+    system = kt.load(robot.path, base=robot.base)
+    made = system.page()
+    file = made.save(folder / f"{robot.name}.html")
+    firsts = []
+    for _ in range(max(3, rounds // 4)):
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(file.as_uri())
+        page.wait_for_selector("body[data-ready]", state="attached", timeout=120_000)
+        firsts.append(float(page.evaluate("document.body.dataset.readyAfter")))
+        if len(firsts) < max(3, rounds // 4):
+            page.close()
+    qd = np.random.default_rng(5).normal(size=system.nv)  # at rest, friction would amplify rounding errors
+    stepped = page.evaluate(PACE, [rounds, STEPS, STEP, qd.tolist()])
+    q = np.array(page.evaluate("Array.from(kinetree.store.get('q'))"))
+    run = kt.simulate(system, q, qd, times=[0.0, 3 * STEP], dt=STEP * (1 + 1e-12), method="rk4", progress=False)
+    agree(f"{robot.name} in the page", np.array(stepped["q"]), run.q[-1], AGREE)
+    slider, picture = zip(*page.evaluate(SLIDER, rounds), strict=True)
+    wasm = page.evaluate("kinetree.kernel.bytes")
+    page.close()
+    pace = [1000.0 * STEP * STEPS / x for x in stepped["times"]]
+    return {
+        "size": len(made.text),
+        "wasm": wasm,
+        "pace": Figure.of(pace),
+        "slider": Figure.of(list(slider)),
+        "picture": Figure.of(list(picture)),
+        "first": Figure.of(firsts[1:]),
+    }
