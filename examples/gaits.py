@@ -44,11 +44,11 @@ def measures(robot, gait, run) -> dict[str, float]:
     }
 
 
-def draw(folder: Path) -> None:
-    """Simulate, print, and write pictures and pages."""
+def draw(folder: Path) -> list[Path]:
+    """Simulate, print, and write pages and the picture of ground forces; return their files."""
     import matplotlib.pyplot as plt
 
-    runs = {}
+    runs, files = {}, [folder / "gaits-ground-forces.png"]
     for name, (make, gait, dt) in CASES.items():
         robot = make()
         run = robot.walk(gait, cycles=CYCLES, dt=dt, samples=round(gait.period / dt))  # every step is a sample
@@ -56,9 +56,11 @@ def draw(folder: Path) -> None:
         print(name)
         for what, value in measures(robot, gait, run).items():
             print(f"  {what:56} {value:.4g}")
-        robot.walk(gait, cycles=4, dt=dt, samples=60).page(folder / f"{name.split(',')[0]}.html", arrows=True)
+        files.append(folder / f"{name.split(',')[0]}.html")
+        robot.walk(gait, cycles=4, dt=dt, samples=60).page(files[-1], arrows=True)
     with plt.rc_context(STYLE):
-        draw_forces(plt, runs, folder / "gaits-ground-forces.png")
+        draw_forces(plt, runs, files[0])
+    return files
 
 
 def draw_forces(plt, runs, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,16 @@ def test_a_deviation_grows_as_in_the_linearized_motion():
     expected = along @ away
     assert np.linalg.norm(expected) > 20 * np.linalg.norm(away)
     assert_close(found, expected, 1e-4 * np.abs(expected).max(), "deviation after 0.2 s")
+
+
+@pytest.mark.slow
+def test_eigenvalues_are_zero_without_gravity():
+    """Find the zero-eigenvalue effect itself: at rest and without gravity, no deviation has an acceleration."""
+    biped = kt.load("spatial_biped")
+    free = kt.System(replace(biped.mechanism, gravity=(0.0, 0.0, 0.0)))
+    q = np.array(saha2013_biped.reference()(0.2)[0])
+    A = free.linearize(q, np.zeros(12), np.zeros(12)).A
+    assert_close(A[12:], np.zeros((12, 24)), 1e-12, "accelerations of deviations")
 
 
 def test_sampled_torques_are_joined_by_straight_lines():

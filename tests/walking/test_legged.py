@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import runpy
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,3 +209,17 @@ def test_friction_moves_the_trot():
         ends.append(advances(run, robot.ahead, gait.period))
     assert ends[0][-1] > 0.2
     assert np.abs(ends[1]).max() < 2e-3
+
+
+@pytest.mark.slow
+def test_the_example_draws(tmp_path, capsys):
+    """Run examples/gaits.py, and find its picture, its pages, and the measures that it prints."""
+    example = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples" / "gaits.py"))
+    files = example["draw"](tmp_path)
+    assert [f.name for f in files] == ["gaits-ground-forces.png", "biped.html", "quadruped.html", "hexapod.html"]
+    assert all(f.stat().st_size > 20000 for f in files)
+    printed = capsys.readouterr().out
+    found = [float(x) for x in re.findall(r"distance in a cycle \[m\] +(\S+)", printed)]
+    assert_close(
+        found, [ADVANCES[name] for name in ("planar_biped", "quadruped", "hexapod")], 1e-3, "printed distances"
+    )

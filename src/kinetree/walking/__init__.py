@@ -1,1 +1,1 @@
-"""Walking: return maps of hybrid motions, periodic gaits with their stability, and passive walkers."""
+"""Walking: legged robots with gaits on hard contact, return maps, periodic motions, and passive walkers."""
