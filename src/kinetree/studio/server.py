@@ -17,7 +17,7 @@ from .calls import outcome
 from .folder import Folder
 from .guard import Guard
 from .opened import open_system
-from .tabs import Cancelled, Studio, Tabs
+from .tabs import Cancelled, Studio, Tab, Tabs
 
 if TYPE_CHECKING:
     from ..system import System
@@ -45,6 +45,7 @@ class Served:
     token: str
     port: int
     tabs: Tabs = field(default_factory=Tabs)
+    kept: dict[str, Tab] = field(default_factory=dict)  # tabs of the library, and the first one, as they are opened
 
 
 def application(served: Served) -> Guard:
@@ -55,7 +56,7 @@ def application(served: Served) -> Guard:
 
     async def page(request: Any) -> Response:
         try:
-            text, policy = await asyncio.to_thread(_page, served, request.query_params.get("open", ""))
+            text, policy = await in_thread(lambda: _page(served, request.query_params.get("open", "")))
         except KinetreeError as error:
             return PlainTextResponse(f"{error}\n", 404, headers=HEADERS)
         return HTMLResponse(text, headers={**HEADERS, "Content-Security-Policy": policy})
@@ -71,11 +72,15 @@ def _page(served: Served, source: str) -> tuple[str, str]:
     """Return the page of a new tab, and its policy; the source is that of `open_system`."""
     studio = Studio(served.folder)
     where, _, name = source.partition("/")
-    if not source:
-        data = open_system(studio, served.first())["data"]
+    if source in served.kept:
+        studio.tab.system, studio.tab.data = served.kept[source].system, served.kept[source].data
+    elif not source:
+        open_system(studio, served.first())
     else:
-        data = (open_library if where == "library" else open_file)(studio, name)["data"]
-    key = served.tabs.add(studio.tab)
+        (open_library if where == "library" else open_file)(studio, name)
+    if where in ("", "library"):
+        served.kept[source] = Tab(studio.tab.system, studio.tab.data)
+    data, key = studio.tab.data, served.tabs.add(studio.tab)
     address = f"/socket?token={served.token}&tab={key}"
     return served_page(data, address, [f"ws://{host}:{served.port}" for host in ("127.0.0.1", "localhost")])
 
