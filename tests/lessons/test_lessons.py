@@ -62,7 +62,7 @@ def closed_forms() -> dict[str, dict[int, float]]:
             2: 0.3 * 0.25 * np.sin(45 * DEG),
             4: G * (0.5 * 0.15 + 0.4 * 0.425 + 0.3 * 0.66),
         },
-        "dh_frames": {0: 0.4318 * np.cos(30 * DEG), 1: np.hypot(0.0203, 0.4331), 2: -np.sin(25 * DEG), 4: 8.0},
+        "dh_frames": {0: 0.4318 * np.cos(30 * DEG), 1: np.hypot(0.0203, 0.4331), 2: -np.sin(25 * DEG), 3: 2.0, 5: 8.0},
         "stanford_arm": {0: np.hypot(0.9, 0.1), 1: 11.3796 + 6.1 * G * 0.2, 3: 2 * G * 0.7 * np.sin(60 * DEG)},
         "double_pendulum": {0: 0.4 * G * 0.125, 1: 0.4 * 0.25**2 / 3, 3: G * (0.5 * 0.15 + 0.4 * 0.425)},
         "biped_on_one_foot": {0: 0.5 * (np.cos(12 * DEG) + np.cos(30 * DEG))},
@@ -85,7 +85,7 @@ def test_answers_are_those_of_formulas(name):
 def test_a_four_bar_s_answers_are_those_of_other_routes():
     """Compare with two circles that intersect, actuated inverse dynamics, and its torque over the inertia."""
     bars = kt.load("four_bar")
-    output, rate, _, torque, _, fall = (float(x) for x in answers(find("four_bar_linkage"), bars) if x is not None)
+    output, rate, _, _, torque, _, fall = (float(x) for x in answers(find("four_bar_linkage"), bars) if x is not None)
     q = bars.assemble(hold={"crank": 60 * DEG})
     qd = bars.consistent_speeds(q, {"crank": 10.0})
     still = np.zeros(3)

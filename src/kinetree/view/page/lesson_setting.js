@@ -9,13 +9,16 @@ import { functionsOf } from "./lesson_values.js";
 
 const TABLES = ["forward", "inverse", "kinematics", "recursion", "model", "loops"]; // fields of panels, of which some entries are set
 const PATIENCE = 3000; // [ms] of computation ahead of a motion
+let latest = 0; // the number of the setting that was applied last
 
 export function applySetting(app, setting) {
-  const { store, player, plots, stage, model } = app;
+  const { store, player, plots, model } = app;
   player.play(false);
+  if (app.table?.isEdited()) app.table.change(app.table.first, "lesson");
   if (setting.parameters) store.set({ parameters: Float64Array.from(model.parameters, (p, k) => setting.parameters[p.name] ?? app.data.first.parameters[k]) });
   if (setting.q) app.moveTo(Float64Array.from(evaluate(setting.q, functionsOf(app))), { undo: "lesson" });
   if (setting.qd) store.set({ qd: Float64Array.from(evaluate(setting.qd)) });
+  store.set({ picked: model.bodies.findIndex((b) => b.name === setting.pick), speed: setting.speed ?? 1 });
   if (setting.mode) store.set({ mode: setting.mode });
   for (const name of TABLES) if (setting[name]) store.set({ [name]: { ...store.get(name), ...plain(setting[name]) } });
   if (setting.hold) holdAt(app, Float64Array.from(evaluate(setting.start.q)));
@@ -29,18 +32,37 @@ export function applySetting(app, setting) {
     }
     begin(setting.start);
   }
-  if (setting.pick !== undefined) store.set({ picked: model.bodies.findIndex((b) => b.name === setting.pick) });
   if (setting.show) store.set({ show: { ...store.get("show"), ...setting.show } });
   if (setting.ahead) extend(app, setting.ahead);
-  for (const [k, title] of [setting.plot ?? []].flat().entries()) plots.choose(title, k > 0);
-  plots.refresh();
-  player.show();
+  const charts = [setting.plot ?? []].flat();
+  const wanted = setting.mode === "Loops" ? ["curve", ...charts] : charts;
+  const number = (latest += 1);
+  whenReady(() => number !== latest || wanted.every((title) => plots.charts.some((chart) => chart.title === title)), () => {
+    if (number !== latest) return; // the reader went on to another step
+    charts.forEach((title, k) => plots.choose(title, k > 0));
+    plots.refresh();
+    player.show();
+    look(app, setting);
+    if (setting.time !== undefined) player.seek(setting.time);
+    if (setting.play) player.play(true);
+  });
+}
+
+// Do something as soon as a condition holds: some modes compute their curves in slices.
+function whenReady(holds, then, frames = 1200) {
+  if (holds()) then();
+  else if (frames > 0) requestAnimationFrame(() => whenReady(holds, then, frames - 1));
+}
+
+// The first view, or from a side, with the whole motion in it.
+function look({ stage, store, matrices, model }, { view, ahead, mode }) {
   stage.view.reset();
-  if (setting.view) stage.view.look(setting.view);
-  if (setting.ahead) stage.fit(posesAlong(app, store.get("motion")));
-  store.set({ speed: setting.speed ?? 1 });
-  if (setting.time !== undefined) player.seek(setting.time);
-  if (setting.play) player.play(true);
+  if (view) stage.view.look(view);
+  if (ahead) stage.fit(posesAlong({ matrices, model }, store.get("motion")));
+  else {
+    stage.draw();
+    if (mode === "Loops" || !stage.showsAll) stage.fit(); // with the curve of a point
+  }
 }
 
 // Springs and dampers in all joints, toward a position.
@@ -54,6 +76,7 @@ function extend({ store }, until) {
   store.get("motion").extend?.(until, { patience: PATIENCE });
 }
 
+// Poses at two dozen instants of a motion.
 function posesAlong({ matrices, model }, motion) {
   const every = Math.max(1, Math.floor(motion.count / 24));
   return Array.from({ length: Math.ceil(motion.count / every) }, (_, i) => matrices(motion.q.subarray(i * every * model.nq, (i * every + 1) * model.nq)));

@@ -51,17 +51,17 @@ export function functionsOf(app) {
   };
 }
 
-// The right number of a question, at the first values of free parameters.
+// The right number of a question, with the given numbers of the mechanism, whatever the reader has changed.
 export function answerOf(app, question) {
   const { kernel, data } = app;
-  const kept = kernel.parameters.slice();
-  kernel.parameters.set(data.first.parameters);
+  const { functions, parameters } = kernel;
+  Object.assign(kernel, { functions: kernel.given, parameters: Float64Array.from(data.first.parameters) });
   try {
     const known = functionsOf(app);
     for (const [name, formula] of Object.entries(question.given)) known[name] = evaluate(formula, known);
     return evaluate(question.answer, known);
   } finally {
-    kernel.parameters.set(kept);
+    Object.assign(kernel, { functions, parameters });
   }
 }
 

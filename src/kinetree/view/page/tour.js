@@ -109,4 +109,8 @@ export function offerTour(app, stagebox) {
     el("button", { type: "button", text: "Tour in two minutes", title: "see the parts of the page", onclick: () => { offer.remove(); tour(app); } }),
     el("button", { type: "button", class: "quiet", text: "\u00d7", title: "no, thanks", "aria-label": "no tour", onclick: () => offer.remove() }));
   stagebox.append(offer);
+  const stop = app.store.on(["mode"], () => { // the reader has found the way
+    stop();
+    offer.remove();
+  });
 }
