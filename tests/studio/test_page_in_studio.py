@@ -151,3 +151,19 @@ def test_a_page_tells_that_its_studio_has_ended(tmp_path):
         said = page.evaluate("() => kinetree.server.call('files').catch((error) => error.message)")
         assert said.startswith("The studio has ended, or cannot be reached")
         context.close()
+
+
+def test_the_dialogs_of_the_studio_are_accessible(studio):
+    """Look for serious violations of the rules of accessibility in the dialogs and the panel of runs."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    chromium, address = studio
+    with served(chromium, address) as page:
+        for theme in ("light", "dark", "projector"):
+            page.evaluate("(theme) => kinetree.store.set({ theme })", theme)
+            for key, part in (("Control+o", ".card"), ("s", "dialog"), ("f", "select[aria-label=method]")):
+                page.locator(".stage").focus()
+                page.keyboard.press(key)
+                page.wait_for_selector(part)
+                found = axe.Axe().run(page).response["violations"]
+                assert [(x["id"], theme, key) for x in found if x["impact"] in ("serious", "critical")] == []
+                page.keyboard.press("Escape")
