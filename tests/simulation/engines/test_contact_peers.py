@@ -82,3 +82,65 @@ def test_detachment_agrees() -> None:
     run = kt.simulate(system, q, times=[0.0, 0.6], contacts=ends)
     (left,) = [e.t for e in run.contact.events if e.kind == "lift-off"]
     assert_close(last, left, 5e-3, "time of detachment [s]")
+
+
+def test_a_pulled_box_creeps_there_and_holds_here() -> None:
+    """Pull a box by 7 of the 9.81 N that friction holds, then by 11 N: the first creeps in MuJoCo, both slide alike."""
+    text = BOX.format(dt=1e-3, cone="elliptic", deg=0, mu=0.5, x=0, z=0.05, ref=0.02)
+    stiff = BOX.format(dt=1e-4, cone="elliptic", deg=0, mu=0.5, x=0, z=0.05, ref=0.0004)
+    for given, pull, seconds in ((text, 7.0, 2.0), (stiff, 11.0, 0.5)):
+        model = mujoco.MjModel.from_xml_string(given)
+        data = mujoco.MjData(model)
+        data.xfrc_applied[1, 0] = pull
+        while data.time < seconds - model.opt.timestep / 2:
+            data.xfrc_applied[1, 4] = -0.05 * pull  # acts at the base: the box does not tip
+            mujoco.mj_step(model, data)
+        system, q, corners = box_on_slope(0.0, 0.5)
+        drag = kt.ExternalWrench("box", (0.0, 0.0, -0.05), force=(pull, 0.0, 0.0))
+        run = kt.simulate(system, q, times=[0.0, seconds], contacts=corners, forces=drag)
+        exact = max(0.0, pull / 2.0 - 0.5 * G) * seconds
+        assert_close(run.qd[-1, 3], exact, 1e-12 if pull < 9 else 1e-9, "velocity here")
+        if pull < 9:
+            assert data.qvel[0] > 1e-4  # creep
+        else:
+            assert_close(data.qvel[0], exact, 2e-2 * exact, "MuJoCo's velocity")
+
+
+ARM = """<mujoco><option timestep="2e-5" integrator="implicitfast" cone="elliptic"/>
+  <default><geom condim="3" solref="0.0001 1" solimp="0.999 0.9999 0.0001"/></default><worldbody>
+  <geom name="floor" type="plane" size="9 9 1" friction="0.3 0 0"/>
+  <body name="upper" pos="0 0 .75"><joint name="shoulder" type="hinge" axis="0 1 0"/>
+    <inertial pos="0 0 -.25" mass="2" diaginertia=".05 .05 .01"/>
+    <body name="lower" pos="0 0 -.5"><joint name="elbow" type="hinge" axis="0 1 0"/>
+      <inertial pos="0 0 -.2" mass="1" diaginertia=".02 .02 .01"/>
+      <geom name="tip" type="sphere" size=".05" pos="0 0 -.4" friction="0.3 0 0"/>
+  </body></body></worldbody></mujoco>"""
+
+
+def test_the_tip_of_an_arm_slides_as_in_mujoco(tmp_path) -> None:
+    """Read an arm with its floor from MJCF, and let its tip slide: angles agree with MuJoCo's stiff contact."""
+    path = tmp_path / "arm.xml"
+    path.write_text(ARM)
+    arm = kt.load(path, contacts=True)
+    assert [(c.name, c.friction) for c in arm.mechanism.contacts] == [("tip", 0.3)]
+    elbow = 1.2
+    low, high = 0.0, 0.5  # the angle of the shoulder at which the tip touches
+    for _ in range(80):
+        shoulder = 0.5 * (low + high)
+        height = 0.75 - 0.5 * math.cos(shoulder) - 0.4 * math.cos(shoulder - elbow) - 0.05
+        low, high = (shoulder, high) if height > 0 else (low, shoulder)
+    q, lever = np.array([shoulder, -elbow]), 0.4 * math.sin(shoulder - elbow)
+    qd = np.array([-1.5, 1.5 * (0.5 * math.sin(shoulder) + lever) / lever])  # along the floor
+    model = mujoco.MjModel.from_xml_string(ARM)
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = q, qd
+    times = [0.0, 0.05, 0.1, 0.15]
+    theirs = [q.copy()]
+    for t in times[1:]:
+        while data.time < t - 1e-5:
+            mujoco.mj_step(model, data)
+        theirs.append(data.qpos.copy())
+    run = kt.simulate(arm, q, qd, times=times)
+    assert [e.kind for e in run.contact.events] == ["slip"] and (run["contact_forces"][:, 0, 0] > 1.0).all()
+    assert np.abs(run.q[-1] - q).max() > 0.1
+    assert_close(theirs, run.q, 1e-3, "angles")
