@@ -13,6 +13,9 @@ from .direct import direct_call
 
 Call = Callable[..., Any]
 
+OUT = {"out"}
+"""The only option that leaves the compiled function as it is; it is passed on without further preparation."""
+
 
 def prepared_call(owner: Any, method: Any) -> Call:
     """Return the function that a method of a system calls, with the arguments of the method."""
@@ -76,17 +79,21 @@ def _call(
     constants = () if owner._nominal is None else (owner._nominal,)
 
     def call(*arrays, **options):
+        out = None
         if options or len(arrays) != len(names):
             arrays, options = by_position(title or name, names, arrays, options)
-            if options:
+            if options.keys() == OUT:
+                out = options["out"]
+                function.refuse_masked(arrays)  # before results are written
+            elif options:
                 return owner._with(name, **options, **chosen)(*arrays)
         arguments = arrays + constants
         before = count[1]
         try:
-            result = gufunc(*arguments)
+            result = gufunc(*arguments) if out is None else gufunc(*arguments, out=out)
         except (ValueError, TypeError) as error:
             function.refuse_masked(arrays)
-            raise function.explained(arguments, None, error) from None
+            raise function.explained(arguments, out, error) from None
         if count[1] != before:
             function.refuse_non_finite(arguments)
         if type(result) is not np.ndarray and type(result) is not np.float64:
