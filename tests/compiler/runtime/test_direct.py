@@ -20,7 +20,7 @@ from kinetree.compiler.ir.trace import Trace
 from kinetree.compiler.runtime import direct
 from kinetree.compiler.runtime.direct import NativeKernel, direct_call
 from kinetree.compiler.runtime.gufunc import core_signature, register
-from kinetree.compiler.targets.entry import ARRAYS, Word
+from kinetree.compiler.targets.entry import ARRAYS, SHARED, Word
 from kinetree.model import parse
 from native_program import compiled
 from strategies import State, random_mechanism
@@ -87,7 +87,9 @@ UNALIGNED = np.frombuffer(b"\0" + X.tobytes(), np.uint8)[1:].view("f8") if sys.b
     "arguments",
     [
         (), (X, X), ([0.3, -1.7, 2.9],), (0.3,), (None,), ("abc",), (np.float64(3.0),), (np.array(3.0),),
-        (X[:2],), (np.tile(X, 2),), (X[None],), (X[::-1],), (np.repeat(X, 2)[::2],), (np.tile(X, (4, 1)),),
+        (X[:2],), (np.tile(X, 2),), (X[None, None],), (X[::-1],), (np.repeat(X, 2)[::2],), (np.tile(X, (4, 2)),),
+        (np.tile(X, (4, 1))[::2],), (np.tile(X, (4, 1)).T,), (np.empty((0, 3)),),
+        (np.array([X, X, [0.3, np.nan, 1.0]]),),
         (X.astype("f4"),), (X.astype(int),), (X.astype(complex),), (X.astype(">f8"),), (X.astype(object),),
         (UNALIGNED,), (X.view(Named),), (np.ma.masked_array(X),), (np.ones(3, bool),), (np.array(["a", "b", "c"]),),
         (np.array([0.3, np.nan, 1.0]),), (np.array([0.3, np.inf, 1.0]),), (np.array([0.0, 1.0, 1.0]),),
@@ -104,6 +106,79 @@ def test_options_are_left_to_the_fallback():
     f = called(fallback=lambda *a, **k: (a, k))
     assert f(X, out=None, x=3) == ((X,), {"out": None, "x": 3})
     assert f(x=X) == ((), {"x": X})
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 65, 200])
+def test_batches_are_taken_directly(n):
+    """Return the bits of the gufunc for batches, in new arrays and in given ones."""
+    f, x = called(), np.random.default_rng(n).normal(size=(n, 3))
+    expected = SCALED_BY_NUMPY(x).tobytes()
+    found = f(x)
+    assert found.shape == (n, 3)
+    assert found.tobytes() == expected
+    for room in (np.empty((n, 3)), np.empty((n + 2, 3))[1:-1]):
+        assert f(x, out=room) is room
+        assert room.tobytes() == expected
+        room[:] = 0.25
+        assert f(x, out=(room,)) is room
+        assert room.tobytes() == expected
+
+
+def test_batches_of_several_arrays():
+    """Return several results as a tuple, or in the given one; constants are the same for all samples."""
+    kernel, gufunc = kernel_of(lambda x, y, c: [[x[0] * c[1], y[1] - c[0]], [y[0] / c[1]]], (3,), (2,), (2,))
+    constants, rng = np.array([0.7, -0.9]), np.random.default_rng(6)
+    f, x, y = called(kernel, constants=(constants,)), rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
+    expected = gufunc(x, y, constants)
+    room = (np.empty((5, 2)), np.empty(5))
+    assert f(x, y, out=room) is room
+    for found in (f(x, y), room):
+        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    for wrong in ((x[0], y), (x, y[0]), (x, y[:4])):
+        assert f(*wrong) == LEFT
+    for out in (room[0], room[:1], (*room, room[1]), list(room), (room[0], None), (room[0], np.empty((5, 1)))):
+        assert f(x, y, out=out) == LEFT
+
+
+FROZEN = np.empty((4, 3))
+FROZEN.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    "out", [None, 3.0, "abc", (), FROZEN, np.empty((4, 3), "f4"), np.empty((3, 4)).T, np.empty((5, 3)), np.empty(3)]
+)
+def test_other_places_for_results_are_left_to_the_fallback(out):
+    """Pass results of the wrong type, shape or layout on."""
+    assert called()(np.tile(X, (4, 1)), out=out) == LEFT
+
+
+def test_results_in_the_memory_of_arguments_are_left_to_the_fallback():
+    """Pass results on that overlap an argument or each other, wholly or in part; neighbors in memory are taken."""
+    memory = np.tile(X, (9, 1))
+    f = called()
+    for out in (memory[:4], memory[3:7]):
+        assert f(memory[:4], out=out) == LEFT
+    assert f(memory[:4], out=memory[4:8]) is not LEFT
+    kernel, _ = kernel_of(lambda x: [[x[0], x[1]], [x[1], x[2]]], (3,))
+    room = np.empty((7, 2))
+    assert called(kernel)(X[None], out=(room[:1], room[:1])) == LEFT
+    assert called(kernel)(X[None], out=(room[:1], room[1:2])) is not LEFT
+
+
+def test_other_threads_run_during_large_batches():
+    """Release Python's lock once for a large batch, and not at all for a small one."""
+    f, seen = called(), []
+    kinds = {
+        Word.SAVE_THREAD: ctypes.PYFUNCTYPE(ctypes.c_size_t),
+        Word.RESTORE_THREAD: ctypes.PYFUNCTYPE(None, ctypes.c_size_t),
+    }
+    noted = {word: kind(lambda *a, word=word: seen.append((word, *a)) or 77) for word, kind in kinds.items()}
+    for word, function in noted.items():
+        f.__self__[0][word] = ctypes.cast(function, ctypes.c_void_p).value
+    f(np.tile(X, (SHARED - 1, 1)))
+    assert seen == []
+    f(np.tile(X, (SHARED, 1)))
+    assert seen == [(Word.SAVE_THREAD,), (Word.RESTORE_THREAD, 77)]
 
 
 def test_errors_of_the_fallback_are_raised():
@@ -152,11 +227,14 @@ def test_counts_of_references_stay():
     fallback = lambda *a, **k: LEFT  # noqa: E731
     f, g = called(fallback=fallback), called(kernel, fallback)
     bad, dtype = np.array([np.nan, 1.0, 1.0]), np.dtype(float)
-    watched = (X, bad, fallback, dtype, f, g, None, np.float64, np.ndarray, LEFT)
+    many, rooms = np.tile(X, (70, 1)), (np.empty((70, 3)), np.empty(70))
+    g_rooms = (np.empty((70, 2)), rooms[1])
+    watched = (X, bad, fallback, dtype, f, g, None, np.float64, np.ndarray, LEFT, many, *rooms, rooms, g_rooms)
 
     def calls(count: int) -> None:
         for _ in range(count):
             f(X), g(X), f(bad), g(bad), f(X, X), f(X, out=None)
+            f(many), f(many, out=rooms[0]), g(many), g(many, out=g_rooms), g(many, out=rooms)
 
     calls(100)
     before = [sys.getrefcount(x) for x in watched]

@@ -1,4 +1,4 @@
-"""Direct calls: Python functions that run a kernel on one sample without NumPy's machinery for gufuncs.
+"""Direct calls: Python functions that run a kernel on samples without NumPy's machinery for gufuncs.
 
 Their code reads arrays and makes new ones by the C interfaces of Python and NumPy, whose addresses it is given. That
 depends on the layout of objects in memory. Where the layout is different, there are no direct calls.
@@ -22,7 +22,6 @@ from ..targets.entry import (
     ARRAYS,
     DENSE,
     DIMENSIONS,
-    DIMS,
     NATIVE,
     NPY_DOUBLE,
     POINTERS,
@@ -39,6 +38,8 @@ from .gufunc import address_table
 from .native import loaded
 
 FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
+OUT = sys.intern("out")
+"""The name of the only option of direct calls: Python interns the names of keywords, so that its address is known."""
 ARRAY_TYPE, AS_RESULT, NEW_ARRAY = 2, 76, 93  # PyArray_Type, PyArray_Return, PyArray_New in NumPy's table of functions
 
 
@@ -76,10 +77,10 @@ class DirectCall(tuple):
 
 def direct_call(kernel: NativeKernel, owner: Any, name: str, doc: str, constants: tuple[np.ndarray, ...],
                 fallback: Callable[..., Any]) -> Callable[..., Any] | None:  # fmt: skip
-    """Return a function of the arrays of one sample; None where direct calls are impossible.
+    """Return a function of the arrays of one sample or of a batch; None where direct calls are impossible.
 
-    `constants` are the last inputs of the kernel. The function takes the others, and leaves all calls but those with
-    plain float64 arrays of one sample to `fallback`. The function is pickled as the attribute `name` of `owner`.
+    `constants` are the last inputs of the kernel. The function takes the others and the option `out`, and leaves all
+    calls but those with plain float64 arrays to `fallback`. The function is pickled as the attribute `name` of `owner`.
     """
     if not supported() or not _fits(kernel):
         return None
@@ -117,10 +118,10 @@ def _words(kernel: NativeKernel, constants: tuple[np.ndarray, ...], fallback: Ca
     for k, a in enumerate(arrays):
         at = SHAPES + k * (1 + DIMENSIONS)
         words[at : at + 1 + len(a.shape)] = [len(a.shape), *a.shape]
-    dims = [1, *(n for a in arrays for n in a.shape)]
-    words[DIMS : DIMS + len(dims)] = dims
-    steps = [s for a in arrays for s in np.empty(a.shape).strides]
-    words[STEPS + len(arrays) : STEPS + len(arrays) + len(steps)] = steps
+    moved = [k < given or k >= len(kernel.inputs) for k in range(len(arrays))]
+    steps = [a.size * np.dtype(float).itemsize * moves for a, moves in zip(arrays, moved, strict=True)]
+    steps += [s for a in arrays for s in np.empty(a.shape).strides]
+    words[STEPS : STEPS + len(steps)] = steps
     return words
 
 
@@ -138,6 +139,8 @@ def supported() -> bool:
         return False
     probe = (object(),)
     if object.__basicsize__ != Offset.DATA or _word_at(id(probe) + tuple.__basicsize__) != id(probe[0]):
+        return False
+    if _word_at(id(probe) + Offset.SIZE) != len(probe):
         return False
     try:
         table = _interface()
@@ -179,9 +182,14 @@ def _interface() -> dict[Word, int]:
         Word.RELEASE: "Py_DecRef",
         Word.NEW_TUPLE: "PyTuple_New",
         Word.SET_ITEM: "PyTuple_SetItem",
+        Word.RETAIN: "Py_IncRef",
+        Word.SAVE_THREAD: "PyEval_SaveThread",
+        Word.RESTORE_THREAD: "PyEval_RestoreThread",
     }
     return {
         Word.ARRAY_TYPE: numpy[ARRAY_TYPE],
         Word.NEW_ARRAY: numpy[NEW_ARRAY],
         Word.AS_RESULT: numpy[AS_RESULT],
+        Word.TUPLE_TYPE: id(tuple),
+        Word.NAME_OUT: id(OUT),
     } | {word: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for word, name in names.items()}

@@ -25,7 +25,7 @@ from ..rolled.bound import BoundProgram
 from ..targets import target
 from .code_keys import code_key
 from .derived import hvp, jacobian, jvp, vjp
-from .direct import NativeKernel
+from .direct import NativeKernel, direct_call
 from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
 from .misfits import wrong_count, wrong_out, wrong_shape
@@ -100,7 +100,14 @@ class Function:
 
     def __call__(self, *arguments, **options):
         """Run the gufunc without checks, with broadcasting, `out` and other options as in NumPy; NaN passes through."""
-        return self.gufunc(*arguments, **options)
+        return self._direct(*arguments, **options)
+
+    @cached_property
+    def _direct(self) -> Any:
+        """The gufunc, by a direct call if possible."""
+        if self.kernel is None:
+            return self.gufunc
+        return direct_call(self.kernel, self.gufunc, self.name, "", (), self.gufunc) or self.gufunc
 
     def checked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
         """Run with checks: InputError for arguments of the wrong shape or type, and for input that is not finite.

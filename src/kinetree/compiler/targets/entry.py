@@ -1,4 +1,4 @@
-"""The direct entry: a function of Python's C interface that runs a kernel on one sample, without NumPy's machinery.
+"""The direct entry: a function of Python's C interface that runs a kernel on samples, without NumPy's machinery.
 
 This file is the interface between its code, which a target writes once for all kernels, and the runtime, which makes
 Python functions of it. Such a function has a tuple as `self`. The first item of that tuple is an array of words, which
@@ -21,8 +21,10 @@ DIMENSIONS = 3
 class Entry:
     """The unit of the function `entry(self, args, count, names)`, of the kind METH_FASTCALL | METH_KEYWORDS.
 
-    Arguments that are not plain contiguous float64 arrays of the right shapes, options, numbers that are not finite and
-    exceptions of floating-point arithmetic are left to the fallback, a Python callable with the same arguments.
+    Its arguments are plain contiguous float64 arrays, either of one sample or with one leading dimension, and maybe the
+    option `out`. Anything else is left to the fallback, a Python callable with the same arguments: other arrays and
+    options, results in the memory of arguments, numbers that are not finite, and exceptions of floating-point
+    arithmetic.
     """
 
     items: int
@@ -39,6 +41,11 @@ class Word(IntEnum):
     RELEASE = auto()
     NEW_TUPLE = auto()
     SET_ITEM = auto()
+    RETAIN = auto()
+    TUPLE_TYPE = auto()
+    NAME_OUT = auto()
+    SAVE_THREAD = auto()
+    RESTORE_THREAD = auto()
     KERNEL = auto()
     COUNTS = auto()
     FALLBACK = auto()
@@ -53,10 +60,7 @@ POINTERS = len(Word)
 SHAPES = POINTERS + ARRAYS
 """The place of the shapes: per array the number of dimensions, and DIMENSIONS lengths."""
 
-DIMS = SHAPES + ARRAYS * (1 + DIMENSIONS)
-"""The place of the kernel's second argument: the number of samples and the core dimensions."""
-
-STEPS = DIMS + 1 + ARRAYS * DIMENSIONS
+STEPS = SHAPES + ARRAYS * (1 + DIMENSIONS)
 """The place of the kernel's third argument: the strides between samples, and those of the core dimensions."""
 
 WORDS = STEPS + ARRAYS * (1 + DIMENSIONS)
@@ -67,6 +71,7 @@ class Offset(IntEnum):
     """Offsets of fields [bytes] in objects of CPython and NumPy, as their headers for C define them on 64 bits."""
 
     TYPE = 8  # PyObject.ob_type
+    SIZE = 16  # PyVarObject.ob_size
     DATA = 16  # PyArrayObject_fields.data, ...
     NDIM = 24
     SHAPE = 32
@@ -80,3 +85,8 @@ NPY_DOUBLE = 12
 NATIVE = ord("=")
 DENSE = 0x0001 | 0x0100
 """NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED."""
+WRITEABLE = DENSE | 0x0400
+"""The same with NPY_ARRAY_WRITEABLE."""
+
+SHARED = 64
+"""The least number of samples during which other threads of Python may run."""

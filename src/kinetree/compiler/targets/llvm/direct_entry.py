@@ -6,12 +6,13 @@ from ..entry import (
     ARRAYS,
     DENSE,
     DIMENSIONS,
-    DIMS,
     NATIVE,
     NPY_DOUBLE,
     POINTERS,
     SHAPES,
+    SHARED,
     STEPS,
+    WRITEABLE,
     Entry,
     Offset,
     Word,
@@ -30,14 +31,25 @@ def emit_entry(entry: Entry, dtype: str) -> str:
         "entry:",
         f"  %data = alloca [{ARRAYS} x ptr], align 64",
         f"  %results = alloca [{ARRAYS} x ptr], align 64",
+        f"  %shape = alloca [{1 + DIMENSIONS} x i64], align 64",
+        "  %samples = alloca i64",
+        "  %items = alloca ptr",
     )
     words = _field(t, _field(t, "%self", entry.items), Offset.DATA)
     t.put(f"  %words = getelementptr i8, ptr {words}, i64 0")
     for word in Word:
         t.put(f"  %{word.name} = load {_type(word)}, ptr {_word(t, word)}")
+    t.put(f"  store <{ARRAYS} x i64> zeroinitializer, ptr %results, align 64")
     _check_arguments(t)
+    t.put("  %new = icmp eq ptr %names, null", "  br i1 %new, label %make, label %take", "take:")
+    _take_results(t, entry)
+    t.put("  br label %run", "make:")
     _make_results(t)
+    t.put("  br label %run", "run:")
     _run_kernel(t)
+    t.put("  br i1 %new, label %return_new, label %return_given", "return_given:")
+    _return_given(t)
+    t.put("return_new:")
     _return_results(t)
     release = "  call void @release_all(ptr %RELEASE, i64 %OUTPUTS, ptr %results)"
     t.put(
@@ -56,46 +68,115 @@ def emit_entry(entry: Entry, dtype: str) -> str:
 
 
 def _check_arguments(t: Text) -> None:
-    """Write the checks, and the pointers to the data of all inputs."""
+    """Write the checks, the number of samples, %batch, which is 1 if there is a leading dimension, and the pointers."""
     block = f"<{ARRAYS} x i64>"
     t.put(f"  store {block} {t.new(f'load {block}, ptr {_word(t, POINTERS)}, align 8')}, ptr %data, align 64")
-    t.require(t.new("icmp eq ptr %names, null"), "fallback")
     t.require(t.new("icmp eq i64 %count, %GIVEN"), "fallback")
+    t.require(t.new("icmp sgt i64 %GIVEN, 0"), "fallback")
+    array = t.new("load ptr, ptr %args")
+    t.require(t.new(f"icmp eq ptr {_field(t, array, Offset.TYPE)}, %ARRAY_TYPE"), "fallback")
+    dimensions, _ = _shape(t, "0")
+    found = t.new(f"sext i32 {_field(t, array, Offset.NDIM, 'i32')} to i64")
+    t.put(f"  %batch = sub i64 {found}, {dimensions}")
+    t.require(t.new("icmp ult i64 %batch, 2"), "fallback")
+    t.put("  store i64 1, ptr %samples")
+    leads = t.new("icmp eq i64 %batch, 1")
 
-    def argument(k: str) -> None:
-        array = t.new(f"load ptr, ptr {_at(t, '%args', k)}")
-        t.require(t.new(f"icmp eq ptr {_field(t, array, Offset.TYPE)}, %ARRAY_TYPE"), "fallback")
-        dtype, flags = _field(t, array, Offset.DTYPE), _field(t, array, Offset.FLAGS, "i32")
-        for value, expected in (
-            (_field(t, dtype, Offset.TYPE_NUMBER, "i32"), NPY_DOUBLE),
-            (t.new(f"zext i8 {_field(t, dtype, Offset.BYTE_ORDER, 'i8')} to i32"), NATIVE),
-            (t.new(f"and i32 {flags}, {DENSE}"), DENSE),
-        ):
-            t.require(t.new(f"icmp eq i32 {value}, {expected}"), "fallback")
-        dimensions, lengths = _shape(t, k)
-        found = _field(t, array, Offset.NDIM, "i32")
-        t.require(t.new(f"icmp eq i32 {found}, {t.new(f'trunc i64 {dimensions} to i32')}"), "fallback")
-        shape = _field(t, array, Offset.SHAPE)
+    def count() -> None:
+        n = t.new(f"load i64, ptr {_field(t, array, Offset.SHAPE)}")
+        t.put(f"  store i64 {n}, ptr %samples")
 
-        def length(d: str) -> None:
-            one, other = (t.new(f"load i64, ptr {_at(t, place, d)}") for place in (shape, lengths))
-            t.require(t.new(f"icmp eq i64 {one}, {other}"), "fallback")
+    t.if_(leads, count)
+    t.require(t.new(f"icmp sgt i64 {t.new('load i64, ptr %samples')}, 0"), "fallback")
+    t.loop("%GIVEN", 1, lambda k: _take_array(t, t.new(f"load ptr, ptr {_at(t, '%args', k)}"), k, DENSE))
 
-        t.if_(t.new(f"icmp sgt i64 {dimensions}, 0"), lambda: t.loop(dimensions, 1, length))
-        t.put(f"  store ptr {_field(t, array, Offset.DATA)}, ptr {_at(t, '%data', k)}")
 
-    t.loop("%GIVEN", 1, argument)
+def _take_array(t: Text, array: str, k: str, flags: int) -> None:
+    """Write the check of an array, and the pointer to its data."""
+    t.require(t.new(f"icmp eq ptr {_field(t, array, Offset.TYPE)}, %ARRAY_TYPE"), "fallback")
+    dtype, own = _field(t, array, Offset.DTYPE), _field(t, array, Offset.FLAGS, "i32")
+    for value, expected in (
+        (_field(t, dtype, Offset.TYPE_NUMBER, "i32"), NPY_DOUBLE),
+        (t.new(f"zext i8 {_field(t, dtype, Offset.BYTE_ORDER, 'i8')} to i32"), NATIVE),
+        (t.new(f"and i32 {own}, {flags}"), flags),
+    ):
+        t.require(t.new(f"icmp eq i32 {value}, {expected}"), "fallback")
+    core, lengths = _shape(t, k)
+    dimensions = t.new(f"trunc i64 {t.new(f'add i64 {core}, %batch')} to i32")
+    t.require(t.new(f"icmp eq i32 {_field(t, array, Offset.NDIM, 'i32')}, {dimensions}"), "fallback")
+    shape = _field(t, array, Offset.SHAPE)
+
+    def equal(one: str, other: str) -> None:
+        values = [t.new(f"load i64, ptr {place}") for place in (one, other)]
+        t.require(t.new(f"icmp eq i64 {values[0]}, {values[1]}"), "fallback")
+
+    t.if_(t.new("icmp eq i64 %batch, 1"), lambda: equal(shape, "%samples"))
+    own_shape = _at(t, shape, "%batch")
+    t.if_(
+        t.new(f"icmp sgt i64 {core}, 0"),
+        lambda: t.loop(core, 1, lambda d: equal(_at(t, own_shape, d), _at(t, lengths, d))),
+    )
+    t.put(f"  store ptr {_field(t, array, Offset.DATA)}, ptr {_at(t, '%data', k)}")
+
+
+def _take_results(t: Text, entry: Entry) -> None:
+    """Write the checks of the option `out`: arrays of the right shapes, apart from the arguments and each other."""
+    t.require(t.new(f"icmp eq i64 {_field(t, '%names', Offset.SIZE, 'i64')}, 1"), "fallback")
+    t.require(t.new(f"icmp eq ptr {_field(t, '%names', entry.items)}, %NAME_OUT"), "fallback")
+    items = _items(t, entry)
+
+    def result(j: str) -> None:
+        k = t.new(f"add i64 {j}, %INPUTS")
+        _take_array(t, t.new(f"load ptr, ptr {_at(t, items, j)}"), k, WRITEABLE)
+        begin, end = _range(t, k)
+
+        def apart(other: str) -> None:
+            first, last = _range(t, other)
+            before, after = t.new(f"icmp ule i64 {end}, {first}"), t.new(f"icmp ule i64 {last}, {begin}")
+            t.require(t.new(f"or i1 {before}, {after}"), "fallback")
+
+        t.loop(k, 1, apart)
+
+    t.loop("%OUTPUTS", 1, result)
+
+
+def _items(t: Text, entry: Entry) -> str:
+    """Write the address of the arrays of `out`, a tuple, or a single array if there is one result."""
+    place = _at(t, "%args", "%count")
+    out = t.new(f"load ptr, ptr {place}")
+    t.put(f"  store ptr {place}, ptr %items")
+
+    def several() -> None:
+        t.require(t.new(f"icmp eq i64 {_field(t, out, Offset.SIZE, 'i64')}, %OUTPUTS"), "fallback")
+        t.put(f"  store ptr {t.new(f'getelementptr i8, ptr {out}, i64 {entry.items}')}, ptr %items")
+
+    is_tuple = t.new(f"icmp eq ptr {_field(t, out, Offset.TYPE)}, %TUPLE_TYPE")
+    t.either(is_tuple, several, lambda: t.require(t.new("icmp eq i64 %OUTPUTS, 1"), "fallback"))
+    return t.new("load ptr, ptr %items")
+
+
+def _range(t: Text, k: str) -> tuple[str, str]:
+    """Write the addresses of the begin and the end of an array's data."""
+    place = t.new(f"load ptr, ptr {_at(t, '%data', k)}")
+    begin = t.new(f"ptrtoint ptr {place} to i64")
+    row = t.new(f"load i64, ptr {_at(t, _word(t, STEPS), k)}")
+    size = t.new(f"mul i64 {row}, {t.new('load i64, ptr %samples')}")
+    return begin, t.new(f"add i64 {begin}, {size}")
 
 
 def _make_results(t: Text) -> None:
     """Write the creation of the arrays for the results."""
-    t.put(f"  store <{ARRAYS} x i64> zeroinitializer, ptr %results, align 64")
+    t.put(f"  store i64 {t.new('load i64, ptr %samples')}, ptr %shape")
+    first = t.new("sub i64 1, %batch")
 
     def result(j: str) -> None:
         k = t.new(f"add i64 {j}, %INPUTS")
-        dimensions, lengths = _shape(t, k)
+        core, lengths = _shape(t, k)
+        block = f"<{DIMENSIONS} x i64>"
+        t.put(f"  store {block} {t.new(f'load {block}, ptr {lengths}, align 8')}, ptr {_at(t, '%shape', '1')}, align 8")
+        dimensions = t.new(f"trunc i64 {t.new(f'add i64 {core}, %batch')} to i32")
         array = t.new(
-            f"call ptr %NEW_ARRAY(ptr %ARRAY_TYPE, i32 {t.new(f'trunc i64 {dimensions} to i32')}, ptr {lengths}, "
+            f"call ptr %NEW_ARRAY(ptr %ARRAY_TYPE, i32 {dimensions}, ptr {_at(t, '%shape', first)}, "
             f"i32 {NPY_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)"
         )
         t.require(t.new(f"icmp ne ptr {array}, null"), "fail")
@@ -110,11 +191,25 @@ def _run_kernel(t: Text) -> None:
     place = _at(t, "%COUNTS", "1")
     before = t.new(f"load i64, ptr {place}")
     t.if_(t.new(f"icmp ne i32 {_flags(t)}, 0"), lambda: clear_flags(t))  # as NumPy does before a ufunc
-    dims, steps = _word(t, DIMS), _word(t, STEPS)
-    t.put(f"  call void %KERNEL(ptr %data, ptr {dims}, ptr {steps}, ptr %COUNTS)")
+    run = f"  call void %KERNEL(ptr %data, ptr %samples, ptr {_word(t, STEPS)}, ptr %COUNTS)"
+
+    def alone() -> None:
+        state = t.new("call ptr %SAVE_THREAD()")
+        t.put(run, f"  call void %RESTORE_THREAD(ptr {state})")
+
+    shared = t.new(f"icmp sge i64 {t.new('load i64, ptr %samples')}, {SHARED}")
+    t.either(shared, alone, lambda: t.put(run))
     t.require(t.new(f"icmp eq i64 {t.new(f'load i64, ptr {place}')}, {before}"), "leave")
     # On machines whose flags are unknown, every call is left to NumPy, which reads them itself.
     t.require(t.new(f"icmp eq i32 {_flags(t)}, 0") if reported_flags() else "false", "leave")
+
+
+def _return_given(t: Text) -> None:
+    """Write the return of the arrays of `out`: one by itself, several as the given tuple."""
+    one = t.new(f"load ptr, ptr {t.new('load ptr, ptr %items')}")
+    out = t.new(f"load ptr, ptr {_at(t, '%args', '%count')}")
+    result = t.new(f"select i1 {t.new('icmp eq i64 %OUTPUTS, 1')}, ptr {one}, ptr {out}")
+    t.put(f"  call void %RETAIN(ptr {result})", f"  ret ptr {result}")
 
 
 def _flags(t: Text) -> str:
