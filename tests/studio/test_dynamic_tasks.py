@@ -147,7 +147,7 @@ def test_a_heavier_body_is_compared(show):
         assert "joint1, before" in page.inner_text(".legend")
         first = motion(page)[1]
         page.locator(".stage").focus()
-        page.keyboard.press("l")
+        page.keyboard.press("b")
         page.get_by_role("button", name="link2", exact=True).first.click()
         typed(page, "mass of link2", "2.5")
         page.keyboard.press("Escape")

@@ -73,7 +73,7 @@ def test_a_robot_from_nothing(tmp_path):
     """Make a two-link arm from nothing, lengthen the chain, change joints and order, go back, and run it in Python."""
     with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path)) as address, browser() as chromium:
         with served(chromium, address) as page:
-            page.keyboard.press("l")
+            page.keyboard.press("b")
             page.get_by_role("button", name="New robot", exact=True).click()
             until(page, "kinetree.model.name === 'robot'")
             typed(page, "a of link1", "0.42")
@@ -116,7 +116,7 @@ def test_runs_in_python_follow_the_table(tmp_path):
     rows = kt.load("planar_2r").mechanism
     with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path)) as address, browser() as chromium:
         with served(chromium, address) as page:
-            page.keyboard.press("l")
+            page.keyboard.press("b")
             page.get_by_role("button", name="link2", exact=True).first.click()
             typed(page, "mass of link2", "1.9")
             page.keyboard.press("Escape")

@@ -25,7 +25,7 @@ def typed(page, text: str) -> str:
     box = page.get_by_label("your answer")
     box.fill(text)
     box.press("Enter")
-    return page.inner_text(".verdict")
+    return page.inner_text(".reply")
 
 
 @needs_browser

@@ -256,3 +256,21 @@ def test_a_saved_page_is_a_page(tmp_path):
             assert page.locator("img").count() == 0
             page.keyboard.press("f")
             assert page.evaluate("kinetree.store.get('mode')") == "Forward"
+
+
+@pytest.mark.slow
+@needs_browser
+def test_keys_are_unique(tmp_path):
+    """Find a key of its own for every mode and toggle, also once all modes were opened, and all of them in the list."""
+    path = kt.load("four_bar").page().save(tmp_path / "bars.html")
+    with browser() as chromium, opened(chromium, path) as page:
+        modes = page.eval_on_selector_all(".modes button", "all => all.map((x) => [x.textContent, x.title])")
+        for mode, _ in modes:
+            page.get_by_role("button", name=mode, exact=True).click()
+        keys = dict(page.evaluate("kinetree.keys.list()"))
+        for mode, title in modes:
+            key = title[-2]
+            assert keys[key] == f"mode {mode}", (mode, key)
+            page.evaluate("document.activeElement.blur()")
+            page.keyboard.press(key)
+            assert page.evaluate("kinetree.store.get('mode')") == mode

@@ -17,7 +17,8 @@ def lesson_page(name: str | Lesson, path: str | Path | None = None) -> Page:
         page_path(path)  # before the work
     lesson = find(name) if isinstance(name, str) else name
     start = evaluated(lesson.start, {}) if lesson.start else None
-    data = system_data(load(lesson.mechanism), q=start)
+    edited = any(step.setting.get("mode") == "Model" for step in lesson.steps)
+    data = system_data(load(lesson.mechanism), q=start, editable=edited)
     return lesson_data_page(data | {"title": lesson.title, "lesson": lesson_data(lesson)}, path)
 
 

@@ -116,11 +116,11 @@ function buildQuestion(app, question, solve) {
   const text = () => `${significant(right * unit().factor)}${unit().unit ? ` ${unit().unit}` : ""}`;
   const box = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": "your answer", autocomplete: "off", spellcheck: "false" });
   const unitText = el("span", { class: "unit", text: unit().unit });
-  const verdict = el("div", { class: "verdict", role: "status" });
+  const verdict = el("div", { class: "reply", role: "status" });
   const reveal = el("button", { type: "button", class: "quiet", text: "Show the answer", title: "show the number and why", onclick: () => finish(`The answer is ${text()}.`, "") });
   reveal.hidden = true;
   function finish(sentence, kind) {
-    verdict.className = `verdict ${kind}`;
+    verdict.className = `reply ${kind}`;
     verdict.replaceChildren(el("p", { text: sentence }), ...richText(question.why));
     reveal.hidden = true;
   }
@@ -128,7 +128,7 @@ function buildQuestion(app, question, solve) {
     const typed = box.value.trim().replace(",", ".");
     const given = Number(typed) / unit().factor;
     if (typed === "" || !Number.isFinite(given)) {
-      verdict.className = "verdict wrong";
+      verdict.className = "reply wrong";
       verdict.replaceChildren(el("p", { text: "Type a number, such as 0.5 or 1e-3." }));
       return;
     }
@@ -138,7 +138,7 @@ function buildQuestion(app, question, solve) {
       return;
     }
     const flipped = Math.abs(given + right) <= question.within * Math.abs(right);
-    verdict.className = "verdict wrong";
+    verdict.className = "reply wrong";
     verdict.replaceChildren(el("p", { text: flipped ? "The size is right, the sign is not." : `Not yet: this is too ${given > right ? "large" : "small"}.` }), ...richText(question.hint));
     reveal.hidden = false;
   }

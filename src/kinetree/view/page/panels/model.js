@@ -13,7 +13,7 @@ import { neat } from "../units.js";
 
 export const panel = {
   name: "Model",
-  key: "l",
+  key: "b",
   title: "read and change the numbers of the mechanism, and see what its DH parameters mean",
   needs: [],
   later: true,

@@ -14,7 +14,7 @@ const LARGEST = 40; // the most rows of a matrix that is drawn
 
 export const panel = {
   name: "Recursion",
-  key: "c",
+  key: "w",
   title: "see the recursion: outward and inward, body by body",
   needs: ["poses", "inverse_recursion", "forward_recursion"],
   suits: ({ model }) => model.nv > 0,
