@@ -16,7 +16,7 @@ from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .cone_programs import CAUTION, IMPULSE, LEAST, PLAY, newton_program, residual_program, sticking_program
+from .cone_programs import BOUND, CAUTION, IMPULSE, LEAST, PLAY, newton_program, residual_program, sticking_program
 from .lane_solves import LaneSolver
 
 STICKING = 4
@@ -34,8 +34,6 @@ TINY = {"float64": 1e-13, "float32": 1e-6}
 """The residual [m/s] that is accepted in any case."""
 STRAIGHT = 15
 """The most rows of a matrix that is solved by straight-line code, of some thousand operations."""
-HUGE = 1e30
-"""Impulses above this [N s] are those of a singular matrix, and not taken."""
 
 
 class Entries:
@@ -136,7 +134,6 @@ class ConeSolver:
         if self.straight:  # from there, Newton's method in general converges more often than from contacts that stick
             with k.loop(self.rows) as i:
                 self.p[i] = self.busy.value.where(self.before[i], self.p[i])
-            self._evaluate()
         with k.loop(len(SWEEPS)) as attempt:
             self._until_solved(k.constant(NEWTON, Kind.COUNT), self._newton_step)
             self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self._sweep)
@@ -202,7 +199,8 @@ class ConeSolver:
             return pn, p1, p2, (p1 * p1 + p2 * p2).sqrt()
 
         pn, p1, p2, length = at(0.0)
-        sticks = length <= mu * pn
+        most = self._most(c)
+        sticks = (length <= mu * pn) & (pn < most)
         x = self.slip[c]
         for _ in range(TURNS):  # Newton's method on mu p_n / |p_t| = 1, which is almost linear in x
             n, a, b, size = at(x)
@@ -217,7 +215,7 @@ class ConeSolver:
         n, a, b, size = at(x)
         onto = (size > 0.0).where(mu * n / size, 0.0)
         straight = -1.0 * free[0] * stiff
-        usable = (n > 0.0) & (mu > 0.0)
+        usable = (n > 0.0) & (n < most) & (mu > 0.0)
         slid = [usable.where(n, straight), usable.where(a * onto, 0.0), usable.where(b * onto, 0.0)]
         apart = free[0] >= 0.0
         return [apart.where(0.0, sticks.where(y, z)) for y, z in zip((pn, p1, p2), slid, strict=True)]
@@ -236,10 +234,16 @@ class ConeSolver:
 
     def _take(self, moved: Callable[[Value], Value]) -> None:
         """Write new impulses of the lanes that are not solved."""
-        with self.k.loop(self.rows) as i:
-            new = moved(i)
-            usable = self.busy.value & (abs(new) < HUGE)
-            self.p[i] = usable.where(new, self.p[i])
+        with self.k.loop(self.count) as c:
+            most = self._most(c)
+            for i in (c * 3, c * 3 + 1, c * 3 + 2):
+                new = moved(i)
+                usable = self.busy.value & (abs(new) < most)
+                self.p[i] = usable.where(new, self.p[i])
+
+    def _most(self, c: Value) -> Value:
+        """Return the impulse of a contact above which it is that of a singular matrix, and not taken."""
+        return self.reach[c] * self.size * BOUND
 
     def _fill(self) -> None:
         """Write Newton's matrix from the velocities of `_evaluate`."""
