@@ -12,7 +12,7 @@ import pinocchio as pin
 
 import kinetree as kt
 from book import Section
-from measure import Contender, Figure, agree, interleaved, ratio
+from measure import CORES, Contender, Figure, agree, all_cores, interleaved, ratio
 from report import Table
 from robot_files import MORE, ROBOTS, TITLE, Robot
 from robots import calls, orders_of, random_states
@@ -37,6 +37,7 @@ AIMS = {
     "Talos, free base": {"inverse_dynamics": 20.0, "forward_dynamics": 20.0},
 }
 """The least ratios to the peer in a batch; those of products to the function are in PRODUCTS."""
+BOUND = "[limits](limits.md#speed-of-derivatives)"
 PRODUCTS = {"vjp": 3.0, "hvp": 8.0}
 """The largest ratios of the time of a product to that of its function."""
 
@@ -51,6 +52,7 @@ class Comparison:
     difference: float
     compiled: float
     ours: dict[int, Figure]
+    threaded: dict[int, Figure]
     written: dict[int, Figure]
     peer: Figure
     ratios: dict[int, Figure]
@@ -77,8 +79,11 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     difference = _checked(f"{robot.name} {name}", system, method, peer, model, data, rows, state, order)
 
     contenders: dict[str, Contender] = {}
+    divided: dict[str, Contender] = {}
+    cores = len(CORES) or 1
     for n, x in batches.items():
         outs = tuple(np.empty((n, system.nv, system.nv)) for _ in range(3))
+        divided[str(n)] = Contender(lambda x=x, outs=outs: function.unchecked(tuple(x), out=outs, threads=cores), n)
         contenders[f"ours {n}"] = Contender(lambda x=x, outs=outs: function(*x, out=outs), n)
         contenders[f"written {n}"] = Contender(lambda outs=outs: [out.fill(0.5) for out in outs], n)
     mine = list(zip(*(x[:ROWS] for x in state), strict=True))
@@ -90,6 +95,8 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     contenders |= {"peer": calls(peer, model, data, rows), "method": Contender(single, len(mine))}
     contenders |= _products(system, name, state)
     times = interleaved(contenders, rounds)
+    with all_cores():
+        threaded = interleaved(divided, rounds)
     return Comparison(
         robot,
         name,
@@ -97,6 +104,7 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
         difference,
         compiled,
         {n: Figure.of(times[f"ours {n}"]) for n in sizes},
+        {n: Figure.of(threaded[str(n)]) for n in sizes},
         {n: Figure.of(times[f"written {n}"]) for n in sizes},
         Figure.of(times["peer"]),
         {n: ratio(times["peer"], times[f"ours {n}"]) for n in sizes},
@@ -140,8 +148,8 @@ def section(quick: bool) -> Section:
         for n in c.ours:
             aim = AIMS[c.robot.name][c.function]
             target = f">= {aim:g}: {'met' if c.ratios[n].median >= aim else 'missed'}" if n >= LEAST else "-"
-            written, peer = c.written[n].text(), c.peer.text(4)
-            rows.append((*who, f"{n:,}", c.ours[n].text(), written, peer, c.ratios[n].text(), target))
+            ours, others = c.ours[n].text(), (c.threaded[n].text(), c.written[n].text(), c.peer.text(4))
+            rows.append((*who, f"{n:,}", ours, *others, c.ratios[n].text(), target))
         target = f"<= 1: {'met' if c.single_ratio.median <= 1 else 'missed'}"
         singles.append((*who, c.single.text(4), c.peer.text(4), c.single_ratio.text(), target, f"{c.compiled:.2f}"))
         verdicts = (
@@ -151,13 +159,23 @@ def section(quick: bool) -> Section:
         products.append((*who, *(x for pair in cells for x in pair)))
     batch = Table(
         "Derivatives in batches against Pinocchio",
-        ("robot", "function", "batch", "ours [ns]", "only written [ns]", "Pinocchio [ns]", "ratio", "target"),
+        (
+            "robot",
+            "function",
+            "batch",
+            "ours [ns]",
+            f"ours, {len(CORES) or 1} threads [ns]",
+            "only written [ns]",
+            "Pinocchio [ns]",
+            "ratio",
+            "target",
+        ),
         tuple(rows),
-        "All three matrices (with respect to q, qd, and qdd or tau). Ours: one call with `out=`, ns per sample. "
-        "Pinocchio: `computeRNEADerivatives` and `computeABADerivatives` in a Python loop, ns per call. Only written: "
-        "the same arrays filled with a number by NumPy, without any arithmetic. The matrices of a humanoid are 35 KB "
-        f"per sample, so that batches are limited by memory. Results agree to {max(c.difference for c in found):.1e} "
-        "relative.",
+        "All three matrices (with respect to q, qd, and qdd or tau). Ours: one call with `out=`, ns per sample, on one "
+        "core, and on all cores with `threads=`. Pinocchio: `computeRNEADerivatives` and `computeABADerivatives` in a "
+        "Python loop, ns per call. Only written: the same arrays filled with a number by NumPy on one core, without "
+        "arithmetic. Ratio: that of one core. The matrices of a humanoid are 35 KB per sample, so that batches are "
+        f"limited by memory ({BOUND}). Results agree to {max(c.difference for c in found):.1e} relative.",
     )
     single = Table(
         "Derivatives in single calls",

@@ -38,8 +38,10 @@ from .threads import in_parts
 if TYPE_CHECKING:
     from ..export.exportable import Exportable
 
-SPLIT = 8192
-"""The least number of samples per thread; smaller batches run faster in one thread."""
+SPLIT, ENTRIES = 8192, 16
+"""The least number of samples per thread, and the entries of their results; smaller batches run faster in one thread.
+
+With more entries, such as those of matrices, fewer samples take as long."""
 
 
 class Function:
@@ -246,7 +248,11 @@ class Function:
         arrays = [np.asarray(a) for a in arguments]
         leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, self.inputs, strict=True)]
         lead = np.broadcast_shapes(*leads)
-        split = SPLIT if self._rolled is None else max(8, SPLIT * UNROLLED // (4 * self.output.size))
+        if self._rolled is None:
+            split = SPLIT * ENTRIES // max(ENTRIES, sum(a.size for a in self.outputs))
+        else:
+            split = SPLIT * UNROLLED // (4 * self.output.size)
+        split = max(8, split)
         parts = min(threads or os.cpu_count() or 1, prod(lead) // split, lead[0] if lead else 1)
         if parts <= 1:
             return self._run(arguments, out, None)
