@@ -49,6 +49,42 @@ def test_missing_and_broken_files_are_refused(tmp_path):
         read_mesh(tmp_path / "bad.obj")
 
 
+def test_archives_and_entities_are_refused(tmp_path):
+    """Read an archive, which may unpack to any size, and XML with entities."""
+    (tmp_path / "bomb.zip").write_bytes(b"PK\x05\x06" + bytes(18))
+    with pytest.raises(kt.InputError, match=r"bomb.zip' has the suffix '.zip'; meshes are read from .stl, .obj, .dae"):
+        read_mesh(tmp_path / "bomb.zip")
+    text = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><COLLADA>&b;</COLLADA>'
+    for name, encoding in (("bomb.dae", "utf-8"), ("wide.dae", "utf-16")):
+        (tmp_path / name).write_bytes(text.replace("1.0", f'1.0" encoding="{encoding}').encode(encoding))
+        with pytest.raises(kt.InputError, match="has a document type; remove it"):
+            read_mesh(tmp_path / name)
+    (tmp_path / "open.dae").write_text("<COLLADA>")
+    with pytest.raises(kt.InputError, match="open.dae' cannot be read: no element found"):
+        read_mesh(tmp_path / "open.dae")
+
+
+def test_materials_are_not_opened(tmp_path, monkeypatch):
+    """Read a mesh that names materials beside it and outside of its folder: nothing but the mesh is opened."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "secret.mtl").write_text("newmtl a\nmap_Kd ../secret.png\n")
+    (inner / "secret_too.mtl").write_text("newmtl a\nKd 1 0 0\n")
+    (inner / "a.obj").write_text(
+        "mtllib secret_too.mtl\nmtllib ../secret.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl a\nf 1 2 3\n"
+    )
+    seen: list[str] = []
+    opened = open
+
+    def recorded(file, *more, **options):
+        seen.append(str(file))
+        return opened(file, *more, **options)
+
+    monkeypatch.setattr("builtins.open", recorded)
+    assert len(read_mesh(inner / "a.obj").faces) == 1
+    assert [name for name in seen if "secret" in name] == []
+
+
 def test_a_page_draws_meshes(tmp_path):
     """Write a model with a mesh, and find its triangles in the drawing of the page only where they are asked for."""
     from kinetree.view.page_writer import _data, _first_position

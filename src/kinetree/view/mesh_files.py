@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 
@@ -16,6 +18,8 @@ TRIANGLES = 1500
 """The most triangles of one mesh in a page: a link is still recognized, and a page of a robot stays below 1 MB."""
 LARGEST = 64_000_000
 """The largest file of a mesh that is read [bytes]."""
+KINDS = (".stl", ".obj", ".dae", ".ply", ".off")
+"""Suffixes of files with triangles alone; archives, which may be small and yet large, are not among them."""
 
 
 SPAN = 8192
@@ -51,8 +55,15 @@ def read_mesh(path: str | Path) -> Mesh:
         import trimesh  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise InputError("meshes need the package trimesh: pip install 'kinetree[meshes]'") from None
+    kind = file.suffix.lower()
+    if kind not in KINDS:
+        raise InputError(f"the mesh {str(path)!r} has the suffix {kind!r}; meshes are read from {', '.join(KINDS)}")
+    content = file.read_bytes()
+    if kind == ".dae":
+        _refuse_entities(content, path)
     try:
-        scene = trimesh.load_scene(file)
+        # Bytes have no folder: materials and textures, which may be named by any path, are not opened.
+        scene = trimesh.load_scene(io.BytesIO(content), file_type=kind[1:])
         whole = scene.to_mesh()
         vertices, faces = np.array(whole.vertices, dtype=float), np.array(whole.faces, dtype=np.int64)
     except Exception as error:
@@ -60,6 +71,20 @@ def read_mesh(path: str | Path) -> Mesh:
     if not len(faces) or not np.isfinite(vertices).all():
         raise InputError(f"the mesh {str(path)!r} has no triangles, or points that are not finite")
     return simplified(vertices, faces, TRIANGLES)
+
+
+def _refuse_entities(content: bytes, path: str | Path) -> None:
+    """Refuse XML with a document type, in which entities may grow without bound or name other files."""
+    parser = expat.ParserCreate()
+
+    def refuse(*declaration: Any) -> None:
+        raise InputError(f"the mesh {str(path)!r} has a document type; remove it")
+
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise InputError(f"the mesh {str(path)!r} cannot be read: {error}") from None
 
 
 def simplified(vertices: np.ndarray, faces: np.ndarray, most: int) -> Mesh:
