@@ -1,7 +1,7 @@
 """Make the pictures of the studio's gallery: mechanisms of the library, drawn by their own pages in Chromium.
 
-Run it with `python docs/gallery_pictures.py [NAME ...]`, with playwright and Chromium installed. A picture belongs
-to the mechanism with its hash: a test reports those that are out of date.
+Run it with `python docs/gallery_pictures.py [--out FOLDER] [NAME ...]`, with playwright and Chromium installed. A
+picture belongs to the mechanism with its hash: a test reports those that are out of date.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from kinetree import library
 
 FOLDER = Path(kt.__file__).parent / "studio" / "pictures"
 SIZE = (240, 160)  # [px]
-POSES = {"puma560": [0.6, -0.7, 0.4, 0.3, 0.9, 0], "stanford": [0.5, 1.1, 0.3, 0.2, 0.6, 0], "planar_2r": [0.7, 0.8],
-         "planar_3r": [0.5, 0.6, 0.7], "kuka_lwr4": [0.4, 0.7, 0.3, -1.1, 0.2, 0.8, 0]}  # fmt: skip
+POSES = {
+    "gripper": [0.3, 0.4, -0.4, 0.3], "kuka_lwr4": [0.4, 0.7, 0.3, -1.1, 0.2, 0.8, 0], "planar_2r": [0.7, 0.8],
+    "planar_3r": [0.5, 0.6, 0.7], "puma560": [0.6, -0.7, 0.4, 0.3, 0.9, 0], "stanford": [0.5, 1.1, 0.3, 0.2, 0.6, 0],
+    "tube_arm": [0.5, 0.6],
+}  # fmt: skip
 """Positions of arms that are straight at first."""
 DRAW = """async () => {
     kinetree.store.set({ show: { ...kinetree.store.get("show"), floor: false, trails: false } });
@@ -33,8 +36,8 @@ DRAW = """async () => {
 }"""
 
 
-def main(names: list[str]) -> None:
-    """Draw the mechanisms with these names, or all."""
+def main(names: list[str], folder: Path) -> None:
+    """Draw the mechanisms with these names, or all, into a folder."""
     from PIL import Image
 
     with tempfile.TemporaryDirectory() as place, chromium() as opened:
@@ -46,10 +49,10 @@ def main(names: list[str]) -> None:
             page.wait_for_selector("body[data-ready]", state="attached")
             whole = Image.open(io.BytesIO(base64.b64decode(page.evaluate(DRAW))))
             picture = framed(whole)
-            picture.quantize(96, method=Image.Quantize.FASTOCTREE).save(FOLDER / f"{name}.png", optimize=True)
-            print(f"{name}: {(FOLDER / f'{name}.png').stat().st_size} bytes")
+            picture.quantize(96, method=Image.Quantize.FASTOCTREE).save(folder / f"{name}.png", optimize=True)
+            print(f"{name}: {(folder / f'{name}.png').stat().st_size} bytes")
     hashes = {name: kt.load(name).mechanism.hash for name in library.names()}
-    (FOLDER / "hashes.json").write_text(json.dumps(hashes, indent=1) + "\n")
+    (folder / "hashes.json").write_text(json.dumps(hashes, indent=1) + "\n")
 
 
 def framed(whole):
@@ -67,4 +70,8 @@ def framed(whole):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    given = sys.argv[1:]
+    if given[:1] == ["--out"]:
+        main(given[2:], Path(given[1]))
+    else:
+        main(given, FOLDER)
