@@ -1,7 +1,7 @@
 """Live pages of the site: lessons and mechanisms of the library, written while the site is built.
 
 A page `lessons/NAME.md` gets the steps of its lesson at the mark `<!-- lesson -->`, and the first page a live mechanism
-and a gallery at `<!-- live -->` and `<!-- gallery -->`.
+and a gallery at `<!-- live -->` and `<!-- gallery -->`. `<!-- walk NAME -->` becomes the page of a robot that walks.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import kinetree as kt
 from kinetree import lessons
 from kinetree.lessons.answers import answers
 from kinetree.lessons.lesson import Lesson
+from kinetree.walking import robots
 
 FIRST = "puma560"
 """The mechanism of the first page."""
@@ -36,6 +37,7 @@ GALLERY = {
     "space_robot_dual_arm": "Space robot with two arms",
     "spatial_biped": "Biped on one foot",
     "quadruped": "Quadruped",
+    "hexapod": "Hexapod",
     "four_bar": "Four-bar linkage",
     "slider_crank": "Slider-crank",
     "press": "Crank press with free parameters",
@@ -50,13 +52,19 @@ GALLERY = {
 """Mechanisms with live pages, and their titles."""
 EXAMPLES = {
     "ropes.md": ("pictures/ropes-net.png", "Ropes of 100,000 links"),
-    "gaits.md": ("pictures/compass_gait.png", "Passive walkers"),
+    "gaits.md": ("pictures/gaits-robots.png", "Robots that walk, and passive walkers"),
     "contact.md": ("pictures/contact-coin.png", "Coins that roll and fall: hard contact"),
     "cams.md": ("pictures/cams-gears.png", "Gears of variable ratio"),
     "load-report.md": ("pictures/load-report.png", "Load reports of drives and bearings"),
     "gpu.md": ("pictures/million-arms.png", "A million arms on a GPU"),
 }
 """Pages of the site with examples: a picture and a title."""
+WALKS = {
+    "quadruped": (robots.quadruped, robots.TROT, 1e-3),
+    "hexapod": (robots.hexapod, robots.TRIPOD, 1e-3),
+    "planar_biped": (robots.planar_biped, robots.WALK, 2.5e-4),
+}
+"""Robots with a page of a run: the robot, its gait and the time step [s]."""
 HEIGHT = {"live": 640, "lesson": 700}
 """Of embedded pages [px]."""
 
@@ -65,6 +73,13 @@ HEIGHT = {"live": 640, "lesson": 700}
 def live_page(name: str) -> str:
     """Return the page of a mechanism of the library."""
     return kt.load(name).page(q=POSES.get(name)).text
+
+
+@lru_cache
+def walk_page(name: str) -> str:
+    """Return the page of four cycles of a robot that walks."""
+    make, gait, dt = WALKS[name]
+    return make().walk(gait, cycles=4, dt=dt, samples=60).page(arrows=True).text
 
 
 @lru_cache
@@ -80,6 +95,8 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, f"live/{name}.html", content=live_page(name)))
         content = (pictures / f"{name}.png").read_bytes()
         files.append(File.generated(config, f"live/{name}.png", content=content))
+    for name in WALKS:
+        files.append(File.generated(config, f"live/walk-{name}.html", content=walk_page(name)))
     for name in lessons.names():
         files.append(File.generated(config, f"lessons/live/{name}.html", content=lesson_page(name)))
     return files
@@ -96,6 +113,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     if "<!-- lesson -->" in markdown:
         return markdown.replace("<!-- lesson -->", _steps(lessons.find(place.stem), at))
     markdown = markdown.replace("<!-- live -->", _frame(at(f"live/{FIRST}.html"), GALLERY[FIRST], HEIGHT["live"]))
+    markdown = re.sub(
+        r"<!-- walk (\w+) -->",
+        lambda x: _frame(at(f"live/walk-{x[1]}.html"), f"{x[1]} walks", HEIGHT["live"]),
+        markdown,
+    )
     return re.sub("<!-- gallery -->", lambda _: _gallery(at), markdown)
 
 
