@@ -39,7 +39,7 @@ def evil_run() -> Trajectory:
 def data_of(page: str) -> dict:
     """Return the data in a page."""
     return unpacked(
-        json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+        json.loads(re.search(r'<script type="application/json" id="data"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
     )
 
 

@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
@@ -41,8 +42,9 @@ def filled(template: str, script: str, style: str, data: Any, *, compiles: bool 
 
 
 def texts(names: Sequence[str]) -> str:
-    """Return files below `kinetree/view/`, one after the other."""
-    return "\n".join((files("kinetree.view") / name).read_text(encoding="utf-8") for name in names)
+    """Return files below `kinetree/view/`, one after the other, style sheets without optional spaces."""
+    found = [(name, (files("kinetree.view") / name).read_text(encoding="utf-8")) for name in names]
+    return "\n".join(re.sub(r"\s*([{};,])\s*", r"\1", text) if name.endswith(".css") else text for name, text in found)
 
 
 def compressed(text: str) -> str:

@@ -69,6 +69,8 @@ FUNCTIONS = (
 """The functions of a page. Those that do not fit are left out, and with them the panels that need them."""
 
 
+SHARED = 0.85
+"""The part of its size by which a function of a humanoid adds to a module, since functions are alike: at least this."""
 GROWTH = {INERTIA: 1.5, LENGTHS: 1.7, ROTATIONS: 2.4}
 """The factors by which functions of an arm grow at least with kinds of numbers as inputs; the largest one counts."""
 
@@ -156,13 +158,22 @@ def _fitting(system: System, frame: str, room: float, functions: Sequence[str] |
     whole = wasm_module(units, model=system.mechanism.name)
     if _size(whole) <= room:
         return whole, [unit.name for unit in units]
-    kept: list[Program | Kernel] = []
-    for unit in units:
-        size = _size(wasm_module([unit]))
-        if size <= room:
-            kept.append(unit)
-            room -= size
-    return wasm_module(kept, model=system.mechanism.name), [unit.name for unit in kept]
+    sizes = {unit.name: _size(wasm_module([unit])) for unit in units}
+    kept: list[str] = []
+    left = room
+    for name, size in sizes.items():
+        if size <= left:
+            kept.append(name)
+            left -= size
+
+    def module(names: Sequence[str]) -> bytes:
+        return wasm_module([unit for unit in units if unit.name in names], model=system.mechanism.name)
+
+    whole = module(kept)
+    for name, size in sizes.items():  # functions together take less than the sum of their sizes
+        if name not in kept and _size(whole) + SHARED * size <= room and _size(more := module([*kept, name])) <= room:
+            kept, whole = [*kept, name], more
+    return whole, kept
 
 
 def _inverts(f: PageFunction) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..compiler.lower.build import is_long
 from ..compiler.lower.loop_pattern import guess
 from ..errors import InputError
 from ..formats.report import Report
@@ -25,7 +24,7 @@ from .arrows import Arrow, arrows_of, at_times, lengths
 from .mesh_files import read_shape
 from .motion_frames import even_frames, finite
 from .page_bundle import bundle
-from .page_file import compressed, filled, texts
+from .page_file import compressed, filled, packed, texts
 from .page_kernel import page_kernel
 from .page_lengths import free_lengths
 from .page_model import page_model
@@ -40,8 +39,8 @@ STYLES = ("page/stage.css", "page/page.css", "page/model.css")
 """The styles of the page: those of stage and player, of the page around them, and of the mode Model."""
 LESSON_ENTRY, LESSON_STYLE = "view/page/lesson_page.js", "page/lesson.css"
 """The first module of a page with a lesson, and the style of its column."""
-LARGEST, DRAWING = 300_000, 28_000
-"""The most characters of a page without meshes, and those of its drawing, its model and the rest, estimated."""
+LARGEST, DRAWING, FRAME = 300_000, 28_000, 4_000
+"""The most characters of a page without meshes, those of a drawing without meshes, and of the rest of the file."""
 INLINE_HEIGHT = 620
 """The height of a page inside of a notebook [px]."""
 REACH = 24
@@ -162,12 +161,12 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, edit
     mechanism, lengths = free_lengths(system.mechanism) if kernel else (system.mechanism, ())
     values |= {p.name: p.value for p in mechanism.parameters if p.name not in values}
     live = System(mechanism) if lengths else system
+    editable = editable and _has_table(mechanism)
     normal = plane_of(system, start.q[0], start.parameters)
-    return {
+    data = {
         "kinetree": VERSION,
         "model": page_model(mechanism, values, lengths),
-        "table": _table(mechanism, values, system.report) if editable and not is_long(mechanism) else None,
-        "kernel": page_kernel(live, _room(mechanism), editable=editable) if kernel else None,
+        "table": _table(mechanism, values, system.report) if editable else None,
         "scene": page_scene(drawn, reached, normal, standing=len(poses) == 1),
         "first": {
             "q": np.array(start.q[0]),
@@ -176,24 +175,35 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, edit
             "parameters": np.array([values[p.name] for p in mechanism.free_parameters], dtype=np.float64),
         },
     }
+    room = _room(mechanism, table=editable) - (DRAWING if meshes else len(packed(data)))
+    return data | {"kernel": page_kernel(live, room, editable=editable) if kernel else None}
 
 
-STUDIO = ("view/page/chooser.js", "view/page/python_runs.js", "view/page/folder.js")
+STUDIO = ("view/page/chooser.js", "view/page/python_runs.js", "view/page/folder.js", "view/page/structure.js")
 """The modules that need Python, which files leave out."""
+TABLE = ("view/page/panels/model.js", "view/page/editing.js", "view/page/model_files.js")
+"""The modules of the mode Model, which files without a table leave out."""
+LINES = 24
+"""The most bodies of a table. With more of them, no numbers could be changed: functions with them would not fit."""
 
 
 def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict[str, Any]:
     return page_table(mechanism, values) | {"notes": notes(report)}
 
 
-def unused(loops: Sequence[Any]) -> tuple[str, ...]:
-    """Return the modules that the file of a mechanism with these loops leaves out."""
-    return STUDIO if loops else (*STUDIO, "view/page/panels/loops.js")
+def _has_table(mechanism: Mechanism) -> bool:
+    return 0 < len(mechanism.bodies) <= LINES
 
 
-def _room(mechanism: Mechanism) -> float:
-    """Return the characters that a page leaves for the functions of its mechanism."""
-    return LARGEST - len(compressed(bundle(ENTRY, unused(mechanism.loops)))) - len(texts(STYLES)) - DRAWING
+def unused(loops: Sequence[Any], *, table: bool = True) -> tuple[str, ...]:
+    """Return the modules that the file of a mechanism with these loops, and with or without a table, leaves out."""
+    return (*STUDIO, *(() if loops else ("view/page/panels/loops.js",)), *(() if table else TABLE))
+
+
+def _room(mechanism: Mechanism, *, table: bool) -> float:
+    """Return the characters that a page leaves for its data and for the functions of its mechanism."""
+    script = bundle(ENTRY, unused(mechanism.loops, table=table))
+    return LARGEST - len(compressed(script)) - len(texts(STYLES)) - FRAME
 
 
 def _reached(system: System, start: Trajectory, poses: Numbers) -> Numbers:
@@ -238,7 +248,7 @@ def _page(
     served: bool = False, **parts: str,
 ) -> Page:  # fmt: skip
     more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
-    script = bundle(entry, () if served else unused(data["model"]["loops"]))
+    script = bundle(entry, () if served else unused(data["model"]["loops"], table=data["table"] is not None))
     page = Page(filled("page/page.html", script, texts(styles), data, compiles=served, **more))
     if path is not None:
         page.save(path)

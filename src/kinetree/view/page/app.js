@@ -69,7 +69,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   const first = new Set(store.fields.keys());
   app.readLink = () => Object.fromEntries(Object.entries(readLink(store, hash)).filter(([name]) => !first.has(name))); // fields of panels
   connect(app, layout);
-  connectTable(app);
+  connectTable?.(app); // a page without a table leaves it out
   buildModes(app, layout);
   buildInspector(layout.inspector, app);
   buildKeys(app, layout);

@@ -45,12 +45,13 @@ export function buildMotions(app) {
   let run = 0;
   const count = () => (now() ? motionsOf(now().row).length : 0);
   const now = () => startOf(app, app.row());
-  const play = el("button", { type: "button", title: "the motions one after the other", onclick: () => (run ? stop() : begin()) });
+  const play = el("button", { type: "button", title: "the motions of the row one after the other", onclick: () => (run ? stop() : begin()) });
   const step = el("button", { type: "button", text: "Step", title: "the next motion", onclick: () => { stop(); go(at >= count() ? 1 : Math.floor(at + 1e-9) + 1); } });
   const none = el("button", { type: "button", text: "Clear", title: "no frames of motions", onclick: () => { stop(); go(0); } });
   const matrices = el("div", { class: "motions" });
   const hint = el("p", { class: "hint" });
-  const element = section("Motions of the row", hint, el("div", { class: "buttons" }, play, step, none), matrices);
+  const buttons = el("div", { class: "buttons" }, play, step, none);
+  const element = section("Matrices of the row", hint, matrices);
 
   function go(to) {
     at = Math.max(0, Math.min(to, count()));
@@ -87,7 +88,7 @@ export function buildMotions(app) {
 
   function refresh() {
     const found = now();
-    element.hidden = !found;
+    element.hidden = buttons.hidden = !found;
     if (!found) return;
     const { row } = found;
     play.textContent = run ? "Pause" : "Play";
@@ -121,7 +122,7 @@ export function buildMotions(app) {
     const labels = ["x", "y", "z"].map((text, k) => ({ text, at: add(originOf(to), scale(0.18 * size, [to[4 * k], to[4 * k + 1], to[4 * k + 2]])) }));
     return { marks, lines, labels };
   }
-  return { element, refresh, layer, stop, get done() { return at; } };
+  return { buttons, element, refresh, layer, stop, get done() { return at; } };
 }
 
 // The matrix of an elementary motion in symbols.
@@ -146,7 +147,7 @@ function wholeSymbols(row) {
 
 function matrixTable(entries) {
   const typed = typeof entries[0] === "number";
-  const text = (x) => (!typed ? x : Math.abs(x) < 5e-5 ? "0" : short(x));
+  const text = (x) => (!typed ? x : Math.abs(x - Math.round(x)) < 5e-4 ? String(Math.round(x) + 0) : x.toFixed(3));
   return el("table", { class: "matrix four", "aria-label": typed ? "matrix in numbers" : "matrix in symbols" }, el("tbody", {}, [0, 1, 2, 3].map((r) => el("tr", {},
     [0, 1, 2, 3].map((c) => el("td", { text: text(entries[4 * r + c]), "data-value": typed ? String(entries[4 * r + c]) : null }))))));
 }

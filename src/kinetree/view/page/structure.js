@@ -57,11 +57,8 @@ function buildArguments({ model, store }, table) {
 
 const matrix = (T) => [0, 4, 8, 12].map((k) => Array.from(T.slice(k, k + 4)));
 
-// Returns { element, refresh }, or a sentence how to get this in a page that was opened from a file.
+// Returns { element, refresh }.
 export function buildStructure(app) {
-  if (!server) {
-    return { element: section("Structure", el("p", { class: "hint", text: "Links are added, removed and reordered in the studio: run kinetree studio, and drop this mechanism's file on its page." })), refresh: () => {} };
-  }
   const { store, data, model, session } = app;
   const isTable = data.table.serial;
   session.structures ||= { past: [], future: [] };

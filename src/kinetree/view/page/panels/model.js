@@ -1,5 +1,6 @@
 // Model: the table of the mechanism with numbers to change, the DH motions of a row, checks, and files.
 
+import { chooser } from "../chooser.js";
 import { numberControl } from "../controls.js";
 import { inForm } from "../dh.js";
 import { buildMotions } from "../dh_motions.js";
@@ -43,10 +44,11 @@ export const panel = {
     const gravity = buildGravity(app);
     const loops = buildLoops(app);
     const motions = buildMotions(app);
-    const structure = buildStructure(app);
+    const structure = server ? buildStructure(app) : unchanging();
     host.append(
+      ...(server ? [el("div", { class: "buttons" }, el("button", { type: "button", text: "Open another mechanism", title: "of the library, with pictures, of the folder, or of this computer (Ctrl+o)", onclick: () => chooser(app) }))] : []),
       section("Numbers", el("p", { class: "hint", text: liveSentence(app) }), data.table.serial ? form : null, units, lines.element,
-        el("p", { class: "hint", hidden: !store.get("table").rows.some((r) => r.form !== "placement" && !r.placed), text: "The coordinate of a joint is added to its shaded number." }), el("div", { class: "buttons" }, reset)),
+        el("p", { class: "hint", hidden: !store.get("table").rows.some((r) => r.form !== "placement" && !r.placed), text: "The coordinate of a joint is added to its shaded number. Play shows what the numbers of the picked row mean." }), motions.buttons, el("div", { class: "buttons" }, reset)),
       el("section", { class: "group" }, heading, body),
       section("Gravity", el("div", { class: "two three" }, gravity.element)),
       ...(loops ? [section("Ends of loops", loops.element)] : []),
@@ -91,6 +93,9 @@ export const panel = {
     return part;
   },
 };
+
+// In a page that was opened from a file: how to change the structure.
+const unchanging = () => ({ refresh() {}, element: section("Structure", el("p", { class: "hint", text: "Links are added, removed and reordered in the studio: run kinetree studio, and drop this mechanism's file on its page." })) });
 
 // What can be changed here, and what cannot.
 function liveSentence({ table: { kinds }, kernel, model }) {
@@ -142,6 +147,7 @@ function buildChecks(app) {
   const message = el("p", { class: "hint", role: "status" });
   const show = (notes) => list.replaceChildren(...notes.map(({ level, text }) => el("li", { class: level, text: `${WORDS[level]}: ${text}` })));
   show(app.data.table.notes);
+  if (!app.data.table.notes.length) message.textContent = "No remarks.";
   if (app.model.loops.length) message.textContent = "The mode Loops has the findings on the loops at the present position.";
   const again = el("button", {
     type: "button", text: "Ask the doctor", title: "check the mechanism with its present numbers, in Python",
