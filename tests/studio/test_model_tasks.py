@@ -9,7 +9,8 @@ import pytest
 
 import kinetree as kt
 from browser import needs_browser, opened, served, typed, until
-from page_reading import coordinates, motion, saved_csv
+from kinetree.simulation.references import sampled
+from page_reading import computed_ahead, coordinates, curves, motion, saved_csv
 from tolerance import assert_close
 
 pytestmark = [pytest.mark.slow, needs_browser]
@@ -93,3 +94,67 @@ def test_a_mechanism_is_saved_into_the_folder_and_reopened(chromium, studio, tmp
         until(page, "location.search.includes('open=folder')")
         assert page.evaluate("kinetree.model.bodies[1].mass") == 1.85
     assert kt.load(tmp_path / "heavier.toml").mechanism.bodies[1].mass == 1.85
+
+
+ROD = {"joint": "revolute", "alpha": 0.0, "b": 0.0, "theta": 0.0, "mass": 1.0}
+"""A new link of the page: a slender rod along x, from its joint to the next one."""
+
+
+def rod(length: float, **changes) -> dict:
+    across = length**2 / 12
+    return ROD | {"a": length, "com": [-length / 2, 0, 0], "inertia": [5e-5, across, across, 0, 0, 0]} | changes
+
+
+def test_an_arm_is_entered_from_nothing(chromium, studio):
+    """Enter a two-link arm by its DH parameters, see each of them move its frame, and read its torques."""
+    rows = [
+        rod(0.3, b=0.12, alpha=np.radians(-90), theta=np.radians(15), mass=2.25),
+        rod(0.4, inertia=rod(0.25)["inertia"]),
+    ]
+    rows[1]["com"] = [-0.125, 0, 0]
+    arm = kt.from_dh(rows, name="robot", gravity=(0, -9.81, 0))
+    with served(chromium, f"{studio}#mode=Model") as page:
+        page.get_by_role("button", name="New robot", exact=True).click()
+        until(page, "document.title === 'robot'")
+        page.get_by_role("button", name="link1", exact=True).first.click()
+        q = np.array([0.0, 0.0])
+        seen = [page.evaluate(POSES)]
+        for field, text in (("theta", "15"), ("b", "0.12"), ("alpha", "-90")):
+            typed(page, f"{field} of link1", text)
+            seen.append(page.evaluate(POSES))
+            assert np.abs(np.subtract(seen[-1], seen[-2])).max() > 1e-3, f"{field} moves a frame"
+        typed(page, "a of link2", "0.4")
+        typed(page, "mass of link1", "2.25")
+        assert_close(np.reshape(page.evaluate(POSES), (-1, 4, 4)), arm.poses(q), 1e-12, "poses of the entered arm")
+        page.keyboard.press("Escape")
+        page.locator(".stage").focus()
+        page.keyboard.press("i")
+        for k, degrees in enumerate((50, -35)):
+            typed(page, f"to joint{k + 1}", str(degrees))
+        t, _, _ = motion(page)
+        path = sampled(kt.Cycloid(q, np.radians([50, -35]), float(t[-1])), t)
+        tau = arm.inverse_dynamics(*path)
+        assert_close(curves(page)["torque"].T, tau, 1e-12 * np.abs(tau).max(), "torques of the entered arm")
+
+
+POSES = "Array.from(kinetree.kernel.poses(kinetree.store.get('q')))"
+
+
+def test_a_chain_has_another_number_of_links(chromium, studio):
+    """Change the number of links of a chain from two to five, and let it fall again."""
+    with served(chromium, f"{studio}#mode=Model") as page:
+        page.get_by_role("button", name="New robot", exact=True).click()
+        until(page, "document.title === 'robot'")
+        for count in (5, 3):
+            typed(page, "number of links", str(count))
+            until(page, f"kinetree.model.bodies.length === {count}")
+            page.keyboard.press("Escape")
+            page.locator(".stage").focus()
+            page.keyboard.press("f")
+            computed_ahead(page, 0.5)
+            t, q, _ = motion(page)
+            chain = kt.from_dh([rod(0.3), *[rod(0.25)] * (count - 1)], name="robot", gravity=(0, -9.81, 0))
+            run = kt.simulate(chain, q[0], times=t, dt=1 / 60 / 17 * (1 + 1e-9), method="rk4")
+            assert_close(q, run.q, 1e-11, f"fall of {count} links")
+            page.locator(".stage").focus()
+            page.get_by_role("button", name="Model", exact=True).click()
