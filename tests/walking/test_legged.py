@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -65,6 +66,21 @@ def test_measures_of_transport(walked):
         unrepeated(run, robot.ahead, 0.3017)
     with pytest.raises(kt.InputError, match="start the measures before"):
         transport(run, robot.ahead, start=3.0)
+
+
+def test_impossible_walks_are_refused(walked):
+    """Refuse steps that the legs do not reach, no cycles, and measures of a batch."""
+    robot, gait, run = walked
+    with pytest.raises(kt.InputError, match="do not reach their paths at sample"):
+        robot.motion(replace(gait, speed=3.0), np.linspace(0.0, 1.0, 5))
+    with pytest.raises(kt.InputError, match="cycles"):
+        robot.walk(gait, cycles=0)
+    straight = replace(robot, standing=np.array([0.0, 1.25, -np.pi / 2, 0.0, 0.0, np.pi / 2, 0.0, 0.0, np.pi / 2]))
+    with pytest.raises(kt.InputError, match="Jacobian is singular, as for a straight leg"):
+        straight.motion(gait, np.zeros(1))
+    twice = kt.Trajectory(run.system, run.t[:2], np.stack([run.q[:2]] * 2), np.stack([run.qd[:2]] * 2))
+    with pytest.raises(kt.InputError, match="single run under control"):
+        transport(twice, robot.ahead)
 
 
 @pytest.mark.slow

@@ -87,4 +87,10 @@ def _jacobian(system: System, paths: Sequence[FramePath], q: Numbers) -> Numbers
 
 
 def _solved(J: Numbers, right: Numbers) -> Numbers:
-    return np.linalg.solve(J, right[..., None])[..., 0]
+    try:
+        return np.linalg.solve(J, right[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the frames do not determine the joint motion: their Jacobian is singular, as for a straight leg; choose "
+            "paths or a start with bent legs"
+        ) from None

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..algebra.arrays import Numbers
 from ..model.contacts import Contact
+from ..numbers import whole
 from ..results.trajectory import Trajectory
 from ..simulation.control.controllers import PD, Sum
 from ..simulation.rates import Instant
@@ -24,6 +25,7 @@ from ..system import System
 from .frame_motions import POINT, POSE, FramePath, Motion, joint_motion
 from .gait_cycles import Gait
 from .series import FourierMotion
+from .transport import weight
 
 ABOVE = 1e-7
 """The height above the ground at which runs start [m]: above rounding of the coordinates, below what can be seen."""
@@ -74,9 +76,7 @@ class LeggedRobot:
     @cached_property
     def weight(self) -> float:
         """The weight [N]."""
-        mechanism = self.system.mechanism
-        mass = sum(float(body.mass) for body in mechanism.bodies)  # type: ignore[arg-type]
-        return float(mass * np.linalg.norm(np.asarray(mechanism.gravity, dtype=float)))
+        return weight(self.system.mechanism)
 
     def stand(self, duration: float, *, dt: float = 1e-3, **options) -> Trajectory:
         """Return a run in which the drives hold the standing posture, with the torques that carry the weight."""
@@ -88,7 +88,8 @@ class LeggedRobot:
 
     def walk(self, gait: Gait, *, cycles: int, dt: float = 1e-3, samples: int = 100, **options) -> Trajectory:
         """Return a run of so many cycles of a gait, from its first instant, with `samples` in each cycle."""
-        times = np.linspace(0.0, cycles * gait.period, cycles * samples + 1)
+        count = whole(cycles, "cycles")
+        times = np.linspace(0.0, count * gait.period, count * whole(samples, "samples") + 1)
         return self._run(*self.start(gait), self.control(gait), times, dt, options)
 
     def start(self, gait: Gait) -> tuple[Numbers, Numbers]:

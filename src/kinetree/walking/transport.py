@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..algebra.arrays import Numbers
 from ..errors import InputError
+from ..model.mechanism import Mechanism, resolved
 from ..numbers import positive
 from ..results.trajectory import Trajectory
 
@@ -44,24 +46,30 @@ def transport(run: Trajectory, axis: int, *, start: float = 0.0) -> Transport:
     rows = np.flatnonzero(run.t >= start - 1e-12)
     if len(rows) < 2:
         raise InputError(f"the run ends at t = {run.t[-1]:g} s; start the measures before, not at {start:g} s")
-    t, mechanism = run.t[rows], run.system.mechanism
+    t = run.t[rows]
     power = np.asarray(run.control)[rows] * run.qd[rows]
-    center = run.system.center_of_mass(run.q[rows[[0, -1]]])[:, axis]
-    mass = sum(float(body.mass) for body in mechanism.bodies)  # type: ignore[arg-type]
+    center = _center(run, rows[[0, -1]])[:, axis]
     work = float(np.trapezoid(power.sum(axis=-1), t))
     return Transport(
         distance=float(center[1] - center[0]),
-        weight=float(mass * np.linalg.norm(np.asarray(mechanism.gravity, dtype=float))),
+        weight=weight(run.system.mechanism, run.parameters),
         work=work,
         spent=float(np.trapezoid(np.abs(power).sum(axis=-1), t)),
         dissipated=work - float(run["energy"][rows[-1]] - run["energy"][rows[0]]),
     )
 
 
+def weight(mechanism: Mechanism, parameters: Numbers | None = None) -> float:
+    """Return the weight of a mechanism [N], at its own values of free parameters or at others."""
+    values = mechanism.values(None if parameters is None else np.asarray(parameters).tolist())
+    mass = sum(float(resolved(body.mass, values)) for body in mechanism.bodies)
+    return mass * float(np.linalg.norm(np.asarray(resolved(tuple(mechanism.gravity), values), dtype=float)))
+
+
 def advances(run: Trajectory, axis: int, period: float) -> Numbers:
     """Return the distances that the center of mass moves along an axis of the ground in all whole periods [m]."""
     rows = _rows(run, period)
-    return np.diff(run.system.center_of_mass(run.q[rows])[:, axis])
+    return np.diff(_center(run, rows)[:, axis])
 
 
 def unrepeated(run: Trajectory, axis: int, period: float) -> Numbers:
@@ -74,6 +82,12 @@ def unrepeated(run: Trajectory, axis: int, period: float) -> Numbers:
     states = np.concatenate([run.q, run.qd], axis=-1)[: rows[-1]].reshape(len(rows) - 1, count, -1).copy()
     states[..., axis] -= states[:, :1, axis]
     return np.abs(np.diff(states, axis=0)).max(axis=(1, 2))
+
+
+def _center(run: Trajectory, rows: np.ndarray) -> Numbers:
+    """Return the positions of the center of mass [n, 3] at samples."""
+    more: dict[str, Any] = {} if run.parameters is None else {"parameters": run.parameters}
+    return run.system.center_of_mass(run.q[rows], **more)
 
 
 def _rows(run: Trajectory, period: float) -> np.ndarray:
