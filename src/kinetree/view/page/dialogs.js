@@ -36,14 +36,15 @@ export function saving(app) {
   const link = `${location.href.split("#")[0]}${state}`;
   const row = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
   const field = (label, text) => el("label", { class: "field" }, el("span", { text: label }), el("textarea", { readonly: "", rows: String(Math.min(12, text.split("\n").length)), value: text, onfocus: (event) => event.target.select() }, text));
+  const text = (label, lines, save, file) => (lines ? [field(label, lines), el("div", { class: "buttons" }, row(save, `save ${file}`, () => download(file, lines)))] : []);
   dialog("Save and share",
     el("div", { class: "buttons" },
       row("Picture (PNG)", "the stage as it is", async () => download(`${fileName(model.name)}.png`, await stage.image())),
       row("This page (HTML)", "the whole page as one file, in its present state", async () => download(`${fileName(model.name)}.html`, await wholePage(state), "text/html"))),
     ...(server ? [buildFolder(fileName(model.name), [["Page", ".html", () => wholePage(state)], ["Picture", ".png", () => stage.image()], ...(app.data.kernel?.editable ? [["Mechanism", ".toml", () => tomlText(app)]] : []), ...(app.plots.charts.length ? [["Curves", ".csv", () => csvOf(app.plots.charts)]] : [])])] : []),
     field("Link to this state", link),
-    ...(part?.python ? [field("The same in Python", part.python())] : []),
-    ...(part?.toml ? [field("The same as an experiment", part.toml())] : []));
+    ...text("The same in Python", part?.python?.(), "Save as .py", `${fileName(model.name)}_run.py`),
+    ...text("The same as an experiment", part?.toml?.(), "Save as .toml", `${fileName(model.name)}_experiment.toml`));
 }
 
 // The page as a file that opens in a state. In the studio it is written anew, without its address and token.

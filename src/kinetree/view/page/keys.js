@@ -17,6 +17,7 @@ export class Keys {
     this.ended = new AbortController();
     document.addEventListener("keydown", (event) => {
       if (!scope(event) || event.altKey || keepsKey(event.target, event.key)) return;
+      if (document.querySelector("dialog[open]")) return; // a dialog keeps its keys, such as Escape
       const name = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
       const known = this.table.get(name === "Ctrl+z" && event.shiftKey ? "Ctrl+y" : name);
       if (!known) return;

@@ -7,12 +7,15 @@ import { add, cross, fromRows, scale, sub, transform, within } from "./vectors.j
 export const FRAME = 1 / 60; // [s] between samples
 const AHEAD = 12; // [ms] of computation within a frame of the screen, so that the page stays responsive
 
+// Runge-Kutta steps between two samples, of at most this length [s].
+export const stepsPerFrame = (step) => Math.max(1, Math.ceil(FRAME / step - 1e-9));
+
 export class Recording extends Motion {
   // drives(): { torque, stiffness, damping, target } now; step: [s] of a Runge-Kutta step
   constructor(app, { q, qd, drives, step, name = "motion" }) {
     super(app.model, { name });
     const { kernel } = app;
-    Object.assign(this, { app, kernel, drives, step, pull: null, ended: "" });
+    Object.assign(this, { app, kernel, drives, step, pull: null, ended: "", touched: false });
     this.state_ = kernel.begin(q, kernel.closeVelocities(q, qd));
     this.wrenches = new Float64Array(6 * app.model.bodies.length);
     this.columns = [
@@ -44,7 +47,7 @@ export class Recording extends Motion {
   // One frame of steps; false where the numbers leave the finite range.
   frame() {
     const { state_: state, kernel } = this;
-    const count = Math.max(1, Math.ceil(FRAME / this.step - 1e-9));
+    const count = stepsPerFrame(this.step);
     const goal = (this.count ? this.t[this.count - 1] : 0) + FRAME;
     const live = this.drives();
     let good = true;
@@ -65,6 +68,7 @@ export class Recording extends Motion {
   // Go on from an earlier sample: what came after it is forgotten.
   resume(t) {
     this.cut(t + 1e-9);
+    if (this.count > 1) this.touched = true; // what follows differs from a motion with these inputs from the start
     const { q, qd } = this.state(this.end);
     Object.assign(this.state_, this.kernel.begin(q, qd, this.end));
     if (this.extend === undefined) delete this.extend; // the method of the class again

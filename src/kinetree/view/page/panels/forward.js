@@ -135,6 +135,7 @@ export const panel = {
         pulled = { body: hit.body, point: within(T, hit.point), goal: hit.point, at: hit.point, stiffness: mass * SWINGS ** 2, damping: 2 * DAMPED * mass * SWINGS };
         if (store.get("time") < motion.end - 1e-9) motion.resume(store.get("time"));
         motion.pull = pulled;
+        motion.touched = true;
         player.play(true);
       };
       return {

@@ -5,8 +5,9 @@ import { numberControl } from "../controls.js";
 import { readMotion } from "../csv_motion.js";
 import { choice, el, section, toggle } from "../elements.js";
 import { movingFrames } from "../inverse_kinematics.js";
+import { python, toml } from "../inverse_text.js";
 import { between, motionOf, spline, tabulated } from "../joint_motions.js";
-import { loadLine, shortLabels } from "../names.js";
+import { shortLabels } from "../names.js";
 import { CAUSES, reactionsAt, torquesAt } from "../torques.js";
 import { short } from "../units.js";
 
@@ -98,6 +99,7 @@ export const panel = {
         return { arrows: all.map(({ origin, vector }, i) => ({ name: model.joints[i].name, group: "reactions", unit: "N", origin, vector, length: (LONG * app.data.scene.size) / made.largest })) };
       },
       python: () => python(app, settings(), frame()),
+      toml: () => toml(app, settings()),
     };
     function refresh() {
       rows.refresh();
@@ -210,23 +212,4 @@ function chartsOf(app, { motion, samples, torques }, joint) {
   };
   const accelerations = byUnit("acceleration", model.velocities.map((v) => `${v.unit}^2`), (k) => ({ name: labels[k], t, values: column((i) => samples[i].qdd[k]) }));
   return [...totals, causes, ...motionCharts(model, motion), ...accelerations];
-}
-
-function python(app, { kind, q0, q1, duration, points, mass }, frame) {
-  const list = (x) => `[${Array.from(x, String).join(", ")}]`;
-  const way = q1.map((x, k) => Math.abs(x - q0[k]));
-  const motion = {
-    cycloid: `kt.Cycloid(${list(q0)}, ${list(q1)}, ${duration})`,
-    cubic: `kt.Polynomial(${list(q0)}, ${list(q1)}, ${duration}, degree=3)`,
-    quintic: `kt.Polynomial(${list(q0)}, ${list(q1)}, ${duration})`,
-    trapezoid: `kt.Trapezoid(${list(q0)}, ${list(q1)}, ${list(way.map((d) => (1.5 * d) / duration || 1))}, ${list(way.map((d) => (4.5 * d) / duration ** 2 || 1))})`,
-    spline: `kt.Table(${list(points.map((p) => p.t))}, [${points.map((p) => list(p.q)).join(", ")}], ends="clamped")`,
-    file: 'kt.Table.from_csv("motion.csv")',
-  }[kind];
-  return [
-    "import numpy as np", "import kinetree as kt", "", loadLine(app),
-    ...(mass > 0 ? [`arm = kt.with_payload(arm, ${JSON.stringify(frame.name)}, ${mass})`] : []),
-    `motion = ${motion}`, `t = np.linspace(0.0, ${kind === "spline" ? points[points.length - 1]?.t ?? 1 : duration}, 241)`,
-    "q, qd, qdd = (np.array(x).T for x in motion(t))", "tau = arm.inverse_dynamics(q, qd, qdd)", "print(arm.ledger(q, qd, qdd).by_cause)", "",
-  ].join("\n");
 }

@@ -3,6 +3,7 @@
 import { numberControl } from "../controls.js";
 import { choice, el, section } from "../elements.js";
 import { ancestors, factors, forwardSteps, inverseSteps, modules } from "../recursion_steps.js";
+import { loadLine } from "../names.js";
 import { short } from "../units.js";
 import { originOf, turned } from "../vectors.js";
 
@@ -97,7 +98,7 @@ export const panel = {
       python: () => {
         const { way: which, speed: v, second: x } = settings();
         const start = `q, qd, x = ${JSON.stringify(Array.from(store.get("q")))}, [${v}] * arm.nv, [${x}] * arm.nv\n`;
-        return start + (which === "inverse" ? "t, dt, w, wtilde, tau = arm.inverse_recursion(q, qd, x)" : "Mhat, psi, mhat, tauhat, mu, qdd = arm.forward_recursion(q, qd, x)");
+        return `import kinetree as kt\n\n${loadLine(app)}\n${start}` + (which === "inverse" ? "t, dt, w, wtilde, tau = arm.inverse_recursion(q, qd, x)" : "Mhat, psi, mhat, tauhat, mu, qdd = arm.forward_recursion(q, qd, x)");
       },
     };
     return part;
