@@ -58,6 +58,15 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
         "kinetree.moveTo(Float64Array.from([0.6, -0.7, 0.4, 0.3, 0.9, 0]))", "kinetree.store.set({ picked: 2 })",
         SHOW.format("axes: true, joints: true"), "kinetree.stage.fit()",
     ]),
+    "page-model": ("stanford", DESKTOP, [
+        "kinetree.moveTo(Float64Array.from([0.5, 1.2, 0.35, 0.3, 0.6, 0]))", "kinetree.store.set({ mode: 'Model' })",
+        "kinetree.store.set({ picked: 1 })", *[CLICK.format("Step")] * 3, "kinetree.stage.fit()",
+    ]),
+    "page-matrices": ("puma560", DESKTOP, [
+        "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))", "kinetree.store.set({ mode: 'Model' })",
+        "kinetree.store.set({ picked: 3 })", *[CLICK.format("Step")] * 4, "kinetree.stage.fit()",
+        "document.querySelector('.motions').scrollIntoView()",
+    ]),
     "page-kinematics": ("puma560", DESKTOP, [
         "kinetree.moveTo(Float64Array.from([0.4, -0.6, 0.5, 0.7, 0.9, -0.3]))",
         "kinetree.store.set({ kinematics: { ...kinetree.store.get('kinematics'), ellipsoid: true } })",
