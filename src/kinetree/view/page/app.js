@@ -164,7 +164,9 @@ function connect(app, layout) {
   followParameters(app);
   store.on(["ghost"], () => {
     const ghost = store.get("ghost");
-    if (ghost && kernel) ghost.numbers ||= kernel.snapshot(); // it keeps the numbers with which it was computed
+    if (!ghost || !kernel || ghost.numbers) return;
+    ghost.settle?.();
+    ghost.numbers = kernel.snapshot(); // it keeps the numbers with which it was computed
   });
   store.on(["time", "motion"], () => {
     const motion = store.get("motion");

@@ -1,7 +1,7 @@
 // Assembly modes: the positions in which loops close while the leading joints stay, from many random starts.
 
 import { closeExactly } from "./loop_rates.js";
-import { seeded } from "./loop_findings.js";
+import { seeded } from "./random_numbers.js";
 
 const TRIES = 96;
 const SAME = 1e-6; // [entries of rotations, sizes of the mechanism] poses that differ less are one mode

@@ -13,21 +13,27 @@ export function oncePerFrame(work) {
   };
 }
 
-// Long work in slices of some milliseconds per frame, so that the page stays responsive: `work` is a generator that yields
+// Long work in slices of some milliseconds, between which the browser draws and answers: `work` is a generator that yields
 // often. done(result) follows its end, step() each slice. Returns the function that gives it up.
 export function inSlices(work, { patience = 12, step = () => {}, done = () => {} } = {}) {
   let given = false;
-  const slice = () => {
+  soon(function slice() {
     if (given) return;
     const until = performance.now() + patience;
     let state = work.next();
     while (!state.done && performance.now() < until) state = work.next();
-    if (state.done) done(state.value);
-    else {
-      step();
-      requestAnimationFrame(slice);
-    }
-  };
-  requestAnimationFrame(slice);
+    if (state.done) return done(state.value);
+    step();
+    soon(slice);
+  });
   return () => { given = true; };
+}
+
+// Run a task after those that wait: a message is not delayed, as timers are, and does not wait for a frame.
+const channel = new MessageChannel();
+const tasks = [];
+channel.port1.onmessage = () => tasks.shift()();
+export function soon(task) {
+  tasks.push(task);
+  channel.port2.postMessage(0);
 }

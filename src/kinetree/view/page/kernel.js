@@ -187,15 +187,9 @@ export class Kernel {
     if (inputs.parameters) inputs.parameters.set(this.parameters);
     inputs.dt[0] = dt;
     const begin = state.t;
-    // Two states take turns as input and output, so that nothing is copied between steps.
-    const pair = [[inputs.q, inputs.qd], [outputs.q_next, outputs.qd_next]];
+    const { pair, turns } = stepping(f);
     pair[0][0].set(state.q);
     pair[0][1].set(state.qd);
-    const names = f.metadata.inputs.map((array) => array.name);
-    const places = (from, to) => [
-      ...names.map((name) => (name === "q" ? from[0] : name === "qd" ? from[1] : inputs[name]).byteOffset), to[0].byteOffset, to[1].byteOffset,
-    ];
-    const turns = [f.entry.bind(null, ...places(pair[0], pair[1])), f.entry.bind(null, ...places(pair[1], pair[0]))];
     for (let k = 0; k < count; k++) {
       if (inputs.t) inputs.t[0] = begin + k * dt;
       turns[k & 1]();
@@ -205,4 +199,20 @@ export class Kernel {
     state.t = begin + count * dt;
     return state.qd.every(Number.isFinite) && state.q.every(Number.isFinite);
   }
+}
+
+const known = new WeakMap(); // by function
+
+// Two states that take turns as input and output of a step, so that nothing is copied between steps, and the two calls.
+function stepping(f) {
+  if (!known.has(f)) {
+    const { inputs, outputs } = f;
+    const pair = [[inputs.q, inputs.qd], [outputs.q_next, outputs.qd_next]];
+    const names = f.metadata.inputs.map((array) => array.name);
+    const places = (from, to) => [
+      ...names.map((name) => (name === "q" ? from[0] : name === "qd" ? from[1] : inputs[name]).byteOffset), to[0].byteOffset, to[1].byteOffset,
+    ];
+    known.set(f, { pair, turns: [f.entry.bind(null, ...places(pair[0], pair[1])), f.entry.bind(null, ...places(pair[1], pair[0]))] });
+  }
+  return known.get(f);
 }

@@ -1,7 +1,7 @@
 // Close loops after a length has changed: near the present position, or elsewhere.
 
 import { closeExactly } from "./loop_rates.js";
-import { seeded } from "./loop_findings.js";
+import { seeded } from "./random_numbers.js";
 
 const TRIES = 24;
 

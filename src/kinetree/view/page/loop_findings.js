@@ -2,6 +2,7 @@
 // that it concerns, so that the stage can mark them.
 
 import { closeExactly, freedoms, unitsOf } from "./loop_rates.js";
+import { seeded } from "./random_numbers.js";
 import { dot } from "./singular_values.js";
 import { short } from "./units.js";
 
@@ -12,12 +13,6 @@ const AWAY = 0.35; // [rad, sizes of the mechanism] to the neighbors
 
 const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`);
 const counted = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
-
-// Random numbers from 0 to 1, the same in every run.
-export function seeded(seed = 7) {
-  let state = seed;
-  return () => (state = (state * 16807) % 2147483647) / 2147483647;
-}
 
 // Rank and weakest hold at closed positions around one, which tell what is usual.
 export function surroundings(app, q) {

@@ -12,7 +12,7 @@ export class Motion {
     this.t = new Float64Array(capacity);
     this.q = new Float64Array(capacity * model.nq);
     this.qd = new Float64Array(capacity * model.nv);
-    this.columns = []; // [{ name, labels, units, values: one growing array per label }] besides q and qd
+    this.columns = []; // [{ name, labels, units, values: one array per label }] besides q and qd
     this.quaternions = quaternionsOf(model);
     this.cuts = 0; // how often samples were forgotten
   }
@@ -49,7 +49,6 @@ export class Motion {
     const { index } = this.find(t);
     if (index + 1 >= this.count) return;
     this.count = index + 1;
-    for (const { values } of this.columns) for (const column of values) if (Array.isArray(column)) column.length = this.count;
     this.cuts += 1;
   }
 

@@ -1,10 +1,11 @@
 // A motion that is computed while it is shown: steps of the kernel under drives and a spring of the pointer, recorded at
-// every frame with energies and torques of the drives.
+// every frame. Energies and torques of the drives follow from the states.
 
 import { Motion } from "./motion.js";
 import { add, cross, fromRows, scale, sub, transform, within } from "./vectors.js";
 
 export const FRAME = 1 / 60; // [s] between samples
+const FRAMES = 4; // between two looks at the clock
 const AHEAD = 12; // [ms] of computation within a frame of the screen, so that the page stays responsive
 
 // Runge-Kutta steps between two samples, of at most this length [s].
@@ -18,29 +19,62 @@ export class Recording extends Motion {
     Object.assign(this, { app, kernel, drives, step, pull: null, ended: "", touched: false });
     this.state_ = kernel.begin(q, kernel.closeVelocities(q, qd));
     this.wrenches = new Float64Array(6 * app.model.bodies.length);
-    this.columns = [
-      { name: "energy", labels: ["kinetic", "potential", "total"], units: ["J", "J", "J"], values: [[], [], []] },
-      { name: "drive torque", labels: app.model.velocities.map((v) => v.label), units: app.model.velocities.map((v) => v.effort), values: app.model.velocities.map(() => []) },
-    ];
+    this.known = []; // arrays of the columns
+    this.acted = []; // [first sample, drives]: those that acted from a sample on
+    const { velocities } = app.model;
     // The momentum of a mechanism that floats tells whether it is moved from outside.
-    this.floats = kernel.has("momentum") && app.model.joints.some((joint, i) => joint.floats && app.model.bodies[i].parent < 0);
-    if (this.floats) this.columns.push({ name: "momentum", labels: ["lx", "ly", "lz", "px", "py", "pz"], units: [...Array(3).fill("N m s"), ...Array(3).fill("N s")], values: [[], [], [], [], [], []] });
+    const floats = kernel.has("momentum") && app.model.joints.some((joint, i) => joint.floats && app.model.bodies[i].parent < 0);
+    this.columns = [
+      this.column("energy", ["kinetic", "potential", "total"], ["J", "J", "J"], ({ q, qd }) => Object.values(kernel.energies(q, qd))),
+      this.column("drive torque", velocities.map((v) => v.label), velocities.map((v) => v.effort), ({ q, qd, live }) => driveTorques(kernel, live, q, qd)),
+      ...(floats ? [this.column("momentum", ["lx", "ly", "lz", "px", "py", "pz"], [...Array(3).fill("N m s"), ...Array(3).fill("N s")], ({ q, qd }) => kernel.call("momentum", { q, qd }))] : []),
+    ];
     this.record();
   }
 
+  // Numbers that follow from the states are computed when they are read: the motion itself does not wait for them.
+  column(name, labels, units, compute) {
+    const own = labels.map(() => []);
+    this.known.push(own);
+    const filled = () => {
+      const { nq, nv } = this.model;
+      for (let k = own[0].length; k < this.count; k++) {
+        const [q, qd] = [this.q.subarray(k * nq, (k + 1) * nq), this.qd.subarray(k * nv, (k + 1) * nv)];
+        const found = compute({ q, qd, live: this.acted.findLast(([first]) => first <= k)[1] });
+        own.forEach((x, i) => x.push(found[i]));
+      }
+      return own;
+    };
+    return { name, labels, units, get values() { return filled(); } };
+  }
+
+  // Compute all columns now: before parameters change, with which they would be other numbers.
+  settle() {
+    for (const column of this.columns) void column.values;
+  }
+
+  cut(t) {
+    super.cut(t);
+    for (const own of this.known) for (const x of own) x.length = Math.min(x.length, this.count);
+  }
+
   record() {
-    const { state_: state, kernel, columns } = this;
+    const { state_: state } = this;
+    const live = this.drives();
+    if (this.acted[this.acted.length - 1]?.[1] !== live) this.acted.push([this.count, live]);
     this.push(state.t, state.q, state.qd);
-    const e = kernel.energies(state.q, state.qd);
-    [e.kinetic, e.potential, e.total].forEach((x, k) => columns[0].values[k].push(x));
-    driveTorques(kernel, this.drives(), state.q, state.qd).forEach((x, k) => columns[1].values[k].push(x));
-    if (this.floats) kernel.call("momentum", { q: state.q, qd: state.qd }).forEach((x, k) => columns[2].values[k].push(x));
   }
 
   // Compute on to a time, within the time that a frame leaves; returns how far the motion is known.
   extend(until, { patience = AHEAD } = {}) {
     const began = performance.now();
-    while (this.end < until - 1e-9 && performance.now() - began < patience && this.frame()) this.record();
+    let good = true;
+    while (good && this.end < until - 1e-9 && performance.now() - began < patience) {
+      for (let k = 0; k < FRAMES && good && this.end < until - 1e-9; k++) {
+        good = this.frame();
+        if (good) this.record();
+      }
+    }
     return this.end;
   }
 
@@ -49,7 +83,7 @@ export class Recording extends Motion {
     const { state_: state, kernel } = this;
     const count = stepsPerFrame(this.step);
     const goal = (this.count ? this.t[this.count - 1] : 0) + FRAME;
-    const live = this.drives();
+    const live = this.pull ? { ...this.drives() } : this.drives();
     let good = true;
     if (this.pull) {
       for (let k = 0; k < count && good; k++) {
@@ -69,6 +103,7 @@ export class Recording extends Motion {
   resume(t) {
     this.cut(t + 1e-9);
     if (this.count > 1) this.touched = true; // what follows differs from a motion with these inputs from the start
+    this.acted = this.acted.filter(([first]) => first < this.count);
     const { q, qd } = this.state(this.end);
     Object.assign(this.state_, this.kernel.begin(q, qd, this.end));
     if (this.extend === undefined) delete this.extend; // the method of the class again

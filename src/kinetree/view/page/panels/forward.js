@@ -3,10 +3,12 @@
 
 import { LiveArrows } from "../arrows.js";
 import { motionCharts, recordedCharts } from "../charts.js";
+import { buildCloud } from "../cloud_controls.js";
 import { numberControl } from "../controls.js";
 import { el, section } from "../elements.js";
 import { buildDrives, buildStart, drivesOf } from "../forward_controls.js";
 import { python, toml } from "../forward_text.js";
+import { soon } from "../frames.js";
 import { buildPythonRuns } from "../python_runs.js";
 import { Recording } from "../recording.js";
 import { server } from "../server.js";
@@ -14,6 +16,7 @@ import { onPlane } from "../view.js";
 import { within } from "../vectors.js";
 
 const LONGEST = 600; // [s] computed ahead at most
+const REDRAWN = 150; // [ms] between pictures while a motion is computed ahead
 const SWINGS = 9; // [rad/s] the frequency of the whole mass on the spring of the pointer
 const DAMPED = 0.35; // its damping ratio
 
@@ -40,7 +43,11 @@ export const panel = {
     const arrows = new LiveArrows(app);
 
     const settings = () => store.get("forward");
-    const drives = () => drivesOf(settings());
+    let acting = { of: null, drives: {} };
+    const drives = () => { // the same table until the settings change
+      if (acting.of !== settings()) acting = { of: settings(), drives: drivesOf(settings()) };
+      return acting.drives;
+    };
 
     function begin() {
       const start = store.get("start");
@@ -48,6 +55,7 @@ export const panel = {
       computed = null;
       motion = new Recording(app, { q: closed.q, qd: Float64Array.from(start.qd), drives, step: 1e-3 * settings().step });
       isStale = false;
+      cloud.clear();
       store.set({ motion, time: 0 }, { by: "player" });
       show();
     }
@@ -74,13 +82,18 @@ export const panel = {
       const bar = host.querySelector("progress");
       const from = motion.end;
       bar.hidden = false;
+      let drawn = 0;
       const work = () => {
         if (store.get("motion") !== motion || !motion.extend) { bar.hidden = true; return; }
-        motion.extend(until, { patience: 25 });
-        bar.value = (motion.end - from) / (until - from);
-        app.plots.refresh();
-        player.show();
-        if (motion.end < until - 1e-6 && motion.extend) requestAnimationFrame(work);
+        motion.extend(until, { patience: 20 });
+        const goes = motion.end < until - 1e-6 && Boolean(motion.extend);
+        if (!goes || performance.now() - drawn > REDRAWN) { // pictures of long motions take their time
+          drawn = performance.now();
+          bar.value = (motion.end - from) / (until - from);
+          app.plots.refresh();
+          player.show();
+        }
+        if (goes) soon(work);
         else bar.hidden = true;
       };
       work();
@@ -93,6 +106,7 @@ export const panel = {
 
     const startRows = buildStart(app, setStart);
     const driveRows = buildDrives(app, change);
+    const cloud = buildCloud(app, { start: () => store.get("start"), drives, step: () => 1e-3 * settings().step, shown: showCloud });
     host.append(
       section("Start", startRows.element),
       section("Drives", driveRows.element),
@@ -106,9 +120,16 @@ export const panel = {
           button("Compute ahead", "compute the next seconds as fast as possible", ahead), el("progress", { max: 1, value: 0, hidden: true, "aria-label": "computing ahead" })),
         numberControl({ store, label: "seconds ahead", unit: "s", value: settings().ahead, lower: 0.1, upper: LONGEST, slider: false, change: (x) => change({ ahead: x }) }),
         numberControl({ store, label: "time step", unit: "ms", value: settings().step, lower: 0.01, upper: 16, slider: false, change: (x) => change({ step: x }, "time step") })),
+      cloud.element,
       el("p", { class: "hint", text: "Space lets the mechanism move. Drag a body to pull it with a spring." }),
       ...(server ? [buildPythonRuns(app, { start: () => store.get("start"), drives, shown: showRun })] : []),
     );
+    // The motion from the same start runs along with the cloud, and gives the player its time.
+    function showCloud(made) {
+      if (made && motion.extend) motion.extend(made.seconds, { patience: 1000 });
+      show();
+      if (made) app.plots.choose(cloud.charts()[0]?.title || app.plots.chosen[0]);
+    }
     function showRun(recorded, run) {
       player.play(false);
       computed = { motion: recorded, run };
@@ -165,20 +186,26 @@ export const panel = {
       },
       leave() {
         player.play(false);
+        cloud.stop();
         kept = store.get("ghost");
         store.set({ ghost: null });
       },
-      charts: () => (computed && store.get("motion") === computed.motion ? recordedCharts(computed.run) : motionCharts(model, motion, store.get("ghost"))).filter((c) => settings().drive !== "none" || !c.title.startsWith("drive")),
+      charts: () => [
+        ...(computed && store.get("motion") === computed.motion ? recordedCharts(computed.run) : motionCharts(model, motion, store.get("ghost"))).filter((c) => settings().drive !== "none" || !c.title.startsWith("drive")),
+        ...cloud.charts(),
+      ],
       layer() {
-        const acting = { ...drives(), ...(pulled ? { wrenches: motion.wrenches } : {}) };
-        const forces = arrows.at(store.get("q"), store.get("qd"), acting);
-        if (!pulled) return { arrows: forces };
+        const all = { ...drives(), ...(pulled ? { wrenches: motion.wrenches } : {}) };
+        const forces = arrows.at(store.get("q"), store.get("qd"), all);
+        const lines = cloud.layer(store.get("time"));
+        if (!pulled) return { arrows: forces, lines };
         return {
           arrows: forces,
-          lines: [{ points: new Float32Array([...pulled.at, ...pulled.goal]), color: app.stage.palette.accent, width: 2 }],
+          lines: [...lines, { points: new Float32Array([...pulled.at, ...pulled.goal]), color: app.stage.palette.accent, width: 2 }],
           marks: [{ solid: "ball", matrix: ball(pulled.goal, 0.012 * app.data.scene.size), color: app.stage.palette.accent.slice(0, 3) }],
         };
       },
+      cloud: () => cloud.now(),
       python: () => python(app, motion),
       toml: () => toml(app, motion),
     };
