@@ -12,6 +12,7 @@ import numpy as np
 
 from ..contacts import labels
 from .mechanism import Mechanism, resolved
+from .parts import GROUND
 from .scales import characteristic_length
 
 
@@ -39,6 +40,11 @@ class ContactNumbers:
     def friction(self) -> np.ndarray:
         """Coulomb's coefficients by candidate."""
         return np.array([c.friction for c in self.by_candidate])
+
+    @cached_property
+    def grounded(self) -> np.ndarray:
+        """Whether candidates touch the ground, not another body."""
+        return np.array([c.surface.body == GROUND for c in self.by_candidate], dtype=bool)
 
     @cached_property
     def length(self) -> float:

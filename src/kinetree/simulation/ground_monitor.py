@@ -71,16 +71,17 @@ def ground_balance(run: Any, *, plane: Any = None) -> GroundBalance:
     on = plane_of(system.mechanism, plane, None if values is None else values.tolist())
     with np.errstate(invalid="ignore"):  # runs that failed have NaN
         numbers, (_, _, _, _, points, axes) = contact_motion(system, system.mechanism, run.q, run.qd, values)
-    forces = run["contact_forces"]
+    forces = np.where(numbers.grounded[:, None], run["contact_forces"], 0.0)
     world = np.einsum("...ck,...ckj->...cj", forces, axes)
     contact = np.concatenate([np.cross(points, world).sum(axis=-2), world.sum(axis=-2)], axis=-1)
     others = _total(run) - contact
     required = ground_wrench(system, run.q, run.qd, run["qdd"], parameters=values, check=False) - others
-    presses = (forces[..., 0] > 0.0).any(axis=-1)[..., None]
+    presses = np.any(forces[..., 0] > 0.0, axis=-1, keepdims=True)
     zero = np.where(presses, pressure_point(required, on), np.nan)
     support, margins = np.empty(zero.shape[:-1], dtype=object), np.full(zero.shape[:-1], np.nan)
     flat, target = on.within(points), on.within(zero)
-    closed = (run["contact_gaps"] <= NEAR * numbers.length) | (forces[..., 0] > 0.0)
+    touches = (run["contact_gaps"] <= NEAR * numbers.length) | (forces[..., 0] > 0.0)
+    closed = np.logical_and(numbers.grounded, touches)
     for at in np.ndindex(*margins.shape):
         support[at] = convex_hull(flat[at][closed[at]])
         margins[at] = margin(support[at], target[at])

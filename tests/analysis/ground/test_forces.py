@@ -108,6 +108,32 @@ def test_motions_that_cannot_be_realized_are_named() -> None:
     assert not away.modes.any() and not away.realized
 
 
+@pytest.mark.slow
+def test_boxes_on_each_other_press_with_their_weight() -> None:
+    """Stack two boxes: the lower contacts carry both weights, the upper ones that of the upper box alone."""
+    sizes, masses = {"lower": 0.4, "upper": 0.3}, {"lower": 3.1, "upper": 1.7}
+    bodies = [kt.Body(x, masses[x], inertia=(0.02, 0.03, 0.04, 0.0, 0.0, 0.0)) for x in sizes]
+    joints = [kt.Joint(f"root_{x}", "free", kt.GROUND, x) for x in sizes]
+    stack = kt.System(kt.assemble("stack", bodies, joints))
+    on_top = kt.Surface("plane", "lower", kt.Placement((0.0, 0.0, 0.1)))
+    contacts = [
+        kt.Contact("low", "lower", "box", (0.4, 0.3, 0.2), friction=0.6),
+        kt.Contact("high", "upper", "box", (0.3, 0.2, 0.1), surface=on_top, friction=0.5),
+    ]
+    q = stack.neutral()
+    q[2], q[9], q[7] = 0.1, 0.25, 0.03
+    still = np.zeros(stack.nv)
+    found = stack.ground_forces(q, still, still, contacts=contacts)
+    assert found.realized and found.grounded.tolist() == [True] * 8 + [False] * 8
+    assert_close(found.forces[:8, 0].sum(), 4.8 * 9.81, 1e-10, "both weights")
+    assert_close(found.forces[8:, 0].sum(), 1.7 * 9.81, 1e-10, "upper weight")
+    assert_close(found.wrench[3:], [0.0, 0.0, 4.8 * 9.81], 1e-10, "force of the ground")
+    run = kt.simulate(stack, q, times=[0.0, 0.1], contacts=contacts)
+    balance = kt.ground_balance(run, plane=kt.Placement())
+    assert_close(balance.zero_moment_point, balance.center_of_pressure, 1e-9, "both points")
+    assert_close(balance.zero_moment_point[0], [0.03 * 1.7 / 4.8, 0.0, 0.0], 1e-10, "below the center of mass")
+
+
 def test_bad_input_is_refused() -> None:
     """Refuse mechanisms without undriven joints, unknown contacts and wrong shapes."""
     system, q, qd, qdd, contacts = moving(7, False)

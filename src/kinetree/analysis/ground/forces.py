@@ -82,7 +82,7 @@ def ground_forces(
     residual[..., passive], tau[..., passive] = tau[..., passive], 0.0
     return GroundForces(
         tau, found.forces, residual, missing, touch.modes, touch.inward, found.settled, points, axes, numbers.friction,
-        names, tuple(axis_labels(mechanism, 1)), tuple(units),
+        numbers.grounded, names, tuple(axis_labels(mechanism, 1)), tuple(units),
     )  # fmt: skip
 
 

@@ -13,8 +13,6 @@ REALIZED = 1e-9
 """Missing forces relative to those required, below which they count as rounding."""
 LIMIT = 1.0 - 1e-9
 """The part of friction from which a sticking contact is at the limit of its cone."""
-MODES = ("open", "stick", "slip")
-"""The names of the modes, by number."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,8 @@ class GroundForces:
     relative to those required. `modes` [..., nc] are 0 (open), 1 (stick) or 2 (slip); `inward` [..., nc] marks contacts
     that the motion moves into their surface, which no rigid body can do. `points` [..., nc, 3] and `axes`
     [..., nc, 3, 3], by rows normal and tangents, are in the frame of the ground. `settled` [...] tells whether the
-    forces are the smallest ones up to rounding. `contacts` are the names, `labels` and `units` those of the axes.
+    forces are the smallest ones up to rounding. `grounded` [nc] marks contacts with the ground, not with other bodies.
+    `contacts` are the names, `labels` and `units` those of the axes.
     """
 
     tau: Numbers
@@ -38,6 +37,7 @@ class GroundForces:
     points: Numbers
     axes: Numbers
     friction: Numbers
+    grounded: np.ndarray
     contacts: tuple[str, ...]
     labels: tuple[str, ...]
     units: tuple[str, ...]
@@ -69,8 +69,8 @@ class GroundForces:
 
     @property
     def wrench(self) -> Numbers:
-        """The total wrench [n; f] on the mechanism about the origin of the ground [..., 6]."""
-        f = self.world
+        """The total wrench [n; f] of the ground on the mechanism about the origin of the ground [..., 6]."""
+        f = np.where(self.grounded[:, None], self.world, 0.0)
         return np.concatenate([np.cross(self.points, f).sum(axis=-2), f.sum(axis=-2)], axis=-1)
 
     @property
