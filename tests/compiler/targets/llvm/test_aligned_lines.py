@@ -79,3 +79,12 @@ def test_only_long_rows_and_large_outputs():
     code = target().emit(neighbors(ODD), "float64")
     assert len(re.findall("!nontemporal", code)) == 8
     assert f"icmp sge i64 %n, {-(-aligned_lines.STREAMED // (8 * ODD))}" in code
+
+
+def test_processors_without_such_vectors(monkeypatch):
+    """Store long rows otherwise where lines are impossible, with the same bits."""
+    x = np.random.default_rng(8).normal(size=(21, ODD))
+    found = gufunc(neighbors(ODD))(x)
+    monkeypatch.setattr(aligned_lines, "aligns", lambda: False)
+    assert "@lines" not in target().emit(neighbors(ODD), "float64")
+    assert np.array_equal(gufunc(neighbors(ODD))(x), found)
