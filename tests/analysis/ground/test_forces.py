@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import everyday
 import kinetree as kt
 from kinetree.analysis.ground.balance_points import center_of_pressure
 from kinetree.analysis.ground.planes import plane_of
@@ -44,7 +43,8 @@ def jacobian(system: kt.System, q, qd) -> tuple[np.ndarray, np.ndarray]:
     return found[2], found[3]
 
 
-@pytest.mark.parametrize("case", everyday.only([(7, False), (7, True), (10, False)], [(7, True)]))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [(7, False), (7, True), (10, False)])
 def test_simulation_returns_the_motion_and_the_forces(case) -> None:
     """Apply the torques in a run with hard contact, which begins with the accelerations and forces that were given."""
     seed, slips = case

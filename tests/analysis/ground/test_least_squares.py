@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 from kinetree.analysis.ground.cones import OPEN, SLIP, STICK, Cones, used
 from kinetree.analysis.ground.least_squares import smallest_forces
 from tolerance import assert_close
@@ -67,17 +68,17 @@ def test_forces_are_the_smallest_that_balance() -> None:
         assert_close(found.forces[k].ravel(), np.linalg.pinv(A[k].reshape(6, -1)) @ b[k], 1e-11, "smallest forces")
 
 
-@pytest.mark.parametrize("n", [1, 3, 6])
+@pytest.mark.parametrize("n", everyday.only([1, 3, 6], [3]))
 def test_least_residuals_satisfy_their_conditions(n) -> None:
     """Meet, for wrenches that no forces balance, the conditions of least squares to rounding."""
     rng = np.random.default_rng(n)
-    A, cones = random_problem(rng, 20, n)
-    b = rng.normal(size=(20, 6)) * 3.0
+    A, cones = random_problem(rng, 8, n)
+    b = rng.normal(size=(8, 6)) * 3.0
     found = smallest_forces(A, b, cones)
     assert found.settled.all()
     p = np.einsum("bmnk,bm->bnk", A, found.residual)
     assert_close(cones.nearest(p), np.zeros_like(p), 1e-9, "A^T r in the polar cone")
-    assert_close((p * found.forces).sum(axis=(1, 2)), np.zeros(20), 1e-9, "f . A^T r")
+    assert_close((p * found.forces).sum(axis=(1, 2)), np.zeros(8), 1e-9, "f . A^T r")
 
 
 @pytest.mark.slow
