@@ -87,6 +87,13 @@ def test_every_step_works(chromium, tmp_path, name):
         for k, step in enumerate(lesson.steps):
             page.locator(STEPS).nth(k).click()
             page.locator("button.do").click()
+            wanted = np.atleast_1d(step.setting.get("plot", [])).tolist()
+            for _ in range(600):  # turns of loops are computed in slices
+                if sorted(page.evaluate("kinetree.plots.chosen")) == sorted(wanted) or not wanted:
+                    break
+                page.wait_for_timeout(50)
+            else:
+                raise AssertionError(f"{name}, step {k + 1}: {wanted} is not plotted")
             page.evaluate("kinetree.player.play(false)")
             assert page.evaluate("kinetree.store.get('mode')") == step.setting["mode"]
             assert page.inner_text(".message") == ""
