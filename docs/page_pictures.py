@@ -50,6 +50,13 @@ WAIT = "void 0"
 
 STEP = "document.querySelectorAll('.dots button')[{}].click(); document.querySelector('button.do').click()"
 """The step that opens a step of a lesson, counted from 0, and presses its button."""
+CURVED = """
+    return new Promise((done) => {
+        const look = () => (kinetree.plots.charts.some((c) => c.title === "curve") ? done() : setTimeout(look, 50));
+        look();
+    })
+"""
+"""The step that waits for the turn of a closed mechanism, which is computed in slices."""
 PAUSE = "kinetree.player.play(false); kinetree.player.seek({})"
 """The step that stops a motion at a time."""
 
@@ -94,7 +101,7 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
         *["document.querySelector('.tourcard .main').click()"] * 4,
     ]),
     "lesson-planar-arms": ("lesson:planar_arms", DESKTOP, [STEP.format(5), PAUSE.format(0.32)]),
-    "lesson-four-bar": ("lesson:four_bar_linkage", DESKTOP, [STEP.format(2), PAUSE.format(0.03)]),
+    "lesson-four-bar": ("lesson:four_bar_linkage", DESKTOP, [STEP.format(2), CURVED, PAUSE.format(0.12)]),
     "lesson-phone": ("lesson:pendulum", PHONE, [STEP.format(1)]),
     "page-phone": ("puma560", PHONE, [
         "kinetree.moveTo(Float64Array.from([0.6, -0.7, 0.4, 0.3, 0.9, 0]))", "kinetree.stage.fit()",

@@ -9,6 +9,8 @@ import kinetree as kt
 from browser import browser, needs_browser, opened
 from kinetree.lessons import find, names
 from kinetree.lessons.answers import answers
+from kinetree.view.page_bundle import bundle
+from kinetree.view.page_writer import ENTRY, LESSON_ENTRY
 from tolerance import assert_close
 
 STEPS = ".dots button"
@@ -63,10 +65,9 @@ def test_a_lesson_guides(chromium, tmp_path):
         assert page.locator(".inspector").is_visible() and not page.locator(".lessonbody").is_visible()
 
 
-def test_lessons_are_pages(tmp_path):
-    """Find the steps in the data of a page, and no part of lessons in other pages."""
-    plain = kt.load("pendulum").page().text
-    assert "lessonbody" in kt.lesson("pendulum").text and "lessonbody" not in plain
+def test_other_pages_have_no_lessons(tmp_path):
+    """Find the column of steps in the script of lessons, not in that of other pages, and refuse other names."""
+    assert "lessonbody" in bundle(LESSON_ENTRY) and "lessonbody" not in bundle(ENTRY)
     with pytest.raises(kt.InputError, match=r"'a.txt' is not a web page"):
         kt.lesson("pendulum", tmp_path / "a.txt")
 
