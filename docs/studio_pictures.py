@@ -1,10 +1,11 @@
-"""Make the pictures of docs/studio.md: a studio that is served, in Chromium.
+"""Make the pictures of docs/studio.md and docs/first-robot.md: a studio that is served, in Chromium.
 
 Run it with `python docs/studio_pictures.py`, with playwright and Chromium installed.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ RAN = "document.querySelector('.panel').textContent.includes('finished')"
 
 def wait(page: Any, condition: str) -> None:
     """Wait until a condition holds; the policy of the page forbids playwright's own way."""
-    for _ in range(1200):
+    for _ in range(6000):
         if page.evaluate(condition):
             return
         page.wait_for_timeout(50)
@@ -50,11 +51,54 @@ def run_picture(page: Any) -> None:
     page.wait_for_timeout(600)
 
 
-PICTURES = {"studio-open": ("stanford", library_picture), "studio-run": ("puma560", run_picture)}
+def typed(page: Any, label: str, text: str) -> None:
+    """Type a number into a box."""
+    box = page.get_by_label(label, exact=True)
+    box.fill(text)
+    box.press("Enter")
 
 
-def main() -> None:
-    """Make all pictures."""
+def table_picture(page: Any) -> None:
+    """Enter a robot of three links by DH parameters, as docs/first-robot.md does."""
+    page.get_by_role("button", name="Model", exact=True).click()
+    page.get_by_role("button", name="New robot", exact=True).click()
+    wait(page, "document.title === 'robot'")
+    for label, text in (("b of link1", "0.2"), ("a of link1", "0"), ("alpha of link1", "90")):
+        typed(page, label, text)
+    for label, text in (("gravity y", "0"), ("gravity z", "-9.81")):
+        typed(page, label, text)
+    page.get_by_role("button", name="link2", exact=True).first.click()
+    page.get_by_role("button", name="Add a link", exact=True).click()
+    wait(page, "kinetree.model.bodies.length === 3")
+    typed(page, "a of link2", "0.4")
+    page.get_by_role("button", name="link2", exact=True).first.click()
+    for label, text in (("mass of link2", "2.5"), ("center of mass x of link2", "-0.2")):
+        typed(page, label, text)
+    page.keyboard.press("Escape")
+    page.evaluate("document.querySelector('.left').scrollTop = 0; kinetree.stage.fit()")
+    page.wait_for_timeout(800)
+
+
+def torques_picture(page: Any) -> None:
+    """Read the torques of that robot along a cycloid."""
+    table_picture(page)
+    page.get_by_role("button", name="Inverse", exact=True).click()
+    for label, text in (("to joint1", "90"), ("to joint2", "45"), ("to joint3", "-60")):
+        typed(page, label, text)
+    page.evaluate("kinetree.plots.choose('torque'); kinetree.player.seek(1.2); kinetree.stage.fit()")
+    page.wait_for_timeout(800)
+
+
+PICTURES = {
+    "studio-open": ("stanford", library_picture),
+    "studio-run": ("puma560", run_picture),
+    "first-robot-table": ("planar_2r", table_picture),
+    "first-robot-torques": ("planar_2r", torques_picture),
+}
+
+
+def main(names: list[str]) -> None:
+    """Make the pictures with these names, or all."""
     with tempfile.TemporaryDirectory() as place, chromium() as browser:
         models = Path(place) / "models"
         models.mkdir()
@@ -62,10 +106,12 @@ def main() -> None:
             (models / f"my_{name}.toml").write_text(library.path(name).read_text())
         with running(lambda: kt.load("stanford"), Folder.of(models)) as address:
             for name, (mechanism, steps) in PICTURES.items():
+                if names and name not in names:
+                    continue
                 page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
                 page.add_init_script("localStorage.setItem('kinetree-tour', 'seen')")
-                page.goto(f"{address}&open=library%2F{mechanism}")
-                page.wait_for_selector("body[data-ready]", state="attached")
+                page.goto(f"{address}&open=library%2F{mechanism}", timeout=300_000)
+                page.wait_for_selector("body[data-ready]", state="attached", timeout=300_000)
                 steps(page)
                 page.screenshot(path=FOLDER / f"{name}.png")
                 page.close()
@@ -73,4 +119,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -46,3 +46,13 @@ def show(request, chromium, tmp_path) -> Show:
                     yield page
 
     return shown
+
+
+@pytest.fixture
+def plain_data(monkeypatch) -> None:
+    """Let mechanisms be opened without the functions of their pages, which take a second to make."""
+
+    def data(system: kt.System, **options: Any) -> dict[str, Any]:
+        return {"title": system.mechanism.name, "kernel": None, "model": {"loops": [], "name": system.mechanism.name}}
+
+    monkeypatch.setattr("kinetree.studio.opened.system_data", data)

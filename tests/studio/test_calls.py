@@ -110,6 +110,7 @@ def test_files_are_saved_and_opened_again(studio):
     assert "connect-src" not in page
 
 
+@pytest.mark.usefixtures("plain_data")
 def test_tabs_are_independent(studio, tmp_path):
     """Open two mechanisms in two tabs; the least recently used tab is forgotten when there are many."""
     other = Studio(studio.folder, Tab())

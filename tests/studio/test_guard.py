@@ -72,6 +72,7 @@ def answer(address: str, path: str, **headers: str) -> tuple[int, bytes]:
         connection.close()
 
 
+@pytest.mark.usefixtures("plain_data")
 def test_a_server_answers_its_own_page_alone(tmp_path):
     """Request the page of a running studio with and without its token, as another host, and beside its folder."""
     from websockets.exceptions import InvalidStatus

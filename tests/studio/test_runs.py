@@ -163,6 +163,7 @@ def test_methods_are_listed(tmp_path):
     assert rows["auto"] is False and rows["rk4"] is True and rows["rodas5p"] is False
 
 
+@pytest.mark.usefixtures("plain_data")
 def test_a_run_follows_the_opened_mechanism(tmp_path):
     """Open another mechanism in the tab: runs are of it."""
     studio = studio_of("planar_2r", tmp_path)

@@ -19,6 +19,8 @@ from kinetree.studio.actions import ACTIONS
 from kinetree.studio.folder import Folder
 from kinetree.studio.serving import running
 
+pytestmark = pytest.mark.usefixtures("plain_data")
+
 
 @pytest.fixture
 def address(tmp_path):

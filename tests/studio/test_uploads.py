@@ -48,17 +48,24 @@ def test_faults_of_uploaded_files_are_located(studio):
     assert "kinetree-" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "mesh", ["/etc/hostname", "file:///etc/hostname", "../../etc/hostname", "package://../etc/passwd"]
-)
-def test_meshes_outside_are_not_opened(studio, mesh, monkeypatch):
-    """Refer to files of this machine as meshes: they are not read, and the body is drawn without them."""
-    import kinetree.view.mesh_files as mesh_files
+STL = b"solid box\nendsolid box\n"
+MESHES = [
+    ("meshes/box.stl", True), ("package://meshes/box.stl", True), ("/etc/hostname", False), ("meshes/none.stl", False),
+    ("file:///etc/hostname", False), ("../../etc/hostname", False), ("package://../etc/passwd", False),
+]  # fmt: skip
 
-    monkeypatch.setattr(mesh_files, "read_mesh", lambda path: pytest.fail(f"read {path}"))
+
+@pytest.mark.parametrize(("mesh", "drawn"), MESHES)
+def test_meshes_are_those_of_the_upload(studio, mesh, drawn, monkeypatch):
+    """Refer to a mesh among the uploaded files, which is drawn, and to files of this machine, which are not read."""
+    pytest.importorskip("trimesh")
+    seen: list[bool] = []
+    monkeypatch.setattr(
+        "kinetree.studio.opened.system_data", lambda system, **options: seen.append(options["meshes"]) or {"title": "x"}
+    )
     visual = f'<visual><geometry><mesh filename="{mesh}"/></geometry></visual>'
-    open_file(studio, uploads=[file("a.urdf", URDF.format(name="x", visual=visual))])
-    assert studio.tab.shown().nv == 1
+    open_file(studio, uploads=[file("a.urdf", URDF.format(name="x", visual=visual)), file("meshes/box.stl", STL)])
+    assert seen == [drawn]
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><robot name="&b;"/>'
