@@ -64,6 +64,27 @@ def test_random_mechanisms_keep_all_conditions() -> None:
     assert ended > (85 if THOROUGH else 16)
 
 
+CANDIDATES = {"capsule": 2, "disc": 4, "box": 8}
+"""The points at which a shape may touch, where there are several."""
+
+
+@pytest.mark.slow
+def test_time_steps_of_random_mechanisms_keep_their_bound() -> None:
+    """Run mechanisms into the ground by time steps, and bound the residuals of all steps."""
+    ended = wedged = 0
+    for seed in range(100 if THOROUGH else 12):
+        system, q, qd, contacts = falling(seed)
+        if sum(CANDIDATES.get(c.shape, 1) for c in contacts) > 12:  # these take long to compile
+            continue
+        newton = [replace(c, law="newton") for c in contacts]
+        run = kt.simulate(system, q, qd, times=np.linspace(0, 0.4, 21), contacts=newton, method="moreau", dt=1e-3)
+        assert run.finished, seed
+        ended += 1
+        wedged += max(run.contact.residuals.values()) > 1e-10  # no impulses let a body on a single slide rebound
+    assert ended > (70 if THOROUGH else 8)
+    assert wedged <= (2 if THOROUGH else 0)
+
+
 @pytest.mark.slow
 def test_time_steps_converge_to_runs_from_event_to_event() -> None:
     """Halve the time steps of random mechanisms four times, and find errors of the first order on average."""
