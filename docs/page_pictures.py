@@ -26,7 +26,8 @@ def pages(folder: Path) -> dict[str, Path]:
     arm = kt.load("planar_3r")
     way = kt.Cycloid([0.3, -0.4, 0.2], [1.2, 0.8, -0.5], 1.5)
     run = kt.simulate(arm, [0.3, -0.4, 0.2], duration=2.0, dt=1e-3, control=kt.PDGravity(20.0, 2.0, way))
-    made = {name: kt.load(name).page().save(folder / f"{name}.html") for name in ("puma560", "stewart", "stanford")}
+    names = ("puma560", "stewart", "stanford", "four_bar", "planar_2r")
+    made = {name: kt.load(name).page().save(folder / f"{name}.html") for name in names}
     for name in ("planar_arms", "four_bar_linkage", "pendulum"):
         made[f"lesson:{name}"] = kt.lesson(name).save(folder / f"lesson-{name}.html")
     return made | {"run": run.page(arrows=True).save(folder / "run.html")}
@@ -89,6 +90,16 @@ PICTURES: dict[str, tuple[str, tuple[int, int], list[str]]] = {
     "page-forward": ("stanford", DESKTOP, [
         "kinetree.moveTo(Float64Array.from([0.3, 1.2, 0.3, 0, 0.5, 0]))", "kinetree.store.set({ mode: 'Forward' })",
         SHOW.format("reactions: true"), ahead(0.3), "kinetree.stage.fit()",
+    ]),
+    "page-loops": ("four_bar", DESKTOP, [
+        "kinetree.store.set({ mode: 'Loops' })", *[WAIT] * 20, CLICK.format("Find modes"), *[WAIT] * 10,
+        "kinetree.plots.choose('curve'); kinetree.plots.choose('bearing forces', true)", "kinetree.player.seek(0.12)",
+        "document.querySelector('.pictures').scrollIntoView({ block: 'end' })", WAIT,
+    ]),
+    "page-cloud": ("planar_2r", DESKTOP, [
+        "kinetree.moveTo(Float64Array.from([0.4, 0.6]))", "kinetree.store.set({ mode: 'Forward' })",
+        CLICK.format("Run cloud"), *[WAIT] * 30, "kinetree.player.seek(1.2)", "kinetree.stage.fit()",
+        "document.querySelector('.panel').parentElement.scrollTop = 1000",
     ]),
     "page-run": ("run", DESKTOP, ["kinetree.player.play(false)", "kinetree.player.seek(0.8)"]),
     "page-dark": ("stewart", DESKTOP, [

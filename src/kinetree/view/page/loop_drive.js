@@ -15,7 +15,7 @@ import { withUnit } from "./units.js";
 import { columns, fromRows, multiply, originOf, transform, turned } from "./vectors.js";
 
 const SETTLED = 200; // [ms] after the last change by hand, before a range is computed anew
-const LONG = 0.3; // of the size of the mechanism: the arrow of the largest bearing force
+const LONG = 0.25; // of the size of the mechanism: the arrow of a usual bearing force
 
 export function buildDrive(app, { leads, changed }) {
   const { model, store, kernel, data } = app;
@@ -203,11 +203,13 @@ function widest(curve, count) {
 // Forces of parents on children, and of frames a on frames b, at the sample at or before the present time.
 function bearingArrows({ model, store, data }, turn, matrices) {
   const loads = turn.loads[turn.find(store.get("time")).index];
-  const most = Math.max(1e-12, ...turn.forces.flatMap((column) => Array.from(column.subarray(0, turn.count))));
-  const length = (LONG * data.scene.size) / most;
+  // The scale is that of most positions: near dead positions forces grow without bound, and their arrows are cut short.
+  const sizes = Float64Array.from({ length: turn.count }, (_, k) => Math.max(...turn.forces.map((column) => column[k]))).sort();
+  const usual = Math.max(1e-12, sizes[Math.floor(0.75 * (turn.count - 1))]);
+  const length = (size) => (LONG * data.scene.size) / Math.max(usual, size / 2.5);
   const force = (i) => loads.subarray(6 * i + 3, 6 * i + 6);
   const color = [0.78, 0.19, 0.16];
-  const made = (name, matrix, i) => ({ name, group: "bearings", unit: "N", origin: originOf(matrix), vector: turned(matrix, force(i)), length, color });
+  const made = (name, matrix, i) => ({ name, group: "bearings", unit: "N", origin: originOf(matrix), vector: turned(matrix, force(i)), length: length(Math.hypot(...force(i))), color });
   return [
     ...model.joints.flatMap((joint, i) => (joint.floats ? [] : [made(joint.name, matrices[i], i)])),
     ...model.loops.map((x, k) => made(x.name, x.b < 0 ? fromRows(x.pose_b) : multiply(matrices[x.b], fromRows(x.pose_b)), model.joints.length + k)),

@@ -63,7 +63,7 @@ export function findings(app, q, { drive, leads, usual }) {
   }
   const still = here.mobility && usual.rank === here.rank ? [...model.velocities.keys()].filter((k) => here.motions.every((v) => Math.abs(v[k]) < STILL)) : [];
   if (still.length) {
-    out.push({ level: "caution", title: `${names(still)} ${still.length === 1 ? "stands" : "stand"} still`, text: "At this instant the other joints move. For a drive there it is a dead position: its torque moves nothing.", loops: [], velocities: still });
+    out.push({ level: still.includes(drive) ? "caution" : "note", title: `${names(still)} ${still.length === 1 ? "stands" : "stand"} still`, text: "At this instant the other joints move. For a drive there it is a dead position: its torque moves nothing.", loops: [], velocities: still });
   } else if (here.mobility === 1 && drive !== null && Math.abs(here.motions[0][drive]) < 0.02) {
     out.push({ level: "caution", title: "The drive is near a dead position", text: `A small motion of ${names([drive])} moves the others much, and its torque can hardly move them.`, loops: [], velocities: [drive] });
   }

@@ -35,10 +35,11 @@ export function arrowItems(stage, { group, unit: unitOf, long, origin, tip, colo
 export function stageLabels({ model, scene: { size: whole } }, scene) {
   const { show, matrices, hidden, layers = [] } = scene;
   const out = layers.flatMap((layer) => layer.labels || []);
+  const dark = document.documentElement.dataset.theme === "dark";
   if (show.values !== false) {
     for (const { name, group, size, long, unit: unitOf, tip, color = ARROW_COLORS[group] } of shownArrows(scene)) {
       if (long < LABELED * whole) continue;
-      const paint = `rgb(${color.map((c) => Math.round(200 * c)).join(", ")})`;
+      const paint = `rgb(${color.map((c) => Math.round(dark ? 255 * (0.45 + 0.55 * c) : 200 * c)).join(", ")})`;
       out.push({ text: `${name} ${Number(size.toPrecision(3))} ${unitOf}`, at: tip, color: paint });
     }
   }
