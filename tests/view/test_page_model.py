@@ -212,6 +212,9 @@ def test_impossible_numbers_are_refused_where_they_are_typed(chromium, tmp_path)
         assert "No body can have this inertia: its principal moments are" in page.inner_text(error)
         assert value(page, "inertia zz of link1") == pytest.approx(0.00375)
         typed(page, "inertia zz of link1", "0.0037")
+        assert page.get_by_label("inertia xx of link1", exact=True).input_value() == "4.16667e-6"
+        typed(page, "inertia xx of link1", "4.16667e-6")  # as it is shown: all digits stay
+        assert value(page, "inertia xx of link1") == 4.166666666666667e-06
         typed(page, "a of link2", "far")
         assert "Type a number" in page.inner_text(".lines .error:not([hidden])")
         assert page.evaluate("kinetree.store.get('table').rows[0].mass") == 0.6

@@ -18,8 +18,11 @@ export function short(x) {
   return x.toFixed(decimals).replace(/^-(0\.?0*)$/, "$1");
 }
 
-// Six digits without trailing zeros, for numbers that people type.
-export const neat = (x) => String(Number(x.toPrecision(6)));
+// Six digits without trailing zeros, for numbers that people type; small ones with an exponent.
+export function neat(x) {
+  const rounded = Number(x.toPrecision(6));
+  return rounded !== 0 && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
+}
 
 export const withUnit = (x, unit, units) => {
   const shown = shownUnit(unit, units);

@@ -37,7 +37,7 @@ export const panel = {
       label: "convention of the table", value: store.get("table").form, titles: { standard: "Rz(theta) Tz(b) Tx(a) Rx(alpha), from frame i to i+1", modified: "Rx(alpha) Tx(a) Tz(b) Rz(theta), from frame i-1 to i" },
       change: (x) => store.set({ table: inForm(store.get("table"), x) }, { undo: "convention" }),
     });
-    const reset = el("button", { type: "button", text: "Given numbers", title: "all numbers as they were given", onclick: () => { lines.refresh(); app.table.change(app.table.first, "given numbers"); } });
+    const reset = el("button", { type: "button", text: "Given numbers", title: "all numbers as they were given", onclick: () => app.table.change(app.table.first, "given numbers") });
     const body = el("div", {});
     const heading = el("h2", {});
     let shown = { i: -1, refresh: () => {} };
