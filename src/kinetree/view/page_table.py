@@ -63,7 +63,12 @@ def page_table(mechanism: Mechanism, values: dict[str, Any]) -> dict[str, Any]:
             row |= {"form": "modified"} | _rounded(start)
         else:
             row |= {"form": "placement"} | _angles(_matrix(joint.placement))
-        row |= {"mass": float(body.mass), "com": _plain(com), "inertia": _plain(inertia[MOMENTS])}
+        moments = _plain(inertia[MOMENTS]) if ends else [float(x) for x in body.inertia]
+        row |= {
+            "mass": float(body.mass),
+            "com": _plain(com) if ends else [float(x) for x in body.com],
+            "inertia": moments,
+        }
         rows.append(row)
     tool = next((frame for frame in frames if bodies and frame[:2] == ("tool", bodies[-1].name)), None)
     chain = all(parent == i - 1 for i, parent in enumerate(m.parents))
