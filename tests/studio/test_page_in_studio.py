@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened, served, until
+from browser import browser, needs_browser, opened, served, typed, until
 from kinetree import library
 from kinetree.studio.folder import Folder
 from kinetree.studio.serving import running
@@ -80,17 +80,15 @@ def test_a_run_in_python_is_shown(studio):
     with served(chromium, address) as page:
         page.keyboard.press("f")
         until(page, "document.querySelectorAll('select[aria-label=method] option').length > 5")
-        page.get_by_label("method").select_option("dop853")
-        page.get_by_label("duration").fill("0.5")
-        page.get_by_label("duration").press("Enter")
+        page.get_by_label("method", exact=True).select_option("dop853")
+        typed(page, "duration", "0.5")
         page.get_by_role("button", name="Run in Python").click()
         until(page, "kinetree.store.get('motion').recorded === true")
         q = np.reshape(page.evaluate("Array.from(kinetree.store.get('motion').q)"), (-1, 2))
         run = kt.simulate(kt.load("planar_2r"), [0, 0], times=np.linspace(0, 0.5, 31), method="dop853")
         assert_close(q, run.q, 0.0, "states")
-        page.get_by_label("duration").fill("3600")
-        page.get_by_label("duration").press("Enter")
-        page.get_by_label("method").select_option("scipy")
+        typed(page, "duration", "3600")
+        page.get_by_label("method", exact=True).select_option("scipy")
         page.get_by_role("button", name="Run in Python").click()
         page.get_by_role("button", name="Cancel").wait_for()
         page.keyboard.press("Escape")
@@ -99,6 +97,23 @@ def test_a_run_in_python_is_shown(studio):
         page.keyboard.press("f")
         page.get_by_role("button", name="Cancel").click()
         page.get_by_text("Cancelled.").wait_for()
+
+
+def test_a_cloud_is_computed_in_python(studio):
+    """Compute a cloud of runs in Python: its first run is that of the library, and its bands are charts."""
+    chromium, address = studio
+    with served(chromium, f"{address}#mode=Forward") as page:
+        typed(page, "number of runs", "40")
+        typed(page, "duration of the runs", "0.5")
+        page.get_by_role("button", name="Cloud in Python", exact=True).click()
+        until(page, "kinetree.part.cloud()?.total === 40")
+        points = np.reshape(page.evaluate("Array.from(kinetree.part.cloud().points)"), (40, 61, 3))
+        arm = kt.load("planar_2r")
+        run = kt.simulate(arm, [0, 0], times=np.linspace(0, 0.5, 61), dt=1e-3)
+        assert_close(points[0], arm.pose(run.q, "tool")[:, :3, 3], 1e-7, "path of the first run, in single precision")
+        assert np.ptp(points[:, -1], axis=0)[:2].min() > 0.001
+        titles = page.eval_on_selector_all(".tabs button", "all => all.map((x) => x.textContent)")
+        assert "cloud of tool" in titles and "cloud: position" in titles
 
 
 def test_the_page_is_saved_into_the_folder_and_opened(studio, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,12 @@ from ..tabs import Studio
 
 LONGEST = 3600.0
 """The longest run [s]."""
-MOST_RUNS, MOST_POINTS = 50_000, 3_000_000
-"""The most runs of a cloud, and the most points of its paths together: some 40 MB."""
+MOST_RUNS, MOST_POINTS = 50_000, 3_050_000
+"""The most runs of a cloud, and the most samples of them together, to bound memory."""
+DRAWN, BANDED = 5_000, 8
+"""The most runs of a cloud that are drawn, and the most coordinates with bands of quantiles."""
+PARTS = (0.05, 0.95, 0.25, 0.75, 0.5)
+"""The quantiles of bands, as view/page/run_cloud.js has them: two bands and the median."""
 
 
 def methods(studio: Studio) -> dict[str, Any]:
@@ -62,11 +67,12 @@ def batch(
     samples: Any = 61, dt: Any = 1e-3, frame: Any = None, drives: Any = None, parameters: Any = None, model: Any = None,
     seed: Any = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Simulate many runs from starts that scatter normally about one, and return the paths of a frame.
+    """Simulate many runs from starts that scatter normally about one, and return them as a cloud.
 
-    `spread` and `spread_qd` are the standard deviations of coordinates and velocities. The result has the times `t`
-    [samples], `points` [runs, samples, 3] of the origin of the frame, NaN where a run ended, `q_end` [runs, nq], and
-    the number of runs that `failed`. `parameters` and `model` are those of `simulate`.
+    `spread` and `spread_qd` are the standard deviations of coordinates and velocities; the first run has the start
+    itself. The result has the times `t` [samples], `points` [up to 5,000 runs, samples, 3] of the origin of the frame,
+    NaN where a run ended, and quantiles over all runs: `point_bands` [3, 5, samples] and `q_bands` [up to 8, 5,
+    samples]. `failed` is the number of runs that ended early. `parameters` and `model` are those of `simulate`.
     """
     system, values = changed(studio, parameters, model)
     seconds = _positive(duration, "the duration", LONGEST)
@@ -75,21 +81,37 @@ def batch(
         raise InputError(f"{count} runs of {number} samples are more than {MOST_POINTS:,} points; take fewer of them")
     random = np.random.default_rng(_count(seed, "seed", 2**32))
     q0, qd0 = (_numbers(x, n, name) for x, n, name in ((q, system.nq, "q"), (qd, system.nv, "qd")))
-    moved = _spread(spread, "spread") * random.standard_normal((count, system.nv))
+    moved, faster = (
+        _spread(x, name) * random.standard_normal((count, system.nv))
+        for x, name in ((spread, "spread"), (spread_qd, "spread_qd"))
+    )
+    moved[0] = faster[0] = 0.0
     starts = np.asarray(system.integrate(np.broadcast_to(q0, (count, system.nq)), moved))
-    speeds = qd0 + _spread(spread_qd, "spread_qd") * random.standard_normal((count, system.nv))
     times = np.linspace(0.0, seconds, number)
     run = simulated(
-        system, *_start(system, starts, speeds, values), times=times, dt=_positive(dt, "the step", seconds),
+        system, *_start(system, starts, qd0 + faster, values), times=times, dt=_positive(dt, "the step", seconds),
         control=_control(system, drives), threads=0, progress=studio.report, **values,
     )  # fmt: skip
     name = frame if frame is not None else last_frame(system.mechanism)
     points = np.asarray(system.pose(run.q, name, **values))[..., :3, 3]
     good = np.isfinite(run.q).all(axis=(1, 2))
     return {
-        "t": times, "runs": count, "samples": number, "frame": str(name), "points": points.astype(np.float32),
-        "q_end": np.asarray(run.q[:, -1], dtype=np.float64), "failed": int(count - good.sum()),
-    }  # fmt: skip
+        "t": times,
+        "runs": count,
+        "samples": number,
+        "frame": str(name),
+        "points": points[:DRAWN].astype(np.float32),
+        "point_bands": _bands(points),
+        "q_bands": _bands(run.q[..., :BANDED]),
+        "failed": int(count - good.sum()),
+    }
+
+
+def _bands(values: Numbers) -> Numbers:
+    """Return quantiles [entries, parts, samples] of values [runs, samples, entries], of the finite ones."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a sample that no run reached is NaN
+        return np.ascontiguousarray(np.nanquantile(values, PARTS, axis=0).transpose(2, 0, 1))
 
 
 def _start(system: System, q: Numbers, qd: Numbers, values: dict[str, Any]) -> tuple[Numbers, Numbers]:

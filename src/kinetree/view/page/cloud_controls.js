@@ -4,9 +4,12 @@ import { numberControl } from "./controls.js";
 import { el, section } from "./elements.js";
 import { inSlices } from "./frames.js";
 import { movingFrames } from "./inverse_kinematics.js";
+import { cloudInPython } from "./python_runs.js";
 import { RunCloud } from "./run_cloud.js";
+import { server } from "./server.js";
 
 const MOST_RUNS = 20000;
+const MOST_IN_PYTHON = 50000; // as studio/actions/runs.py
 const MOST_NUMBERS = 3e7; // of all samples of all runs together: some 240 MB
 
 // buildCloud(app, { start, drives, step, shown }) returns { element, layer(time), charts(), clear(), stop(), now() }.
@@ -25,11 +28,33 @@ export function buildCloud(app, { start, drives, step, shown }) {
     store, label, title, unit, value: settings()[name], lower, upper, slider: false, change: (x) => change({ [name]: name === "runs" ? Math.round(x) : x }),
   });
 
+  function frameOfCloud() {
+    const frames = movingFrames(model);
+    return frames.find((f) => f.name === kernel.frame) || frames[frames.length - 1];
+  }
+  async function runInPython() {
+    stop();
+    const ended = new AbortController();
+    giveUp = () => ended.abort();
+    bar.value = 0;
+    bar.hidden = false;
+    status.textContent = "Computing in Python ...";
+    const began = performance.now();
+    try {
+      const { q, qd } = start();
+      cloud = await cloudInPython(app, { ...settings(), start: { q: Float64Array.from(q), qd: Float64Array.from(qd) }, drives: drives(), step: step(), frame: frameOfCloud(), signal: ended.signal, onProgress: (share) => { bar.value = share; } });
+      status.textContent = `${cloud.total} runs over ${settings().seconds} s in ${((performance.now() - began) / 1000).toFixed(1)} s${cloud.failed ? `; ${cloud.failed} left the finite range` : ""}${cloud.total > cloud.runs ? `; ${cloud.runs} are drawn` : ""}`;
+      shown(cloud);
+    } catch (error) {
+      status.textContent = error.name === "AbortError" ? "Cancelled." : error.message;
+    } finally {
+      bar.hidden = true;
+    }
+  }
   function run() {
     stop();
     const { runs, seconds, spread, spreadVelocity } = settings();
-    const frames = movingFrames(model);
-    const frame = frames.find((f) => f.name === kernel.frame) || frames[frames.length - 1];
+    const frame = frameOfCloud();
     const { q, qd } = start();
     const most = Math.max(2, Math.min(MOST_RUNS, Math.floor(MOST_NUMBERS / (61 * (model.nq + 3)))));
     cloud = new RunCloud(app, { start: { q: Float64Array.from(q), qd: Float64Array.from(qd) }, drives: drives(), step: step(), seconds, runs: Math.min(runs, most), spread, spreadVelocity, frame });
@@ -63,11 +88,12 @@ export function buildCloud(app, { start, drives, step, shown }) {
   const button = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
   return {
     element: section("Cloud of runs",
-      number("runs", "runs", "", 2, MOST_RUNS, "number of runs"),
+      number("runs", "runs", "", 2, server ? MOST_IN_PYTHON : MOST_RUNS, "number of runs"),
       number("seconds", "seconds", "s", 0.01, 600, "duration of the runs"),
       number("spread", "spread", "rad, m", 0, 10, "standard deviation of the initial positions"),
       number("of velocities", "spreadVelocity", "rad/s, m/s", 0, 100, "standard deviation of the initial velocities"),
       el("div", { class: "buttons" }, button("Run cloud", "many runs from starts that scatter about this one", run),
+        ...(server ? [button("Cloud in Python", "the same on all cores, with up to 50,000 runs", runInPython)] : []),
         button("Clear cloud", "remove the cloud", () => { clear(); shown(null); }), bar), status),
     layer: (time) => (cloud?.count ? cloud.lines(time) : []),
     charts: () => (cloud && cloud.count === cloud.runs ? cloud.charts() : []),

@@ -5,7 +5,32 @@ import { numberControl } from "./controls.js";
 import { el, section } from "./elements.js";
 import { tomlText } from "./model_files.js";
 import { Motion } from "./motion.js";
+import { RunCloud } from "./run_cloud.js";
 import { server } from "./server.js";
+
+// What the actions take of a panel: the start, the drives, and the numbers that the reader changed.
+function taken(app, start, drives) {
+  const plain = (table) => Object.fromEntries(Object.entries(table).map(([key, x]) => [key, Array.from(x)]));
+  return {
+    ...(app.table?.isEdited() ? { model: tomlText(app) } : {}), ...plain(start), drives: plain(drives),
+    parameters: Object.fromEntries(app.model.parameters.map((p, k) => [p.name, app.store.get("parameters")[k]])),
+  };
+}
+
+// A cloud of runs in Python, on all cores: a Promise of a RunCloud whose runs are those that are drawn.
+export async function cloudInPython(app, { start, drives, step, seconds, runs, spread, spreadVelocity, frame, onProgress, signal }) {
+  const found = await server.call("batch", {
+    ...taken(app, start, drives), duration: seconds, runs, spread, spread_qd: spreadVelocity, dt: step, frame: frame.name,
+  }, { onProgress, signal });
+  const drawn = found.points.length / (3 * found.samples);
+  const bands = (all, count) => Array.from({ length: count }, (_, i) => Array.from({ length: 5 }, (_, j) => all.subarray((5 * i + j) * found.samples, (5 * i + j + 1) * found.samples)));
+  const made = new RunCloud(app, { start, drives, step, seconds, runs: drawn, spread, spreadVelocity, samples: found.samples, frame });
+  const q = bands(found.q_bands, found.q_bands.length / (5 * found.samples));
+  return Object.assign(made, {
+    points: Float64Array.from(found.points), count: drawn, failed: found.failed, total: found.runs,
+    bands: { point: bands(found.point_bands, 3), q: app.model.coordinates.map((_, i) => q[i] || null), count: drawn },
+  });
+}
 
 const LONGEST = 3600; // [s], as studio/actions/runs.py
 
@@ -38,10 +63,9 @@ export function buildPythonRuns(app, { start, drives, shown }) {
     message.textContent = "";
     const began = performance.now();
     const { method, duration, step, rtol } = settings;
-    const plain = (table) => Object.fromEntries(Object.entries(table).map(([key, x]) => [key, Array.from(x)]));
     try {
       const found = await server.call("simulate", {
-        ...(app.table?.isEdited() ? { model: tomlText(app) } : {}), ...plain(start()), duration, method, ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }), drives: plain(drives()), parameters: Object.fromEntries(app.model.parameters.map((p, k) => [p.name, store.get("parameters")[k]])),
+        ...taken(app, start(), drives()), duration, method, ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }),
       }, { onProgress: (share) => { bar.value = share; }, signal: running.signal });
       message.textContent = `${found.run.method}: ${found.run.status}, ${((performance.now() - began) / 1000).toFixed(1)} s`;
       shown(Motion.recorded(app.model, found.run), found.run);
