@@ -23,13 +23,14 @@ class ContactNumbers:
     mechanism: Mechanism
     contacts: tuple[Any, ...]
     gravity: float
+    parameters: Sequence[float] | None = None
 
     @classmethod
     def of(cls, mechanism: Mechanism, parameters: Sequence[float] | None = None) -> ContactNumbers:
         """Return the numbers for values of the free parameters; with None, their nominal ones."""
         values = mechanism.values(parameters)
         strength = math.hypot(*resolved(mechanism.gravity, values)) or 10.0
-        return cls(mechanism, resolved(mechanism.contacts, values), strength)
+        return cls(mechanism, resolved(mechanism.contacts, values), strength, parameters)
 
     @cached_property
     def by_candidate(self) -> tuple[Any, ...]:
@@ -52,6 +53,12 @@ class ContactNumbers:
         sizes = [abs(x) for c in self.contacts for x in (*c.size, *c.placement.translation) if x]
         lengths = [*self.mechanism.lengths, *sizes]
         return float(np.mean(lengths)) if lengths else characteristic_length(self.mechanism)
+
+    @cached_property
+    def weight(self) -> float:
+        """The weight of the mechanism [N]."""
+        bodies = resolved(self.mechanism.bodies, self.mechanism.values(self.parameters))
+        return self.gravity * float(sum(b.mass for b in bodies))
 
     @property
     def speed(self) -> float:

@@ -99,6 +99,10 @@ def test_motions_that_cannot_be_realized_are_named() -> None:
     assert one.modes.tolist() == [0, 1, 0] and one.missing > 0.1
     none = system.ground_forces(q, rest, rest, contacts=contacts, touching=[False] * 3)
     assert "nothing touches the ground" in str(none.status)
+    fall = system.forward_dynamics(q, rest, rest)
+    flight = system.ground_forces(q, rest, fall, contacts=contacts, touching=[False] * 3)
+    assert flight.realized and not flight.forces.any()
+    assert_close(flight.tau, rest, 1e-12, "torques in free flight")
     into = system.ground_forces(q, rest, np.array([0, 0, 0, 0, 0, -1.0, *rest[6:]]), contacts=contacts)
     assert not into.realized and "moves into its surface" in str(into)
     hop = rest.copy()

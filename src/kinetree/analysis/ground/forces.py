@@ -37,6 +37,9 @@ from .touching import Touch, given_touch, touch_of
 TOL = 1e-6
 """The default tolerance of gaps, velocities and accelerations of contacts, in parts of l, sqrt(g l) and g: motions that
 were designed, or differentiated numerically, have about as many digits."""
+FLIGHT = 1e-4
+"""The least size of the required forces to which missing ones are compared, in parts of the weight: in free flight,
+rounding is all that is required."""
 
 
 def ground_forces(
@@ -77,7 +80,10 @@ def ground_forces(
         touch = given_touch(names, touching, lead)
     units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(mechanism, 1)]
     weights = np.array([1.0 / numbers.length if units[k] == "N m" else 1.0 for k in passive])
-    found, missing = _smallest(need[..., passive] * weights, J[..., passive] * weights, touch, numbers.friction)
+    b = need[..., passive] * weights
+    found = _smallest(b, J[..., passive] * weights, touch, numbers.friction)
+    required = np.maximum(np.linalg.norm(b, axis=-1), FLIGHT * numbers.weight)
+    missing = np.linalg.norm(found.residual, axis=-1) / np.where(required > 0.0, required, 1.0)
     tau, residual = need - np.einsum("...ckv,...ck->...v", J, found.forces), np.zeros(need.shape)
     residual[..., passive], tau[..., passive] = tau[..., passive], 0.0
     return GroundForces(
@@ -97,16 +103,13 @@ def contact_motion(
     return numbers, motion(q, qd, *(() if parameters is None else (parameters,)))
 
 
-def _smallest(b: Numbers, J: Numbers, touch: Touch, mu: Numbers) -> tuple[Smallest, Numbers]:
-    """Return the forces for b [..., m] and J [..., nc, 3, m], and the size of what is missing, in parts of b."""
+def _smallest(b: Numbers, J: Numbers, touch: Touch, mu: Numbers) -> Smallest:
+    """Return the forces for b [..., m] and J [..., nc, 3, m]."""
     *lead, m = b.shape
     nc = J.shape[-3]
     cones = Cones.of(touch.modes.reshape(-1, nc), mu, touch.slip.reshape(-1, nc, 2))
     found = smallest_forces(np.moveaxis(J.reshape(-1, nc, 3, m), -1, 1), b.reshape(-1, m), cones)
-    size = np.linalg.norm(b, axis=-1)
-    missing = np.linalg.norm(found.residual, axis=-1).reshape(lead) / np.where(size > 0, size, 1.0)
-    shaped = Smallest(found.forces.reshape(*lead, nc, 3), found.residual.reshape(b.shape), found.settled.reshape(lead))
-    return shaped, missing
+    return Smallest(found.forces.reshape(*lead, nc, 3), found.residual.reshape(b.shape), found.settled.reshape(lead))
 
 
 def _passive(mechanism: Mechanism, actuated: str | Iterable[str] | None) -> list[int]:
