@@ -10,13 +10,13 @@ Newton's method starts again from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .cone_programs import BOUND, CAUTION, IMPULSE, LEAST, PLAY, newton_program, residual_program, sticking_program
+from .cone_programs import CAUTION, LEAST, PLAY, newton_program, residual_program, sticking_program
+from .cone_sweeps import Entries, LaneCone, Sweeps
 from .lane_solves import LaneSolver
 
 STICKING = 4
@@ -26,31 +26,12 @@ NEWTON = 40
 contacts do."""
 SWEEPS = (10, 200)
 """The most sweeps after each attempt of Newton's method: those of the first find which contacts are open or slip."""
-TURNS = 3
-"""The number of corrections of a slip in a sweep. It converges together with the sweeps."""
 TOLERANCE = {"float64": 1e-11, "float32": 1e-5}
 """The residual at which impulses are accepted, relative to the velocities of the contacts."""
 TINY = {"float64": 1e-13, "float32": 1e-6}
 """The residual [m/s] that is accepted in any case."""
 STRAIGHT = 15
 """The most rows of a matrix that is solved by straight-line code, of some thousand operations."""
-
-
-class Entries:
-    """Some entries of a block, from a first one on."""
-
-    def __init__(self, block: Block, first: int) -> None:
-        """Refer to the block."""
-        self.block, self.first = block, first
-
-    def __getitem__(self, index: Any) -> Value:
-        return self.block[self._at(index)]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.block[self._at(index)] = value
-
-    def _at(self, index: Any) -> Any:
-        return index + self.first if self.first else index
 
 
 class ConeSolver:
@@ -61,21 +42,18 @@ class ConeSolver:
 
         Among them are the inputs of cone_programs.py and the `size` of the velocities.
         """
-        sizes = [a.size for a in arrays]
-        starts = {a.name: sum(sizes[:i]) for i, a in enumerate(arrays)}
-        names = ("W", "b", "friction", "reach", "size", IMPULSE)
-        self.W, self.b, self.mu, self.reach, self._size, self.p = (Entries(found, starts[name]) for name in names)
-        self.count = count = next(a.size for a in arrays if a.name == "friction")
-        self.k, self.found, self.rows, self.dtype = k, found, 3 * count, dtype
+        self.cone = cone = LaneCone(k, found, arrays)
+        self.k, self.found, self.dtype, self.sweeps = k, found, dtype, Sweeps(cone)
+        self.count, self.rows, self.p, self.busy = cone.count, cone.rows, cone.p, cone.busy
         n = self.rows
-        self.felt, self.slip = k.block("felt", 2 + 2 * n), k.block("slip", count)
+        self.felt = k.block("felt", 2 + 2 * n)
         self.u, self.lack = Entries(self.felt, 2), Entries(self.felt, 2 + n)
-        self.busy, self.stuck = (k.block(x, kind=Kind.MASK) for x in ("busy", "stuck"))
+        self.stuck = k.block("stuck", kind=Kind.MASK)
         self.left = k.block("left", kind=Kind.COUNT)
         self.straight = n <= STRAIGHT
-        programs = [residual_program(count)]
+        programs = [residual_program(cone.count)]
         if self.straight:
-            programs += [sticking_program(count, dtype), newton_program(count, dtype)]
+            programs += [sticking_program(cone.count, dtype), newton_program(cone.count, dtype)]
             self.tried, self.before = k.block("tried", n + 1), k.block("before", n)
         else:
             self.matrix = LaneSolver(k, n)
@@ -94,7 +72,7 @@ class ConeSolver:
     @property
     def size(self) -> Value:
         """The velocity [m/s] with which residuals are compared."""
-        return self._size[0]
+        return self.cone.size
 
     def solve(self, pressed: Value) -> None:
         """Write the impulses of the lanes of a mask, from the present ones: those of the step before.
@@ -129,14 +107,13 @@ class ConeSolver:
     def _slide(self) -> None:
         """Write attempts of Newton's method and of sweeps."""
         k = self.k
-        with k.loop(self.count) as c:
-            self.slip[c] = 0.0
+        self.sweeps.start()
         if self.straight:  # from there, Newton's method in general converges more often than from contacts that stick
             with k.loop(self.rows) as i:
                 self.p[i] = self.busy.value.where(self.before[i], self.p[i])
         with k.loop(len(SWEEPS)) as attempt:
             self._until_solved(k.constant(NEWTON, Kind.COUNT), self._newton_step)
-            self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self._sweep)
+            self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self.sweeps.sweep)
 
     def _until_solved(self, most: Value, improve: Callable[[], None]) -> None:
         """Write improvements in the lanes that are not solved, as long as there are any and at most so many."""
@@ -157,69 +134,6 @@ class ConeSolver:
         accepted = self.size * TOLERANCE[self.dtype] + TINY[self.dtype]
         self.busy.value = (self.normal > accepted) | (self.tangent > accepted)
 
-    def _w(self, i: Value, j: Value | int) -> Value:
-        return self.W[i * self.rows + j]
-
-    def _sweep(self) -> None:
-        """Write the exact solution of one contact after the other, with the impulses of the others as they are."""
-        k = self.k
-        with k.loop(self.count) as c:
-            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-            own = [self.p[x] for x in (n, s, t)]
-            W = [[self._w(x, y) for y in (n, s, t)] for x in (n, s, t)]
-            free = [self._velocity(x) - sum_of(W[i][j] * own[j] for j in range(3)) for i, x in enumerate((n, s, t))]
-            found = self._one(c, W, free)
-            for x, y, before in zip((n, s, t), found, own, strict=True):
-                self.p[x] = self.busy.value.where(y, before)
-
-    def _velocity(self, row: Value) -> Value:
-        """Return u of one row."""
-        return self.b[row] + sum_of(self._w(row, j) * self.p[j] for j in range(self.rows))
-
-    def _one(self, c: Value, W, free) -> list[Value]:
-        """Return the impulse of one contact with the velocity `free` without it.
-
-        Along the tangents, (S + x 1) p_t = -v with S = W_tt - W_tn W_nt / W_nn and v = free_t - W_tn free_n / W_nn;
-        u_t = -x p_t. The contact sticks with x = 0 if p is in the cone; else x is where p lies on it.
-        """
-        k, mu = self.k, self.mu[c]
-        stiff = k.cast(1.0, Kind.LANE) / W[0][0]
-        S11, S12 = W[1][1] - W[0][1] * W[0][1] * stiff, W[1][2] - W[0][1] * W[0][2] * stiff
-        S22 = W[2][2] - W[0][2] * W[0][2] * stiff
-        v1, v2 = free[1] - W[0][1] * free[0] * stiff, free[2] - W[0][2] * free[0] * stiff
-
-        def tangent(x, a, b) -> tuple[Value, Value]:
-            d1, d2 = S11 + x, S22 + x
-            inverse = k.cast(1.0, Kind.LANE) / (d1 * d2 - S12 * S12)
-            return (d2 * a - S12 * b) * inverse, (d1 * b - S12 * a) * inverse
-
-        def at(x) -> tuple[Value, Value, Value, Value]:
-            p1, p2 = tangent(x, -1.0 * v1, -1.0 * v2)
-            pn = -1.0 * (free[0] + W[0][1] * p1 + W[0][2] * p2) * stiff
-            return pn, p1, p2, (p1 * p1 + p2 * p2).sqrt()
-
-        pn, p1, p2, length = at(0.0)
-        most = self._most(c)
-        sticks = (length <= mu * pn) & (pn < most)
-        x = self.slip[c]
-        for _ in range(TURNS):  # Newton's method on mu p_n / |p_t| = 1, which is almost linear in x
-            n, a, b, size = at(x)
-            da, db = tangent(x, -1.0 * a, -1.0 * b)
-            dn = -1.0 * (W[0][1] * da + W[0][2] * db) * stiff
-            over = size - mu * n
-            slope = mu * dn - mu * n * (a * da + b * db) / (size * size)
-            step = x + over / slope
-            good = (step > 0.0) & (size > 0.0) & (mu > 0.0)
-            x = good.where(step, x * 0.5)
-        self.slip[c] = sticks.where(0.0, x)
-        n, a, b, size = at(x)
-        onto = (size > 0.0).where(mu * n / size, 0.0)
-        straight = -1.0 * free[0] * stiff
-        usable = (n > 0.0) & (n < most) & (mu > 0.0)
-        slid = [usable.where(n, straight), usable.where(a * onto, 0.0), usable.where(b * onto, 0.0)]
-        apart = free[0] >= 0.0
-        return [apart.where(0.0, sticks.where(y, z)) for y, z in zip((pn, p1, p2), slid, strict=True)]
-
     def _newton_step(self) -> None:
         """Write a step of Newton's method."""
         k = self.k
@@ -235,15 +149,11 @@ class ConeSolver:
     def _take(self, moved: Callable[[Value], Value]) -> None:
         """Write new impulses of the lanes that are not solved."""
         with self.k.loop(self.count) as c:
-            most = self._most(c)
+            most = self.cone.most(c)
             for i in (c * 3, c * 3 + 1, c * 3 + 2):
                 new = moved(i)
                 usable = self.busy.value & (abs(new) < most)
                 self.p[i] = usable.where(new, self.p[i])
-
-    def _most(self, c: Value) -> Value:
-        """Return the impulse of a contact above which it is that of a singular matrix, and not taken."""
-        return self.reach[c] * self.size * BOUND
 
     def _fill(self) -> None:
         """Write Newton's matrix from the velocities of `_evaluate`."""
@@ -251,7 +161,7 @@ class ConeSolver:
         play = self._caution()
         with k.loop(self.count) as c:
             n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-            r, mu = self.reach[c], self.mu[c]
+            r, mu = self.cone.reach[c], self.cone.mu[c]
             push, (x, y), size, radius = self._probe(c, r, mu)
             shut, slips = push > 0.0, size > radius
             part = slips.where(radius / size, 1.0)
@@ -262,7 +172,7 @@ class ConeSolver:
             rn = shut.where(r, zero)
             r11, r12, r22 = rn * T11, rn * T12, rn * T22
             with k.loop(m) as j:
-                wn, ws, wt = self._w(n, j), self._w(s, j), self._w(t, j)
+                wn, ws, wt = self.cone.w(n, j), self.cone.w(s, j), self.cone.w(t, j)
                 A[n * m + j] = rn * wn
                 A[s * m + j] = r11 * ws + r12 * wt
                 A[t * m + j] = r12 * ws + r22 * wt
@@ -292,11 +202,3 @@ class ConeSolver:
         x, y = self.p[s] - r * self.u[s], self.p[t] - r * self.u[t]
         positive = self.p[n] > 0.0
         return push, (x, y), (x * x + y * y).sqrt(), mu * positive.where(self.p[n], 0.0)
-
-
-def sum_of(terms) -> Value:
-    """Return the sum of values."""
-    first, *rest = terms
-    for x in rest:
-        first = first + x
-    return first

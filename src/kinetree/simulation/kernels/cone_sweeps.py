@@ -1,0 +1,142 @@
+"""Cone problems in lanes, and sweeps over their contacts: each is solved exactly with the impulses of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...compiler.ir.program import Array
+from ...compiler.lanes.builder import Builder
+from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.form import Kind
+from .cone_programs import BOUND, IMPULSE
+
+TURNS = 3
+"""The number of corrections of a slip in a sweep. It converges together with the sweeps."""
+
+
+class Entries:
+    """Some entries of a block, from a first one on."""
+
+    def __init__(self, block: Block, first: int) -> None:
+        """Refer to the block."""
+        self.block, self.first = block, first
+
+    def __getitem__(self, index: Any) -> Value:
+        return self.block[self._at(index)]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.block[self._at(index)] = value
+
+    def _at(self, index: Any) -> Any:
+        return index + self.first if self.first else index
+
+
+class LaneCone:
+    """A cone problem per lane in a block of memory, which consists of arrays, and the lanes that are not solved.
+
+    Among the arrays are the inputs of cone_programs.py and the `size` of the velocities.
+    """
+
+    def __init__(self, k: Builder, found: Block, arrays: Sequence[Array]) -> None:
+        """Find the arrays by name."""
+        sizes = [a.size for a in arrays]
+        starts = {a.name: sum(sizes[:i]) for i, a in enumerate(arrays)}
+        names = ("W", "b", "friction", "reach", "size", IMPULSE)
+        self.W, self.b, self.mu, self.reach, self._size, self.p = (Entries(found, starts[name]) for name in names)
+        self.k, self.count = k, next(a.size for a in arrays if a.name == "friction")
+        self.rows, self.busy = 3 * self.count, k.block("busy", kind=Kind.MASK)
+
+    @property
+    def size(self) -> Value:
+        """The velocity [m/s] with which residuals are compared."""
+        return self._size[0]
+
+    def w(self, i: Value, j: Value | int) -> Value:
+        """Return an entry of W."""
+        return self.W[i * self.rows + j]
+
+    def velocity(self, row: Value) -> Value:
+        """Return u of one row."""
+        return self.b[row] + sum_of(self.w(row, j) * self.p[j] for j in range(self.rows))
+
+    def most(self, c: Value) -> Value:
+        """Return the impulse of a contact above which it is that of a singular matrix, and not taken."""
+        return self.reach[c] * self.size * BOUND
+
+
+class Sweeps:
+    """The statements of sweeps, with the slip of each contact, from which the next sweep starts."""
+
+    def __init__(self, cone: LaneCone) -> None:
+        """Declare the memory."""
+        self.k, self.cone, self.slip = cone.k, cone, cone.k.block("slip", cone.count)
+
+    def start(self) -> None:
+        """Write contacts without slip."""
+        with self.k.loop(self.cone.count) as c:
+            self.slip[c] = 0.0
+
+    def sweep(self) -> None:
+        """Write the exact solution of one contact after the other, with the impulses of the others as they are."""
+        k, cone = self.k, self.cone
+        with k.loop(cone.count) as c:
+            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
+            own = [cone.p[x] for x in (n, s, t)]
+            W = [[cone.w(x, y) for y in (n, s, t)] for x in (n, s, t)]
+            free = [cone.velocity(x) - sum_of(W[i][j] * own[j] for j in range(3)) for i, x in enumerate((n, s, t))]
+            found = self._one(c, W, free)
+            for x, y, before in zip((n, s, t), found, own, strict=True):
+                cone.p[x] = cone.busy.value.where(y, before)
+
+    def _one(self, c: Value, W, free) -> list[Value]:
+        """Return the impulse of one contact with the velocity `free` without it.
+
+        Along the tangents, (S + x 1) p_t = -v with S = W_tt - W_tn W_nt / W_nn and v = free_t - W_tn free_n / W_nn;
+        u_t = -x p_t. The contact sticks with x = 0 if p is in the cone; else x is where p lies on it.
+        """
+        k, mu = self.k, self.cone.mu[c]
+        stiff = k.cast(1.0, Kind.LANE) / W[0][0]
+        S11, S12 = W[1][1] - W[0][1] * W[0][1] * stiff, W[1][2] - W[0][1] * W[0][2] * stiff
+        S22 = W[2][2] - W[0][2] * W[0][2] * stiff
+        v1, v2 = free[1] - W[0][1] * free[0] * stiff, free[2] - W[0][2] * free[0] * stiff
+
+        def tangent(x, a, b) -> tuple[Value, Value]:
+            d1, d2 = S11 + x, S22 + x
+            inverse = k.cast(1.0, Kind.LANE) / (d1 * d2 - S12 * S12)
+            return (d2 * a - S12 * b) * inverse, (d1 * b - S12 * a) * inverse
+
+        def at(x) -> tuple[Value, Value, Value, Value]:
+            p1, p2 = tangent(x, -1.0 * v1, -1.0 * v2)
+            pn = -1.0 * (free[0] + W[0][1] * p1 + W[0][2] * p2) * stiff
+            return pn, p1, p2, (p1 * p1 + p2 * p2).sqrt()
+
+        pn, p1, p2, length = at(0.0)
+        most = self.cone.most(c)
+        sticks = (length <= mu * pn) & (pn < most)
+        x = self.slip[c]
+        for _ in range(TURNS):  # Newton's method on mu p_n / |p_t| = 1, which is almost linear in x
+            n, a, b, size = at(x)
+            da, db = tangent(x, -1.0 * a, -1.0 * b)
+            dn = -1.0 * (W[0][1] * da + W[0][2] * db) * stiff
+            over = size - mu * n
+            slope = mu * dn - mu * n * (a * da + b * db) / (size * size)
+            step = x + over / slope
+            good = (step > 0.0) & (size > 0.0) & (mu > 0.0)
+            x = good.where(step, x * 0.5)
+        self.slip[c] = sticks.where(0.0, x)
+        n, a, b, size = at(x)
+        onto = (size > 0.0).where(mu * n / size, 0.0)
+        straight = -1.0 * free[0] * stiff
+        usable = (n > 0.0) & (n < most) & (mu > 0.0)
+        slid = [usable.where(n, straight), usable.where(a * onto, 0.0), usable.where(b * onto, 0.0)]
+        apart = free[0] >= 0.0
+        return [apart.where(0.0, sticks.where(y, z)) for y, z in zip((pn, p1, p2), slid, strict=True)]
+
+
+def sum_of(terms) -> Value:
+    """Return the sum of values."""
+    first, *rest = terms
+    for x in rest:
+        first = first + x
+    return first
