@@ -17,7 +17,7 @@ def lesson(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The page. Default: NAME.html.")] = None,
 ) -> None:
-    """Write a lesson as one web page: a live mechanism with steps and questions."""
+    """Write a lesson: a live page with guided steps."""
     from ..lessons import find, names
 
     if name is None:

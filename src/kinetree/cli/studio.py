@@ -25,7 +25,7 @@ def studio(
     root: Root = None,
     lenient: Lenient = False,
 ) -> None:
-    """Open the studio: build, move and simulate mechanisms in the browser.
+    """Build, move and simulate mechanisms in the browser.
 
     Only programs of this machine reach it, and only with the token in its address. Ctrl-C ends it.
     """
