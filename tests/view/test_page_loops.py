@@ -57,6 +57,13 @@ def test_a_turn_of_a_four_bar_is_the_library_s(chromium, tmp_path):
         with page.expect_download() as saved:
             page.get_by_role("button", name="CSV", exact=True).click()
         rows = list(csv.reader(saved.value.path().read_text().splitlines()))
+        with page.expect_download() as picture:
+            page.get_by_role("button", name="SVG", exact=True).click()
+        drawing = picture.value.path().read_text()
+        with page.expect_download() as picture:
+            page.get_by_role("button", name="PNG", exact=True).click()
+        assert picture.value.path().read_bytes().startswith(b"\x89PNG")
+    assert drawing.startswith("<svg ") and "curve: y [m]" in drawing and drawing.count("<path ") > 5
     angles = bars.assemble()[0] + np.linspace(0, 2 * pi, 361)
     q = bars.assemble(hold={"crank": angles}, follow=True)
     qd = bars.consistent_speeds(q, {"crank": 4.5})
