@@ -71,6 +71,9 @@ def table_picture(page: Any) -> None:
     page.get_by_role("button", name="Add a link", exact=True).click()
     wait(page, "kinetree.model.bodies.length === 3")
     typed(page, "a of link2", "0.4")
+    page.get_by_role("button", name="link1", exact=True).first.click()
+    for label, text in (("center of mass x of link1", "0"), ("center of mass y of link1", "-0.1")):
+        typed(page, label, text)
     page.get_by_role("button", name="link2", exact=True).first.click()
     for label, text in (("mass of link2", "2.5"), ("center of mass x of link2", "-0.2")):
         typed(page, label, text)
