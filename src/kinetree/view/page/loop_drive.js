@@ -8,7 +8,7 @@ import { fourBar, grashof } from "./four_bar.js";
 import { inSlices } from "./frames.js";
 import { movingFrames } from "./inverse_kinematics.js";
 import { recloseWith } from "./loop_closing.js";
-import { drivesOf, positionOf, rangeOf } from "./loop_range.js";
+import { drivesOf, leadsOf, positionOf, rangeOf } from "./loop_range.js";
 import { Turn } from "./loop_turn.js";
 import { loadLine, shortLabels } from "./names.js";
 import { withUnit } from "./units.js";
@@ -72,7 +72,7 @@ export function buildDrive(app, { leads, changed }) {
     busy = true;
     part.refresh();
     const drive = settings().drive;
-    const held = leads().filter((k) => k !== drive);
+    const held = leadsOf(app, q, [drive]).filter((k) => k !== drive); // those of this position: the panel may still show others
     giveUp = inSlices(rangeOf(app, q, drive, held), {
       done: (found) => {
         range = found;
