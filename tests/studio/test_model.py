@@ -111,6 +111,33 @@ def test_a_robot_from_nothing(tmp_path):
 
 @needs_browser
 @pytest.mark.slow
+def test_undo_leads_back_from_every_structure(tmp_path):
+    """Fix the only joint, and make a chain too long for the mode Model: undo goes back; other mechanisms begin anew."""
+    with running(lambda: kt.load("pendulum"), Folder.of(tmp_path)) as address, browser() as chromium:
+        with served(chromium, address) as page:
+            page.keyboard.press("b")
+            page.get_by_role("button", name="New robot", exact=True).click()
+            until(page, "kinetree.model.name === 'robot'")
+            typed(page, "number of links", "1")
+            until(page, "kinetree.model.bodies.length === 1")
+            page.get_by_label("kind of the joint", exact=True).select_option("fixed")
+            until(page, "kinetree.model.joints[0].kind === 'fixed'")
+            assert page.get_by_role("button", name="Play", exact=True).count() == 1
+            page.get_by_role("button", name="undo", exact=True).click()
+            until(page, "kinetree.model.joints[0].kind === 'revolute'")
+            typed(page, "number of links", "25")
+            until(page, "kinetree.model.bodies.length === 25")
+            assert "no mode Model" in page.inner_text(".message")
+            page.get_by_role("button", name="undo", exact=True).click()
+            until(page, "kinetree.model.bodies.length === 1")
+            page.keyboard.press("Control+o")
+            page.get_by_role("listitem").filter(has_text="planar_2r").click()
+            until(page, "kinetree.model.name === 'planar_2r'")
+            assert page.evaluate("kinetree.session.structures.past.length") == 0
+
+
+@needs_browser
+@pytest.mark.slow
 def test_runs_in_python_follow_the_table(tmp_path):
     """Change a mass in the page and run in Python: the run is that of the changed mechanism."""
     rows = kt.load("planar_2r").mechanism

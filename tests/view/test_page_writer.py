@@ -11,7 +11,7 @@ import pytest
 import kinetree as kt
 from browser import browser, needs_browser, opened
 from command_line import run as run_command
-from kinetree.view.page_kernel import last_frame
+from kinetree.view.page_kernel import last_frame, page_kernel
 from tolerance import assert_close
 
 CALL = "([name, inputs]) => Array.from(kinetree.kernel.call(name, inputs))"
@@ -58,6 +58,16 @@ def test_a_page_moves_the_last_frame(name, frame):
     found = last_frame(mechanism)
     ends = [body for x in mechanism.loops for body in (x.body_a, x.body_b)]
     assert found == frame if frame else found in (*ends, *(f.name for f in mechanism.frames))
+
+
+def test_a_table_without_masses_has_a_page():
+    """Leave out what needs masses: the center of mass, and motions under forces; numbers can be changed."""
+    bare = kt.from_dh([{"joint": "revolute", "a": 0.4, "alpha": 0.3}, {"joint": "prismatic", "b": 0.2, "theta": 0.1}])
+    made = page_kernel(bare, 3e5, editable=True)
+    assert made is not None and made["editable"]["kinds"] == ["inertia", "lengths", "rotations"] and made["live"] == {}
+    for wasm in (made["wasm"], made["editable"]["wasm"]):
+        assert b"poses" in wasm and b"inverse_dynamics" in wasm
+        assert b"center_of_mass" not in wasm and b"time_step" not in wasm
 
 
 def test_notebooks_show_a_page():

@@ -147,12 +147,14 @@ def _editable(system: System, frame: str, left: float, size: float, names: Seque
 def _fitting(system: System, frame: str, room: float, functions: Sequence[str] | None) -> tuple[bytes, list[str]]:
     """Return a module of the functions that fit, and their names."""
     falls = not weightless_joints(system.mechanism)  # otherwise accelerations are not defined
+    weighs = any(body.mass != 0.0 for body in system.mechanism.bodies)  # otherwise there is no center of mass
     named = [
         f.name
         for f in FUNCTIONS
         if (system.closures or not f.closed)
         and (functions is None or f.name in functions)
         and (falls or not _inverts(f))
+        and (weighs or f.name != "center_of_mass")
     ]
     units = list(_units(system, frame, named))
     whole = wasm_module(units, model=system.mechanism.name)

@@ -179,7 +179,10 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, edit
     return data | {"kernel": page_kernel(live, room, editable=editable) if kernel else None}
 
 
-STUDIO = ("view/page/chooser.js", "view/page/python_runs.js", "view/page/folder.js", "view/page/structure.js")
+STUDIO = (
+    "view/page/chooser.js", "view/page/python_runs.js", "view/page/folder.js", "view/page/structure.js",
+    "view/page/structure_history.js",
+)  # fmt: skip
 """The modules that need Python, which files leave out."""
 TABLE = ("view/page/panels/model.js", "view/page/editing.js", "view/page/model_files.js")
 """The modules of the mode Model, which files without a table leave out."""

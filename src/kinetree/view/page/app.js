@@ -1,9 +1,7 @@
 // The page: header with modes, left panel, stage, inspector, player and plots, joined by the store.
 
 import { hasReactions } from "./arrows.js";
-import { chooser, listenForDrops } from "./chooser.js";
 import { unpacked } from "./data.js";
-import { help, saving } from "./dialogs.js";
 import { el } from "./elements.js";
 import { bindDrawing } from "./drawn_lengths.js";
 import { connectTable } from "./editing.js";
@@ -17,13 +15,14 @@ import { PANELS } from "./panels/index.js";
 import { Player } from "./player.js";
 import { Plots } from "./plots.js";
 import { server } from "./server.js";
-import { SHOWN, buildToggles, firstShown, sceneOf } from "./shown.js";
+import { buildToggles, firstShown, sceneOf } from "./shown.js";
 import { Stage } from "./stage.js";
 import { Store } from "./store.js";
+import { connectStructures } from "./structure_history.js";
+import { buildTools, look, setTheme } from "./tools.js";
 import { offerTour } from "./tour.js";
 import { fromRows } from "./vectors.js";
 
-const THEMES = ["light", "dark", "projector"];
 const KEPT = ["units", "theme"]; // fields of the store that stay when another mechanism is opened
 
 // Start the page in an element. shown(app) is called with the page of the first mechanism, and of every one that follows.
@@ -44,6 +43,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   app.open = (next, given = {}) => {
     const kept = Object.fromEntries(KEPT.map((name) => [name, store.get(name)]));
     history.replaceState(null, "", server ? server.addressOf(next.source) : "#");
+    Object.assign(session, { structures: given.structures, made: given.made });
     return build(host, next, { mode: given.mode || store.get("mode"), state: { ...kept, ...given.state }, shown, session });
   };
   defineState(app);
@@ -70,9 +70,10 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   app.readLink = () => Object.fromEntries(Object.entries(readLink(store, hash)).filter(([name]) => !first.has(name))); // fields of panels
   connect(app, layout);
   connectTable?.(app); // a page without a table leaves it out
+  connectStructures?.(app); // and a page without Python this
   buildModes(app, layout);
   buildInspector(layout.inspector, app);
-  buildKeys(app, layout);
+  buildTools(app, layout);
   openState(app, mode, state);
   app.stage.draw();
   if (!hash.includes("view=") && !data.run && !app.stage.showsAll) app.stage.fit();
@@ -181,11 +182,6 @@ function connect(app, layout) {
   if (stage.isPlain) app.say("WebGL is not available here: drawn without a graphics processor.");
 }
 
-function look({ stage }, name) {
-  if (name === "fit") stage.fit();
-  else stage.view.look(name);
-}
-
 function moveTo(app, q, { held = [], undo = "move joints" } = {}) {
   const { store, kernel, player } = app;
   player.play(false);
@@ -220,6 +216,7 @@ function buildModes(app, layout) {
     }
     const { host, part } = built.get(panel);
     layout.left.replaceChildren(host);
+    layout.left.scrollTop = 0;
     app.part = part;
     part.enter?.();
     buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(offered[k] === panel)));
@@ -227,54 +224,6 @@ function buildModes(app, layout) {
   }
   app.choose = choose;
   store.on(["mode"], choose);
-}
-
-function buildKeys(app, layout) {
-  const { keys, player, store } = app;
-  keys.add(" ", "play or pause", () => player.play(!player.playing));
-  keys.add("ArrowLeft", "back by a hundredth", () => player.step(-1));
-  keys.add("ArrowRight", "forward by a hundredth", () => player.step(1));
-  keys.add("Home", "to the start", () => player.seek(player.start));
-  keys.add("End", "to the end", () => player.seek(player.end));
-  keys.add("[", "slower", () => player.faster(-1));
-  keys.add("]", "faster", () => player.faster(1));
-  keys.add("Ctrl+z", "undo", () => store.undo());
-  keys.add("Ctrl+y", "redo", () => store.redo());
-  for (const [name, text, key] of SHOWN) keys.add(key, `show ${text}`, () => store.set({ show: { ...store.get("show"), [name]: !store.get("show")[name] } }));
-  for (const [name, key] of [["front", "1"], ["top", "2"], ["side", "3"], ["fit", "4"]]) keys.add(key, `view: ${name}`, () => look(app, name));
-  keys.add("Escape", "pick nothing", () => store.set({ picked: -1 }));
-  for (const panel of app.panels) keys.add(panel.key, `mode ${panel.name}`, () => store.set({ mode: panel.name }));
-  keys.add("u", "degrees or radians", () => flipUnits(store));
-  keys.add("d", "next theme", () => nextTheme(store));
-  keys.add("?", "this list", () => help(app));
-  const button = (text, title, action) => el("button", { type: "button", class: "quiet", text, title, onclick: action });
-  const units = button("deg", "degrees or radians (u)", () => flipUnits(store));
-  store.on(["units"], () => { units.textContent = store.get("units"); });
-  if (server) {
-    listenForDrops(app, keys.ended.signal);
-    keys.add("Ctrl+o", "open another mechanism", () => chooser(app));
-    layout.tools.append(button("open", "open a mechanism of the library, the folder or this computer (Ctrl+o)", () => chooser(app)));
-  }
-  layout.tools.append(
-    button("undo", "undo (Ctrl+z)", () => store.undo()), button("redo", "redo (Ctrl+y)", () => store.redo()),
-    button("save", "save the picture, the page, or a link to this state (s)", () => saving(app)), units,
-    button("theme", "light, dark or projector (d)", () => nextTheme(store)), button("?", "keys (?)", () => help(app)),
-  );
-  keys.add("s", "save and share", () => saving(app));
-}
-
-function flipUnits(store) {
-  store.set({ units: store.get("units") === "deg" ? "rad" : "deg" });
-}
-
-function nextTheme(store) {
-  store.set({ theme: THEMES[(THEMES.indexOf(store.get("theme")) + 1) % THEMES.length] });
-}
-
-function setTheme({ store, stage, plots }) {
-  document.documentElement.dataset.theme = store.get("theme");
-  stage.readTheme();
-  plots.refresh();
 }
 
 // The first state: that of the link, or the given one, else the first panel, playing where there is a run.

@@ -63,5 +63,5 @@ export function numberControl({ store, label, unit = "", value, lower = null, up
   box.addEventListener("blur", show);
   box.addEventListener("focus", () => box.select());
   show();
-  return Object.assign(row, { set: (next) => { current = next; show(); }, refresh: show, say, message, get number() { return current; } });
+  return Object.assign(row, { set: (next) => { if (next !== current) say(""); current = next; show(); }, refresh: show, say, message, get number() { return current; } });
 }

@@ -19,7 +19,7 @@ export function startOf(app, i) {
   if (row.form === "placement" || row.placed) return null;
   const field = variableOf(row);
   const q = field ? store.get("q")[model.joints[i].q[0]] : 0;
-  const poses = app.kernel.poses(store.get("q"));
+  const poses = app.kernel ? app.kernel.poses(store.get("q")) : app.data.first.poses; // a chain of fixed joints has no functions
   const before = row.parent < 0 ? EYE : poses.slice(16 * row.parent, 16 * row.parent + 16);
   return { row: field ? { ...row, [field]: row[field] + q } : row, q, field, from: frameBefore(app, i, row, before) };
 }

@@ -1,11 +1,10 @@
 // Another structure of a mechanism: links added, removed, moved, other joints. Python makes its functions, so that this works in
-// the studio alone. Undo goes back to the mechanism before.
+// the studio alone.
 
 import { numberControl } from "./controls.js";
 import { inForm, shift, turn } from "./dh.js";
 import { el, section } from "./elements.js";
 import { product } from "./poses.js";
-import { server } from "./server.js";
 
 const MOST = 64; // as studio/actions/model.py
 const ROD = { mass: 1, length: 0.3, thick: 0.02 }; // a new link: [kg], [m], [m]
@@ -33,7 +32,7 @@ function plainRow(row, i, joint) {
 }
 
 // The arguments of the action `build` for a table. Rows keep limits and losses of joints that the mechanism has already.
-function buildArguments({ model, store }, table) {
+export function buildArguments({ model, store }, table) {
   const made = table.base ? inForm(table, "modified") : table;
   const index = new Map(model.bodies.map((body, i) => [body.name, i]));
   const jointOf = (row) => {
@@ -59,42 +58,11 @@ const matrix = (T) => [0, 4, 8, 12].map((k) => Array.from(T.slice(k, k + 4)));
 
 // Returns { element, refresh }.
 export function buildStructure(app) {
-  const { store, data, model, session } = app;
+  const { store, data } = app;
   const isTable = data.table.serial;
-  session.structures ||= { past: [], future: [] };
-  const { past, future } = session.structures;
   const message = el("p", { class: "hint", role: "status" });
-  let busy = false;
-
-  // How this mechanism is opened again; null if it cannot be.
-  function present() {
-    if (isTable) return { action: "build", args: buildArguments(app, store.get("table")) };
-    const [where, ...name] = (data.source || "").split("/");
-    const action = { library: "open_library", folder: "open_file" }[where];
-    return action ? { action, args: { name: name.join("/") } } : null;
-  }
-  async function open({ action, args }, { from, to, picked = -1 }) {
-    if (busy) return;
-    busy = true;
-    const before = present();
-    message.textContent = "Computing the functions of this mechanism ...";
-    try {
-      const found = await server.call(action, args);
-      if (from) from.pop();
-      if (before && to) to.push(before);
-      if (to === past && !from) future.length = 0;
-      await app.open(found.data, { mode: "Model", state: { picked: Math.min(picked, found.data.model.bodies.length - 1) } });
-    } catch (error) {
-      message.textContent = error.message;
-    } finally {
-      busy = false;
-    }
-  }
-  store.beyond = {
-    undo: () => { if (past.length) open(past[past.length - 1], { from: past, to: future }); },
-    redo: () => { if (future.length) open(future[future.length - 1], { from: future, to: past }); },
-  };
-  const rebuild = (rows, picked) => open({ action: "build", args: buildArguments(app, { ...store.get("table"), rows }) }, { to: past, picked });
+  const say = (text) => { message.textContent = text; };
+  const rebuild = (rows, picked) => app.restructure({ action: "build", args: buildArguments(app, { ...store.get("table"), rows }) }, { picked, say });
   const rows = () => store.get("table").rows;
   const unused = (taken) => {
     for (let k = taken.length + 1; ; k++) if (!taken.some((row) => row.name === `link${k}`)) return `link${k}`;
@@ -115,7 +83,7 @@ export function buildStructure(app) {
     store, label: "links", title: "number of links", value: rows().length, lower: 1, upper: MOST, slider: false, text: String,
     change: (n) => (Number.isInteger(n) ? void rebuild(ofLength(rows(), n, unused), Math.min(app.row(), n - 1)) : "Type a whole number."),
   });
-  const fresh = button("New robot", "two links by DH parameters, to begin with", () => open({ action: "build", args: newRobot() }, { to: past, picked: 0 }));
+  const fresh = button("New robot", "two links by DH parameters, to begin with", () => app.restructure({ action: "build", args: newRobot() }, { picked: 0, say }));
   const element = section("Structure", ...(isTable ? [
     el("div", { class: "buttons" }, add, remove, up, down), el("label", { class: "control turns" }, el("span", { class: "name", text: "joint" }), kind), count,
   ] : [el("p", { class: "hint", text: "The structure of chains that are given by DH parameters can be changed here; that of others is changed in their files." })]),

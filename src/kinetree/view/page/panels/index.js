@@ -27,6 +27,7 @@
 //   app.say(text)                   a sentence at the foot of the stage, "" to remove it
 //   app.open(data, { mode, state }) show another mechanism, such as server.call(...).data: a Promise of the app that takes the
 //                                   place of this one. Units, theme and mode stay; `state` has other fields of the store
+//                                   (structure_history.js passes the mechanisms to which undo goes back)
 //   app.session                     a table that stays from one mechanism to the next, until the page is closed
 //
 // What needs Python calls the studio: `import { server } from "../server.js"`, which is null in a page from a file. Hide what

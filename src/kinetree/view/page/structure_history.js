@@ -1,0 +1,42 @@
+// Undo and redo beyond the changes of one mechanism, in the studio: back to the one with another structure.
+
+import { server } from "./server.js";
+import { buildArguments } from "./structure.js";
+
+// Defines app.restructure(call, { to, picked, say }): open what an action of Python makes. The lists of mechanisms before and
+// after the present one, as calls that make them again, stay in the session until another mechanism is opened.
+export function connectStructures(app) {
+  const { store, data, session } = app;
+  session.structures ||= { past: [], future: [] };
+  const { past, future } = session.structures;
+  let busy = false;
+
+  // How this mechanism is opened again; null if it cannot be.
+  function present() {
+    if (data.table?.serial) return { action: "build", args: buildArguments(app, store.get("table")) };
+    if (session.made) return session.made;
+    const [where, ...name] = (data.source || "").split("/");
+    const action = { library: "open_library", folder: "open_file" }[where];
+    return action ? { action, args: { name: name.join("/") } } : null;
+  }
+  app.restructure = async (call, { from, to = past, picked = -1, say = app.say } = {}) => {
+    if (busy) return;
+    busy = true;
+    const before = present();
+    say("Computing the functions of this mechanism ...", { calm: true });
+    try {
+      const found = await server.call(call.action, call.args);
+      if (from) from.pop();
+      else future.length = 0;
+      if (before) to.push(before);
+      const next = await app.open(found.data, { mode: "Model", state: { picked: Math.min(picked, found.data.model.bodies.length - 1) }, structures: session.structures, made: call });
+      if (!next.table) next.say("A chain of this length has no mode Model: undo goes back.", { calm: true });
+    } catch (error) {
+      say(error.message);
+    } finally {
+      busy = false;
+    }
+  };
+  const travel = (from, to) => { if (from.length) app.restructure(from[from.length - 1], { from, to }); };
+  store.beyond = { undo: () => travel(past, future), redo: () => travel(future, past) };
+}
