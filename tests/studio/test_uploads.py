@@ -106,6 +106,7 @@ def test_names_of_uploads_are_contained(name):
         ([{"name": "a.urdf", "content": "?"}], "is not base64"),
         ([file("a.urdf", "x"), file("a.urdf", "y")], "two of the files have the name 'a.urdf'"),
         ([file("a.urdf", "x"), file("a.urdf/b.stl", "y")], "two of the files"),
+        ([file("a.urdf/b.stl", "x"), file("a.urdf", "y")], "two of the files"),
         ([file(f"{k}.stl", "x") for k in range(201)], "201 files; at most 200"),
     ],
 )

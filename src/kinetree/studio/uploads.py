@@ -69,7 +69,8 @@ def _checked(files: object) -> dict[str, bytes]:
         total += len(content)
         if total > MOST_BYTES:
             raise InputError(f"the files have more than {MOST_BYTES:,} bytes; open them from the folder instead")
-        if name in contents or any(str(p) in contents for p in Path(name).parents):
+        inside = any(str(p) in contents for p in Path(name).parents)
+        if name in contents or inside or any(other.startswith(f"{name}/") for other in contents):
             raise InputError(f"two of the files have the name {name!r}; rename one")
         contents[name] = content
     return contents
