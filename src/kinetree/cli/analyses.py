@@ -19,11 +19,11 @@ Root = Annotated[list[Path] | None, typer.Option(help="URDF: a folder of package
 Lenient = Annotated[bool, typer.Option("--lenient", help=".toml, .csv: accept inertias that no body can have.")]
 
 
-def loaded(model: str, base: str, root: Sequence[Path] | None, lenient: bool, **options: str) -> System:
+def loaded(model: str, base: str, root: Sequence[Path] | None, lenient: bool, *, fixed: str = "merge") -> System:
     """Return the System of a model with the options that all commands share."""
     from ..loading import load
 
-    return load(model, base=base, roots=root or (), lenient=lenient or None, **options)
+    return load(model, base=base, roots=root or (), lenient=lenient or None, fixed=fixed)
 
 
 @app.command()

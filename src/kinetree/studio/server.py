@@ -50,9 +50,9 @@ class Served:
 
 def application(served: Served) -> Guard:
     """Return the ASGI application of a studio."""
-    from starlette.applications import Starlette
-    from starlette.responses import HTMLResponse, PlainTextResponse, Response
-    from starlette.routing import Route, WebSocketRoute
+    from starlette.applications import Starlette  # type: ignore[import-not-found]
+    from starlette.responses import HTMLResponse, PlainTextResponse, Response  # type: ignore[import-not-found]
+    from starlette.routing import Route, WebSocketRoute  # type: ignore[import-not-found]
 
     async def page(request: Any) -> Response:
         try:
@@ -87,7 +87,7 @@ def _page(served: Served, source: str) -> tuple[str, str]:
 
 async def _serve_socket(served: Served, websocket: Any) -> None:
     """Answer the calls of a tab until it closes the socket; then cancel those that run."""
-    from starlette.websockets import WebSocketDisconnect
+    from starlette.websockets import WebSocketDisconnect  # type: ignore[import-not-found]
 
     tab = served.tabs.get(websocket.query_params.get("tab", ""))
     if tab is None:

@@ -48,7 +48,7 @@ def listen(first: Callable[[], System], folder: Folder, port: int = 0) -> Listen
     """Return a server at a port of the loopback address, 0 for a free one; `first` returns the System of new tabs."""
     for package in ("starlette", "uvicorn", "websockets"):
         optional(package, "studios", "studio")
-    import uvicorn
+    import uvicorn  # type: ignore[import-not-found]
 
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
