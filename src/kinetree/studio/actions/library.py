@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -17,6 +18,12 @@ from ..tabs import Studio
 
 def gallery(studio: Studio) -> dict[str, Any]:
     """Return the mechanisms of the library: name, description, sizes, and the bytes of a PNG picture, or None."""
+    return {"mechanisms": _rows()}
+
+
+@cache
+def _rows() -> list[dict[str, Any]]:
+    """Read all files of the library, once for all tabs."""
     rows = []
     for name in library.names():
         m = read(library.path(name))[0]
@@ -32,7 +39,7 @@ def gallery(studio: Studio) -> dict[str, Any]:
                 "picture": picture.read_bytes() if picture.is_file() else None,
             }
         )
-    return {"mechanisms": rows}
+    return rows
 
 
 def open_library(studio: Studio, name: Any) -> dict[str, Any]:
