@@ -103,9 +103,11 @@ def joints(draw, name, parent, child):
     )
 
 
+APART = st.tuples(*[st.integers(-9000, 9000).map(lambda n: n / 1001)] * 2)
+"""Points that are equal, or apart."""
 POINT = st.tuples(st.floats(-9, 9), st.floats(-9, 9))
 CURVE = st.builds(Curve.ellipse, st.floats(0.1, 2), st.floats(0.1, 2), POINT) | st.builds(
-    Curve, points=st.lists(POINT, min_size=3, max_size=5, unique=True).map(tuple), closed=st.booleans()
+    Curve, points=st.lists(APART, min_size=3, max_size=5, unique=True).map(tuple), closed=st.booleans()
 )
 LAW = (
     st.builds(Law, polynomial=st.lists(st.floats(-9, 9), min_size=1, max_size=4).map(tuple))

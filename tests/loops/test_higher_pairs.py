@@ -254,6 +254,10 @@ def test_derivatives_of_a_cam_are_those_of_differences():
             lambda: kt.Curve(points=((0, 0), (1, 0), (1, 0))),
             "curve, points: points 1 and 2 of a curve are both (1.0, 0.0); remove",
         ),
+        (
+            lambda: kt.Curve(points=((0, 0), (0, 1), (0, 1.4e-207))),
+            "curve, points: points 2 and 0 of a curve are only 1.4e-207 m apart; remove one of them",
+        ),
         (lambda: kt.Curve(points=((0, 0), (1, 0, 2), (1, 1))), "curve, points: 3 numbers in a point; give two"),
         (lambda: kt.Curve(points=((0, 0), (1, math.inf), (1, 1))), "curve, points: inf is not a finite number"),
         (lambda: kt.Law(), "a law has points, a polynomial, or a slope with cosines and sines; give one of the three"),

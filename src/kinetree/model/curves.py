@@ -14,6 +14,10 @@ Numbers = tuple[float, ...]
 Points = tuple[Numbers, ...]
 
 
+CLOSEST = 1e-12
+"""The least distance of neighboring points, as a part of the length of the curve: a spline divides by it."""
+
+
 @dataclass(frozen=True)
 class Curve:
     """A curve in the xy plane of a loop's axes [m]: a cubic spline through points, or a sum of cosines and sines.
@@ -118,10 +122,13 @@ def _number(x: Any, where: str) -> float:
 
 def _refuse_repeated(points: Points, *, closed: bool) -> None:
     around = [*points, points[0]] if closed else list(points)
-    for k, (a, b) in enumerate(pairwise(around)):
-        if a == b:
+    chords = [math.dist(a, b) for a, b in pairwise(around)]
+    for k, chord in enumerate(chords):
+        if chord <= CLOSEST * sum(chords):
+            same = around[k] == around[k + 1]
             raise ModelError(
-                f"points {k} and {(k + 1) % len(points)} of a curve are both {a}",
+                f"points {k} and {(k + 1) % len(points)} of a curve are "
+                + (f"both {around[k]}" if same else f"only {chord:.3g} m apart"),
                 where="curve, points",
                 remedy="remove one of them; a closed curve returns to its first point by itself",
             )

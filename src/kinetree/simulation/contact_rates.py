@@ -123,7 +123,17 @@ def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) 
 
 
 def _laws(found: list[contact.Touch], W: list[list[Any]]) -> dict[str, list[Any]]:
-    """Return the answers to impulses, the reach of each contact, and its friction."""
+    """Return the answers to impulses, the reach of each contact, and its friction.
+
+    A contact that nothing moves, such as that of a body on fixed joints, has no answer. It starts on or above its
+    surface and stays there, without an impulse, for any answer: it gets that of a unit mass.
+    """
+    W = [list(row) for row in W]
+    for n in range(0, len(W), 3):
+        block = range(n, n + 3)
+        if all(is_number(W[k][k]) and W[k][k] == 0.0 for k in block):
+            for k in block:
+                W[k][k] = 1.0
     return {
         "W": [x for row in W for x in row],
         "reach": [3.0 / (W[n][n] + W[n + 1][n + 1] + W[n + 2][n + 2]) for n in range(0, len(W), 3)],
