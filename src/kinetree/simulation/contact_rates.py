@@ -18,7 +18,7 @@ from typing import Any
 
 from ..algebra.scalars import is_number, where
 from ..compiler.ir.operations import Op
-from ..compiler.ir.ordering import depth_first
+from ..compiler.ir.ordering import limb_by_limb
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.staging import in_stages
 from ..compiler.ir.trace import Trace
@@ -93,7 +93,7 @@ def contact_programs(
     arrays = (Array("lowest", (1,)), Array("size", (1,)), *problem, inputs[-1], *ends)
     whole = Program.of_trace("contact", inputs, arrays, trace, [results[a.name] for a in arrays])
     stages = in_stages(whole, ("lowest", "size"), [a.name for a in problem], (CHANGE,), [a.name for a in ends])
-    return ContactPrograms(*map(depth_first, stages))
+    return ContactPrograms(*map(limb_by_limb, stages))
 
 
 def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) -> dict[str, list[Any]]:

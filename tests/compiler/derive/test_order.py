@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinetree.compiler.derive.order import compact, depth_first, values_in_use
+from kinetree.compiler.derive.order import compact, values_in_use
 from kinetree.compiler.derive.pages import page
 from kinetree.compiler.ir.operations import Op
+from kinetree.compiler.ir.ordering import depth_first
 from kinetree.compiler.lower.build import Request
 from native_program import traced
 from strategies import random_mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinetree.compiler.ir.operations import Op
-from kinetree.compiler.ir.ordering import depth_first
+from kinetree.compiler.ir.ordering import limb_by_limb
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 
@@ -32,7 +32,7 @@ def longest_wait(program: Program) -> int:
 def test_values_are_unchanged():
     """Reorder a Program, and find the same operations and the same bits."""
     program = limbs()
-    ordered = depth_first(program)
+    ordered = limb_by_limb(program)
     x = np.random.default_rng(4).normal(size=(30, N))
     assert sorted(op[0] for op in ordered.ops) == sorted(op[0] for op in program.ops)
     assert np.array_equal(ordered.interpret(x)[0], program.interpret(x)[0])
@@ -41,4 +41,4 @@ def test_values_are_unchanged():
 def test_values_do_not_wait():
     """Find every value used within one limb, instead of after all others."""
     assert longest_wait(limbs()) > N
-    assert longest_wait(depth_first(limbs())) <= 8
+    assert longest_wait(limb_by_limb(limbs())) <= 8

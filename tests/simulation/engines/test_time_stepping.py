@@ -54,6 +54,20 @@ def test_a_box_holds_still_on_a_slope():
     assert_close(run["wrenches"][-1, 0, 3:], -weight, 1e-9, "forces of the contacts on the body")
 
 
+def test_a_contact_that_nothing_moves():
+    """Let a ball land beside a body that is fixed above the ground, whose contact has no answer to impulses."""
+    bodies = [kt.Body("post", 1.3), kt.Body("ball", 0.7, inertia=(0.01, 0.012, 0.013, 0.0, 0.0, 0.0))]
+    joints = [
+        kt.Joint("foot", "fixed", "ground", "post", kt.Placement((0.3, 0.1, 0.2))),
+        kt.Joint("base", "free", "ground", "ball"),
+    ]
+    contacts = [kt.Contact(name, name, "sphere", (0.1,), friction=0.6) for name in ("post", "ball")]
+    system = kt.System(touching(kt.build_mechanism("two", bodies, joints), *contacts))
+    run = kt.simulate(system, standing(system, 0.15), duration=0.3, method="moreau", dt=1e-3)
+    assert run.status == "finished"
+    assert_close(run["contact_forces"][-1, :, 0], [0.0, 0.7 * 9.81], 1e-9, "the ball's weight, and nothing on the post")
+
+
 def test_a_box_slides_down_a_slope():
     """Let a box slide above the angle of friction, and find the acceleration g (sin - mu cos)."""
     system = block(0.3)

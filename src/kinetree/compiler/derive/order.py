@@ -5,10 +5,8 @@ The order has no effect on results. Code with fewer values in use at a time has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-
 from ..ir.operations import Op
+from ..ir.ordering import depth_first
 from ..ir.program import Program
 
 
@@ -21,23 +19,6 @@ def compact(program: Program) -> Program:
     return min((program, *(depth_first(program, roots) for roots in orders)), key=values_in_use)
 
 
-def depth_first(program: Program, roots: Iterable[int]) -> Program:
-    """Return a Program whose operations come as late as the roots allow, which are taken one after the other."""
-    seen, order = bytearray(len(program.ops)), []
-    for root in roots:
-        stack = [(root, False)]
-        while stack:
-            k, ready = stack.pop()
-            if ready:
-                order.append(k)
-            elif not seen[k]:
-                seen[k] = 1
-                stack.append((k, True))
-                if program.ops[k][0] > Op.CONST:
-                    stack.extend((i, False) for i in sorted(program.ops[k][1:]))
-    return _reordered(program, order)
-
-
 def values_in_use(program: Program) -> int:
     """Return the number of values that are computed and needed later, summed over all operations."""
     last = list(range(len(program.ops)))
@@ -46,10 +27,3 @@ def values_in_use(program: Program) -> int:
             for i in op[1:]:
                 last[i] = k
     return sum(end - k for k, (end, op) in enumerate(zip(last, program.ops, strict=True)) if op[0] is not Op.CONST)
-
-
-def _reordered(program: Program, order: Sequence[int]) -> Program:
-    new = {k: place for place, k in enumerate(order)}
-    ops = (program.ops[k] for k in order)
-    moved = tuple(op if op[0] <= Op.CONST else (op[0], *(new[i] for i in op[1:])) for op in ops)
-    return replace(program, ops=moved, results=tuple(tuple(new[k] for k in r) for r in program.results))

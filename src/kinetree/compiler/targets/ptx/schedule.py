@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from ...ir.operations import Op
+from ...ir.ordering import reordered
 from ...ir.program import Program
 
 SHARE = 0.5
@@ -22,18 +22,8 @@ SHARE = 0.5
 @lru_cache(maxsize=4)
 def scheduled(program: Program) -> Program:
     """Return the same operations in the order with fewer values in use, of the original one and a new one."""
-    other = _reordered(program, _early(program, _by_limbs(program)))
+    other = reordered(program, _early(program, _by_limbs(program)))
     return other if most_in_use(other) < most_in_use(program) else program
-
-
-def _reordered(program: Program, order: list[int]) -> Program:
-    place = {k: i for i, k in enumerate(order)}
-    ops = (program.ops[k] for k in order)
-    return replace(
-        program,
-        ops=tuple(op if op[0] <= Op.CONST else (op[0], *(place[k] for k in op[1:])) for op in ops),
-        results=tuple(tuple(place[k] for k in entries) for entries in program.results),
-    )
 
 
 @lru_cache(maxsize=8)
