@@ -10,7 +10,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.studio.folder import Folder
-from kinetree.studio.guard import Guard
+from kinetree.studio.guard import REFUSED, Guard
 from kinetree.studio.serving import listen, running
 
 
@@ -53,6 +53,31 @@ def test_requests_of_others_are_refused(allowed, request_):
     assert guard.allows(scope(**request_)) is allowed
 
 
+ENTRANCES = [
+    (True, {}),
+    (True, {"site": "same-origin"}),
+    (False, {"site": "cross-site"}),
+    (False, {"site": ""}),
+    (False, {"query": "token=wrong"}),
+    (False, {"query": "token="}),
+    (False, {"path": "/socket"}),
+    (False, {"host": "attacker.example:8123"}),
+    (False, {"kind": "websocket", "origin": OWN}),
+]
+
+
+@pytest.mark.parametrize(("entered", "request_"), ENTRANCES)
+def test_links_without_a_token_enter(entered, request_):
+    """Open the entrance for links that the reader opens, and not for those of other sites."""
+    given = {"query": "open=library%2Fstanford", **request_}
+    site, path = given.pop("site", "none"), given.pop("path", "/")
+    asked = scope(**given) | {"path": path}
+    asked["headers"] += [(b"sec-fetch-site", site.encode())] if site else []
+    guard = Guard(None, "secret", 8123)  # type: ignore[arg-type]
+    assert not guard.allows(asked)
+    assert guard.enters(asked) is entered
+
+
 def test_two_hosts_are_refused():
     """Send two Host headers, of which a proxy might read another one."""
     twice = scope()
@@ -83,7 +108,9 @@ def test_a_server_answers_its_own_page_alone(tmp_path):
         parts = urlsplit(address)
         own = f"/?{parts.query}"
         assert answer(address, own)[0] == 200
-        assert answer(address, "/")[0] == 403
+        assert answer(address, "/") == (403, REFUSED.encode())
+        status, text = answer(address, "/", **{"Sec-Fetch-Site": "none"})
+        assert status == 200 and b"Open the address" in text and parts.query[6:].encode() not in text
         assert answer(address, own, Host="attacker.example")[0] == 403
         assert answer(address, own, Origin="http://attacker.example")[0] == 403
         for path in ("/secret.txt", "/../secret.txt", "/%2e%2e/etc/passwd", "//etc/passwd"):

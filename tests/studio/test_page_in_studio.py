@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened, served, typed, until
-from kinetree import library
+from browser import needs_browser, opened, served, typed, until
+from kinetree import lessons, library
 from kinetree.studio.folder import Folder
 from kinetree.studio.serving import running
 from tolerance import assert_close
@@ -33,9 +33,9 @@ def drop(page, name: str, content: str) -> None:
 
 
 @pytest.fixture
-def studio(tmp_path):
+def studio(tmp_path, chromium):
     """Yield a browser and the address of a studio whose folder is empty."""
-    with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path)) as address, browser() as chromium:
+    with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path)) as address:
         yield chromium, address
 
 
@@ -154,18 +154,67 @@ def test_tabs_work_independently(studio):
         assert two.inner_text("h1") == "planar_3r" and one.inner_text("h1") == "planar_2r"
 
 
-def test_a_page_tells_that_its_studio_has_ended(tmp_path):
+def test_a_page_tells_that_its_studio_has_ended(tmp_path, chromium):
     """End the studio while its page is open."""
-    with browser() as chromium:
-        with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path)) as address:
-            context = chromium.new_context()
-            page = context.new_page()
-            page.goto(address)
-            page.wait_for_selector("body[data-ready]", state="attached")
-            page.evaluate("() => kinetree.server.call('files')")
-        said = page.evaluate("() => kinetree.server.call('files').catch((error) => error.message)")
-        assert said.startswith("The studio has ended, or cannot be reached")
-        context.close()
+    with running(lambda: kt.load("planar_2r"), Folder.of(tmp_path)) as address:
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]", state="attached")
+        page.evaluate("() => kinetree.server.call('files')")
+    said = page.evaluate("() => kinetree.server.call('files').catch((error) => error.message)")
+    assert said.startswith("The studio has ended, or cannot be reached")
+    context.close()
+
+
+def test_a_lesson_is_taken_and_left(studio):
+    """Choose a lesson, answer its first question, reload it, and come back to the mechanism and state before it."""
+    chromium, address = studio
+    with served(chromium, address) as page:
+        page.keyboard.press("k")
+        typed(page, "joint1", "31.5")
+        page.locator(".stage").focus()
+        page.keyboard.press("Control+o")
+        page.wait_for_selector(".lessonrow")
+        titles = page.eval_on_selector_all(".lessonrow b", "all => all.map((x) => x.textContent)")
+        assert titles == [lessons.find(name).title for name in lessons.names()]
+        page.get_by_role("listitem").filter(has_text=titles[0]).click()
+        until(page, f"document.title === {titles[0]!r}")
+        page.get_by_role("button", name="Show the joint axis").click()
+        typed(page, "your answer", "0.5")
+        assert page.inner_text(".reply").startswith("Right: 0.5 m.")
+        page.get_by_role("button", name="leave the lesson").click()
+        until(page, "document.title === 'planar_2r'")
+        assert page.locator(".lesson").count() == 0 and page.evaluate("kinetree.store.get('mode')") == "Kinematics"
+        assert page.evaluate("Array.from(kinetree.store.get('q'))") == [np.radians(31.5), 0.0]
+        assert page.evaluate("() => kinetree.server.call('page_file').then((x) => x.text.includes('planar_2r'))")
+        page.goto(f"{address}&open=lesson%2F{lessons.names()[0]}")
+        page.wait_for_selector(".lessonbody")
+        page.get_by_role("button", name="leave the lesson").click()
+        until(page, f"document.title === {lessons.find(lessons.names()[0]).mechanism!r}")
+
+
+def test_a_link_has_no_token(studio):
+    """Open a link to a state in a browser that has the studio open, and in one that has not."""
+    chromium, address = studio
+    token = address.partition("token=")[2]
+    with served(chromium, f"{address}&open=library%2Fplanar_3r") as page:
+        page.keyboard.press("k")
+        typed(page, "joint2", "-37.5")
+        page.locator(".stage").focus()
+        page.keyboard.press("s")
+        link = page.get_by_label("Link to this state").input_value()
+        assert token not in link and "token" not in link
+        page.goto("about:blank")
+        page.goto(link)
+        page.wait_for_selector("body[data-ready]", state="attached")
+        assert page.inner_text("h1") == "planar_3r"
+        assert page.evaluate("Array.from(kinetree.store.get('q'))") == [0.0, np.radians(-37.5), 0.0]
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(link)
+    assert "Open the address that kinetree studio printed in the terminal" in " ".join(page.inner_text("p").split())
+    context.close()
 
 
 def test_the_dialogs_of_the_studio_are_accessible(studio):

@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.view.arrows import LONGEST, arrows_of, at_times, lengths
-from kinetree.view.page_writer import run_data
+from kinetree.view.page_data import run_data
 from loaded_runs import reaction, spinning
 from tolerance import assert_close
 

@@ -87,7 +87,7 @@ def test_materials_are_not_opened(tmp_path, monkeypatch):
 
 def test_a_page_draws_meshes(tmp_path):
     """Write a model with a mesh, and find its triangles in the drawing of the page only where they are asked for."""
-    from kinetree.view.page_writer import _data, _first_position
+    from kinetree.view.page_data import _data, _first_position
 
     trimesh.creation.box((0.2, 0.4, 0.6)).export(tmp_path / "box.stl")
     shape = kt.Shape("mesh", (1.0, 1.0, 1.0), file=str(tmp_path / "box.stl"))

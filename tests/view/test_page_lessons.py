@@ -10,7 +10,7 @@ from browser import browser, needs_browser, opened
 from kinetree.lessons import find, names
 from kinetree.lessons.answers import answers
 from kinetree.view.page_bundle import bundle
-from kinetree.view.page_writer import ENTRY, LESSON_ENTRY
+from kinetree.view.page_script import ENTRY, LESSON_ENTRY
 from tolerance import assert_close
 
 STEPS = ".dots button"

@@ -19,8 +19,8 @@ from browser import browser, needs_browser, opened
 from closed_form_runs import batch, swinging
 from kinetree.results import Trajectory
 from kinetree.view import replay as replay_module
+from kinetree.view.page_data import run_data
 from kinetree.view.page_file import unpacked
-from kinetree.view.page_writer import run_data
 from kinetree.view.replay import replay
 from tolerance import assert_close
 from wasm_hosts import NODE, needs_node

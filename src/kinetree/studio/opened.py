@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..system import System
-from ..view.page_writer import system_data
+from ..view.page_data import system_data
 from .tabs import Studio
 
 
@@ -14,9 +14,14 @@ def open_system(
 ) -> dict[str, Any]:
     """Show a System in the tab and return {"data": ...}, which the page passes to `app.open`.
 
-    `source` is where the address of the page opens it again: "library/NAME" or "folder/NAME"; "" for nowhere.
+    `source` is where the address of the page opens it again: "library/NAME" or "folder/NAME", "" for nowhere; that of
+    lessons is "lesson/NAME".
     """
-    data = system_data(system, q=q, meshes=meshes) | {"source": source}
-    studio.tab.system, studio.tab.data = system, data
+    return show(studio, system, system_data(system, q=q, meshes=meshes), source=source)
+
+
+def show(studio: Studio, system: System, data: dict[str, Any], *, source: str) -> dict[str, Any]:
+    """Show a System with the data of its page in the tab, and return {"data": ...}."""
+    studio.tab.system, studio.tab.data, studio.tab.before = system, data | {"source": source}, None
     studio.tab.changed.clear()
-    return {"data": data}
+    return {"data": studio.tab.data}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import KinetreeError
 from ..view.page_writer import served_page
 from .actions.files import open_file
+from .actions.lessons import open_lesson
 from .actions.library import open_library
 from .calls import outcome
 from .folder import Folder
@@ -26,6 +27,8 @@ AT_ONCE = 6
 """The most calls of a tab that run at the same time; further ones wait."""
 LARGEST_MESSAGE = 48_000_000
 """The largest message of a page [bytes], that of uploaded files."""
+OPENERS: dict[str, Callable[[Studio, str], object]] = {"library": open_library, "lesson": open_lesson}
+"""What the first word of a source opens; others are files of the folder."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -77,8 +80,8 @@ def _page(served: Served, source: str) -> tuple[str, str]:
     elif not source:
         open_system(studio, served.first())
     else:
-        (open_library if where == "library" else open_file)(studio, name)
-    if where in ("", "library"):
+        OPENERS.get(where, open_file)(studio, name)
+    if where in ("", *OPENERS):
         served.kept[source] = Tab(studio.tab.system, studio.tab.data)
     data, key = studio.tab.data, served.tabs.add(studio.tab)
     address = f"/socket?token={served.token}&tab={key}"

@@ -23,11 +23,15 @@ class Cancelled(KinetreeError):
 
 @dataclass
 class Tab:
-    """What a tab shows: its System, and the data of its page; `changed` are the last Systems with changed numbers."""
+    """What a tab shows: its System, and the data of its page.
+
+    `changed` are the last Systems with changed numbers. `before` is the mechanism to which a lesson leads back.
+    """
 
     system: System | None = None
     data: dict[str, Any] = field(default_factory=dict)
     changed: dict[str, System] = field(default_factory=dict)
+    before: Tab | None = None
 
     def shown(self) -> System:
         """Return the System; a tab without one is refused."""

@@ -24,12 +24,12 @@ def filled(template: str, script: str, style: str, data: Any, *, compiles: bool 
     hashes; a page with a kernel, or one that `compiles` others, may compile WebAssembly from bytes.
     """
     loader = texts(["page/loader.js"]) if script else ""
-    allowed = [_fingerprint(x) for x in (loader, script) if x] or ["none"]
+    allowed = [fingerprint(x) for x in (loader, script) if x] or ["none"]
     if compiles or (isinstance(data, dict) and data.get("kernel")):
         allowed.append("wasm-unsafe-eval")
     scripts = " ".join(f"'{x}'" for x in allowed)
     parts = {
-        "POLICY": f"default-src 'none'; script-src {scripts}; style-src '{_fingerprint(style)}'",
+        "POLICY": f"default-src 'none'; script-src {scripts}; style-src '{fingerprint(style)}'",
         "STYLE": style,
         "CODE": compressed(script) if script else "",
         "SCRIPT": loader,
@@ -92,6 +92,6 @@ def _without_arrays(x: Any, blocks: list[bytes]) -> Any:
     return x
 
 
-def _fingerprint(text: str) -> str:
+def fingerprint(text: str) -> str:
     """Return the hash of a text for the page's Content-Security-Policy, by which a browser runs no other text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

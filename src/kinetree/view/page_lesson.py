@@ -8,7 +8,9 @@ from typing import Any
 from ..lessons import Lesson, find
 from ..lessons.expressions import evaluated
 from ..loading import load
-from .page_writer import Page, lesson_data_page, page_path, system_data
+from ..system import System
+from .page_data import system_data
+from .page_writer import Page, page_path, written_page
 
 
 def lesson_page(name: str | Lesson, path: str | Path | None = None) -> Page:
@@ -16,15 +18,22 @@ def lesson_page(name: str | Lesson, path: str | Path | None = None) -> Page:
     if path is not None:
         page_path(path)  # before the work
     lesson = find(name) if isinstance(name, str) else name
+    return written_page(lesson_content(lesson)[1], path)
+
+
+def lesson_content(lesson: Lesson) -> tuple[System, dict[str, Any]]:
+    """Return the mechanism of a lesson, and the data of its page."""
+    system = load(lesson.mechanism)
     start = evaluated(lesson.start, {}) if lesson.start else None
     edited = any(step.setting.get("mode") == "Model" for step in lesson.steps)
-    data = system_data(load(lesson.mechanism), q=start, editable=edited)
-    return lesson_data_page(data | {"title": lesson.title, "lesson": lesson_data(lesson)}, path)
+    data = system_data(system, q=start, editable=edited)
+    return system, data | {"title": lesson.title, "lesson": lesson_data(lesson)}
 
 
 def lesson_data(lesson: Lesson) -> dict[str, Any]:
     """Return a lesson as plain tables."""
     return {
+        "name": lesson.name,
         "title": lesson.title,
         "steps": [
             {

@@ -11,8 +11,8 @@ from ..algebra.arrays import Numbers
 from ..results.files.atomic import replacing
 from ..results.trajectory import Trajectory
 from .page_bundle import bundle
+from .page_data import run_data
 from .page_file import filled, texts
-from .page_writer import run_data
 
 FRAMES = 360
 """The number of frames of the replay in the page."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .files import files, open_file, save_file
+from .lessons import leave_lesson, lessons, open_lesson
 from .library import gallery, open_library
 from .loops import cut
 from .model import build, doctor
@@ -20,6 +21,9 @@ Action = Callable[..., Mapping[str, Any]]
 ACTIONS: dict[str, Action] = {
     "gallery": gallery,
     "open_library": open_library,
+    "lessons": lessons,
+    "open_lesson": open_lesson,
+    "leave_lesson": leave_lesson,
     "files": files,
     "open_file": open_file,
     "save_file": save_file,

@@ -44,7 +44,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
     const kept = Object.fromEntries(KEPT.map((name) => [name, store.get(name)]));
     history.replaceState(null, "", server ? server.addressOf(next.source) : "#");
     Object.assign(session, { structures: given.structures, made: given.made });
-    return build(host, next, { mode: given.mode || store.get("mode"), state: { ...kept, ...given.state }, shown, session });
+    return build(host, next, { hash: given.hash, mode: given.mode ?? store.get("mode"), state: { ...kept, ...given.state }, shown, session });
   };
   defineState(app);
   const layout = buildLayout(host, app);
@@ -93,6 +93,7 @@ function close(app, host) {
   app.stage.close();
   document.querySelector("dialog")?.close();
   host.replaceChildren();
+  host.classList.remove("taught"); // by a lesson
 }
 
 function defineState({ data, store }) {

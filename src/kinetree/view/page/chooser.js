@@ -1,8 +1,9 @@
-// Opening another mechanism in the studio: one of the library, a file of the folder, or files of this computer, which may
+// Opening another mechanism in the studio: one of the library or of a lesson, a file of the folder, or files of this computer, which may
 // be dropped anywhere on the page.
 
 import { dialog } from "./dialogs.js";
 import { el } from "./elements.js";
+import { stateOf } from "./link.js";
 import { server } from "./server.js";
 
 const MODELS = [".toml", ".urdf", ".xml", ".csv"];
@@ -10,11 +11,11 @@ const MOST = 200; // files of one upload, and
 const LARGEST = 24e6; // [bytes] of all of them: as studio/uploads.py accepts them
 
 // Call an action that opens a mechanism, and show it. Refusals are shown by say(text).
-async function open(app, what, action, args, say) {
+async function open(app, what, action, args, say, given) {
   say(`Opening ${what} ...`, { calm: true });
   try {
     const found = await server.call(action, args);
-    const next = await app.open(found.data);
+    const next = await app.open(found.data, given);
     const suspects = (found.report || []).filter((entry) => entry.sort === "suspect" || entry.sort === "dropped");
     if (suspects.length) next.say(`${suspects.length === 1 ? "One remark" : `${suspects.length} remarks`} on ${what}: ${suspects[0].text}`, { calm: true });
   } catch (error) {
@@ -24,6 +25,14 @@ async function open(app, what, action, args, say) {
 
 export const openLibrary = (app, name, say = app.say) => open(app, name, "open_library", { name }, say);
 export const openFile = (app, name, say = app.say, base = "fixed") => open(app, name, "open_file", { name, base }, say);
+
+// Open a lesson, in the mode in which its mechanism begins; the session keeps the state to which it leads back.
+function openLesson(app, { name, title }, say) {
+  if (!app.data.lesson) app.session.before = stateOf(app);
+  return open(app, title, "open_lesson", { name }, say, { mode: "" });
+}
+
+export const leaveLesson = (app) => open(app, "the mechanism before", "leave_lesson", {}, app.say, { hash: app.session.before });
 
 // Files are [File, relative path] pairs: a model, with the meshes that it refers to.
 export async function openUploads(app, files, say = app.say, base = "fixed") {
@@ -47,11 +56,12 @@ async function base64(file) {
   return btoa(text);
 }
 
-// The dialog: the library with pictures, the folder, and this computer.
+// The dialog: the library with pictures, the lessons, the folder, and this computer.
 export async function chooser(app) {
   const message = el("p", { class: "hint", role: "status" });
   const say = (text) => { message.textContent = text; };
   const cards = el("div", { class: "gallery", role: "list", "aria-label": "mechanisms of the library" });
+  const lessons = el("div", { class: "lessons", role: "list", "aria-label": "lessons" });
   const listed = el("div", { class: "buttons files" });
   const search = el("input", { type: "search", class: "search", placeholder: "search", "aria-label": "search the library", oninput: () => {
     const words = search.value.toLowerCase();
@@ -61,15 +71,17 @@ export async function chooser(app) {
   const base = () => (free.checked ? "free" : "fixed");
   const chosen = el("input", { type: "file", multiple: true, accept: `${MODELS.join(",")},.stl,.obj,.dae`, "aria-label": "model file of this computer, with its meshes" });
   chosen.addEventListener("change", () => openUploads(app, [...chosen.files].map((file) => [file, file.name]), say, base()));
-  dialog("Open a mechanism", message,
+  dialog("Open a mechanism or a lesson", message,
     el("section", { class: "group" }, el("div", { class: "titled" }, el("h2", { text: "Library" }), search), cards),
+    el("section", { class: "group" }, el("h2", { text: "Lessons" }), lessons),
     el("section", { class: "group" }, el("h2", { class: "folder", text: "Folder" }), listed),
     el("section", { class: "group" }, el("h2", { text: "This computer" }), chosen,
       el("p", { class: "hint", text: "TOML, URDF, MJCF or a DH table as CSV, with its meshes; or drop them anywhere on the page." }),
       el("label", { class: "check", title: "the root link of a URDF file floats" }, free, "URDF with a free base"))).classList.add("wide");
   try {
-    const [{ mechanisms }, { folder, files }] = await Promise.all([server.call("gallery"), server.call("files")]);
+    const [{ mechanisms }, { lessons: taught }, { folder, files }] = await Promise.all(["gallery", "lessons", "files"].map((name) => server.call(name)));
     cards.append(...mechanisms.map((mechanism) => card(mechanism, () => openLibrary(app, mechanism.name, say))));
+    lessons.append(...taught.map((lesson) => lessonRow(lesson, () => openLesson(app, lesson, say))));
     document.querySelector("dialog .folder")?.replaceChildren(`Folder ${folder}`);
     listed.replaceChildren(...files.map((name) => el("button", { type: "button", text: name, onclick: () => openFile(app, name, say, base()) })),
       ...(files.length ? [] : [el("p", { class: "hint", text: "No model files here yet." })]));
@@ -85,6 +97,10 @@ function card({ name, description, bodies, nv, loops, picture }, choose) {
   const made = el("button", { type: "button", class: "card", role: "listitem", title: description || name, onclick: choose }, sheet, el("b", { text: name }), el("span", { class: "hint", text: size }));
   made.dataset.words = `${name} ${description}`.toLowerCase();
   return made;
+}
+
+function lessonRow({ title, summary, minutes }, choose) {
+  return el("button", { type: "button", class: "lessonrow", role: "listitem", onclick: choose }, el("b", { text: title }), el("span", { class: "hint", text: `${summary} ${minutes} minutes.` }));
 }
 
 // Files that are dropped on the page. Folders are read to their ends.

@@ -3,7 +3,7 @@
 import { csvOf } from "./chart_series.js";
 import { download, el } from "./elements.js";
 import { buildFolder } from "./folder.js";
-import { linkOf } from "./link.js";
+import { stateOf } from "./link.js";
 import { tomlText } from "./model_files.js";
 import { fileName } from "./names.js";
 import { server } from "./server.js";
@@ -29,11 +29,9 @@ export function help(app) {
 }
 
 export function saving(app) {
-  const { store, stage, model, part } = app;
-  const { azimuth, elevation, distance, target } = stage.view.state;
-  const time = store.get("motion")?.recorded ? `&t=${store.get("time")}` : "";
-  const state = `${linkOf(store)}&view=${[azimuth, elevation, distance, ...target].join(",")}${time}`;
-  const link = `${location.href.split("#")[0]}${state}`;
+  const { stage, model, part } = app;
+  const state = stateOf(app);
+  const link = `${server ? server.address : location.href.split("#")[0]}${state}`;
   const row = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
   const field = (label, text) => el("label", { class: "field" }, el("span", { text: label }), el("textarea", { readonly: "", rows: String(Math.min(12, text.split("\n").length)), value: text, onfocus: (event) => event.target.select() }, text));
   const text = (label, lines, save, file) => (lines ? [field(label, lines), el("div", { class: "buttons" }, row(save, `save ${file}`, () => download(file, lines)))] : []);

@@ -1,12 +1,14 @@
 // A lesson beside the page: a column of steps with text, a button that sets the page, readings, and a question whose answer
 // the page's own functions check. It shares its place with the inspector.
 
+import { chooser, leaveLesson } from "./chooser.js";
 import { el, valueTable } from "./elements.js";
 import { evaluate } from "./formulas.js";
 import { oncePerFrame } from "./frames.js";
 import { applySetting } from "./lesson_setting.js";
 import { answerOf, functionsOf } from "./lesson_values.js";
 import { richText } from "./rich_text.js";
+import { server } from "./server.js";
 import { short, shownUnit } from "./units.js";
 
 const SIDES = ["lesson", "inspector"];
@@ -14,6 +16,7 @@ const SIDES = ["lesson", "inspector"];
 export function buildLesson(app) {
   const { store, data, keys } = app;
   const { lesson } = data;
+  if (!lesson) return; // the studio opens other mechanisms as well
   const host = document.getElementById("app");
   const link = app.readLink;
   store.define("lesson", { step: 0, solved: [] }, { link: true });
@@ -35,7 +38,7 @@ export function buildLesson(app) {
   const next = el("button", { type: "button", class: "main", text: "Next", title: "the next step (.)", onclick: () => go(state().step + 1) });
   const body = el("div", { class: "lessonbody", tabindex: "0", role: "region", "aria-label": "text of the step" }, heading, content);
   const column = el("aside", { class: "lesson", "aria-label": "lesson" },
-    el("div", { class: "lessonhead" }, el("p", { class: "lessontitle", text: lesson.title }), el("nav", { class: "dots", "aria-label": "steps of the lesson" }, dots)),
+    el("div", { class: "lessonhead" }, el("p", { class: "lessontitle", text: lesson.title }), server ? wayBack(app) : null, el("nav", { class: "dots", "aria-label": "steps of the lesson" }, dots)),
     body, el("div", { class: "lessonfoot" }, back, next));
   addColumn(host, column);
   keys.add(",", "lesson: the step before", () => go(state().step - 1));
@@ -69,6 +72,13 @@ export function buildLesson(app) {
   store.on(["lesson"], show);
   store.on(["q", "qd", "time", "parameters", "units", "motion"], refreshReadings);
   show();
+}
+
+// In the studio a lesson leads to the others, and back to the mechanism before it.
+function wayBack(app) {
+  return el("div", { class: "buttons" },
+    el("button", { type: "button", class: "quiet", text: "all lessons", title: "choose another lesson or mechanism (Ctrl+o)", onclick: () => chooser(app) }),
+    el("button", { type: "button", class: "quiet", text: "leave the lesson", title: "back to the mechanism before the lesson", onclick: () => leaveLesson(app) }));
 }
 
 // The column takes the place of the inspector; two buttons choose between them, and one more part on a phone.

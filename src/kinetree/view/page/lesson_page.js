@@ -1,4 +1,4 @@
-// The entry of a page with a lesson.
+// The entry of pages that have a lesson, or may open one.
 
 import { buildLesson } from "./lesson.js";
 import { open } from "./opening.js";

@@ -11,11 +11,18 @@ const PLAIN = {
 
 const codec = ({ link, value }) => (link === true ? (value instanceof Float64Array ? NUMBERS : PLAIN) : link);
 
-export function linkOf(store) {
+function linkOf(store) {
   const parts = [...store.fields].filter(([, field]) => field.link && field.value !== null).map(([name, field]) => {
     return `${name}=${encodeURIComponent(codec(field).write(field.value)).replaceAll("%2C", ",")}`;
   });
   return `#${parts.join("&")}`;
+}
+
+// The whole state of a page: fields, view, and the instant of a recorded motion.
+export function stateOf({ store, stage }) {
+  const { azimuth, elevation, distance, target } = stage.view.state;
+  const time = store.get("motion")?.recorded ? `&t=${store.get("time")}` : "";
+  return `${linkOf(store)}&view=${[azimuth, elevation, distance, ...target].join(",")}${time}`;
 }
 
 // Unknown names and values of another length or kind are passed over: a link may come from another page.

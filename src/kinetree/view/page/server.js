@@ -12,10 +12,20 @@ const GONE = "The studio has ended, or cannot be reached. Start it again with: k
 
 class Server {
   constructor(path) {
-    this.address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
+    this.socketAddress = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
     this.calls = new Map(); // by number: { resolve, reject, onProgress }
     this.last = 0;
     this.opening = null;
+    try { // for links, which have no token (studio/guard.py)
+      localStorage.setItem("kinetree-studio", new URLSearchParams(path.split("?")[1]).get("token"));
+    } catch { /* without storage, links work with the token alone */ }
+  }
+
+  // The address of this tab for others: without the token.
+  get address() {
+    const query = new URLSearchParams(location.search);
+    query.delete("token");
+    return `${location.origin}/${query.size ? `?${query}` : ""}`;
   }
 
   // The address at which this tab opens a mechanism again; one without a source opens the first one.
@@ -40,7 +50,7 @@ class Server {
   // The open socket; one that was closed, such as by a sleeping machine, is opened again.
   socket() {
     this.opening ||= new Promise((resolve, reject) => {
-      const socket = new WebSocket(this.address);
+      const socket = new WebSocket(this.socketAddress);
       socket.addEventListener("open", () => resolve(socket));
       socket.addEventListener("message", (event) => this.answer(JSON.parse(event.data)));
       socket.addEventListener("close", () => {

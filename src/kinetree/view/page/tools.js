@@ -31,8 +31,8 @@ export function buildTools(app, layout) {
   store.on(["units"], () => { units.textContent = store.get("units"); });
   if (server) {
     listenForDrops(app, keys.ended.signal);
-    keys.add("Ctrl+o", "open another mechanism", () => chooser(app));
-    layout.tools.append(button("open", "open a mechanism of the library, the folder or this computer (Ctrl+o)", () => chooser(app)));
+    keys.add("Ctrl+o", "open another mechanism, or a lesson", () => chooser(app));
+    layout.tools.append(button("open", "open a mechanism of the library, the folder or this computer, or a lesson (Ctrl+o)", () => chooser(app)));
   }
   layout.tools.append(
     button("undo", "undo (Ctrl+z)", () => store.undo()), button("redo", "redo (Ctrl+y)", () => store.redo()),

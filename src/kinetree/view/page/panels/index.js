@@ -13,7 +13,7 @@
 //
 // `app` is what a panel may use:
 //
-//   app.data     the data of the page: model, scene, first, run, arrows (view/page_writer.py)
+//   app.data     the data of the page: model, scene, first, run, arrows (view/page_data.py)
 //   app.model    bodies, joints, coordinates, velocities, frames, loops, parameters (view/page_model.py). Its numbers are those
 //                that the reader typed last: read them where they are used, and keep no copies
 //   app.table    the table of the mechanism and its changes (editing.js); undefined in a page without one
@@ -25,8 +25,9 @@
 //   app.moveTo(q, { held, undo })   set the coordinates by hand: closes loops, stops the player, returns whether it closed
 //   app.matrices(q)                 poses of all bodies as matrices of the stage
 //   app.say(text)                   a sentence at the foot of the stage, "" to remove it
-//   app.open(data, { mode, state }) show another mechanism, such as server.call(...).data: a Promise of the app that takes the
-//                                   place of this one. Units, theme and mode stay; `state` has other fields of the store
+//   app.open(data, { mode, state, hash }) show another mechanism, such as server.call(...).data: a Promise of the app that takes the
+//                                   place of this one. Units, theme and mode stay; `state` has other fields of the store,
+//                                   `hash` a link to a state
 //                                   (structure_history.js passes the mechanisms to which undo goes back)
 //   app.session                     a table that stays from one mechanism to the next, until the page is closed
 //
@@ -52,5 +53,5 @@ import { panel as model } from "./model.js";
 import { panel as recursion } from "./recursion.js";
 import { panel as run } from "./run.js";
 
-// A page that cannot use a panel may leave out its module (view/page_writer.py).
+// A page that cannot use a panel may leave out its module (view/page_script.py).
 export const PANELS = [model, run, kinematics, joints, inverse, forward, recursion, loops].filter(Boolean);
