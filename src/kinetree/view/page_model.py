@@ -60,7 +60,7 @@ def page_model(mechanism: Mechanism, values: dict[str, Any], lengths: tuple[Leng
         "couplings": [{"name": c.name, "joint": c.joint} for c in m.couplings],
         "closed": bool(m.closures),
         "passive": bool(forces_of(m)),  # damping, friction, springs and other forces of its own
-        "parameters": [{"name": p.name, "value": float(p.value)} for p in m.free_parameters],
+        "parameters": [{"name": p.name, "value": float(p.value), "unit": p.unit} for p in m.free_parameters],
     }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import { el, section, valueTable } from "./elements.js";
 import { oncePerFrame } from "./frames.js";
-import { short, shownUnit } from "./units.js";
+import { sharedUnit, short, shownUnit } from "./units.js";
 
 export function buildInspector(host, app) {
   const { model, store, kernel } = app;
@@ -58,7 +58,7 @@ function detailsOf(app) {
       const c = kernel.call("center_of_mass", { q: store.get("q") });
       ["x", "y", "z"].forEach((axis, k) => rows.push([`center of mass ${axis}`, short(c[k]), "m", c[k]]));
     }
-    if (model.closed && kernel) rows.push(["gap of loops", short(kernel.gap(store.get("q"))), "m, rad"]);
+    if (model.closed && kernel) rows.push(["gap of loops", short(kernel.gap(store.get("q"))), sharedUnit(model.equations.map((e) => e.unit))]);
     return [section(model.name, model.description ? el("p", { class: "hint long", text: model.description, title: model.description }) : null, valueTable(rows)),
       el("p", { class: "hint", text: "Click a body to see its numbers." })];
   }
@@ -92,7 +92,7 @@ const tail = (label, joint) => (label === joint.name ? "" : label.slice(joint.na
 
 export function poseTable(rows) {
   return el("table", { class: "matrix", "aria-label": "rotation and position" }, el("tbody", {}, [0, 1, 2].map((r) => el("tr", {},
-    [0, 1, 2, 3].map((c) => el("td", { text: short(rows[4 * r + c]), "data-value": String(rows[4 * r + c]), class: c === 3 ? "position" : "" }))))));
+    [0, 1, 2, 3].map((c) => el("td", { text: short(rows[4 * r + c]), "data-value": String(rows[4 * r + c]), class: c === 3 ? "position" : "" })), el("th", { class: "unit", text: "m", title: "the last column is a position" })))));
 }
 
 export function swatch(color) {

@@ -11,7 +11,7 @@ import { recloseWith } from "./loop_closing.js";
 import { drivesOf, leadsOf, positionOf, rangeOf } from "./loop_range.js";
 import { Turn } from "./loop_turn.js";
 import { loadLine, shortLabels } from "./names.js";
-import { withUnit } from "./units.js";
+import { sharedUnit, withUnit } from "./units.js";
 import { columns, fromRows, multiply, originOf, transform, turned } from "./vectors.js";
 
 const SETTLED = 200; // [ms] after the last change by hand, before a range is computed anew
@@ -166,7 +166,7 @@ export function buildDrive(app, { leads, changed }) {
         out.push({ title: "bearing forces", unit: "N", axis, series: turn.names.map((name, k) => ({ name, t, count, values: turn.forces[k] })) });
       }
       out.push(...motionCharts(model, turn).map((chart) => ({ ...chart, axis })));
-      out.push({ title: "gap", unit: "1", axis, series: [{ name: "largest gap", t, count, values: turn.gaps }] });
+      out.push({ title: "gap", unit: sharedUnit(model.equations.map((e) => e.unit)), axis, series: [{ name: "largest gap", t, count, values: turn.gaps }] });
       return out;
     },
     layer(matrices) {

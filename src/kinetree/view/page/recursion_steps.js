@@ -11,6 +11,12 @@ const children = (model, i) => model.bodies.flatMap((b, k) => (b.parent === i ? 
 const six = (all, i) => all.subarray(6 * i, 6 * i + 6);
 const dofs = (model, i) => Array.from({ length: model.joints[i].v[1] - model.joints[i].v[0] }, (_, k) => model.joints[i].v[0] + k);
 
+const turns = (model, v) => model.velocities[v].unit === "rad/s";
+
+// The units of an inertia of velocity v, and of the ratio of two entries of the same column of the inertia matrix, those of rows i and j.
+export const inertiaUnit = (model, v) => (turns(model, v) ? "kg m\u00b2" : "kg");
+export const ratioUnit = (model, i, j) => (turns(model, i) === turns(model, j) ? "" : turns(model, i) ? "m" : "1/m");
+
 export function inverseSteps({ model, kernel }, q, qd, qdd) {
   const found = kernel.call("inverse_recursion", { q, qd, qdd });
   const [t, dt, w, collected, tau] = ["t", "dt", "w", "wtilde", "tau"].map((name) => found[name].slice());
@@ -39,7 +45,7 @@ export function forwardSteps({ model, kernel }, q, qd, tau) {
     equation: [`M\u0302\u1d62 = M\u1d62${children(model, i).length ? " + \u03a3 A\u1d40 (M\u0302\u2096 \u2212 \u03c8\u0302\u2096 \u03c8\u2096\u1d40) A" : ""}`, "m\u0302\u1d62 = p\u1d62\u1d40 M\u0302\u1d62 p\u1d62,  \u03c8\u1d62 = M\u0302\u1d62 p\u1d62 / m\u0302\u1d62", "\u03c4\u0302\u1d62 = \u03c4\u1d62 \u2212 p\u1d62\u1d40 w\u1d62"],
     values: [
       { symbol: "M\u0302", unit: ["kg m\u00b2, kg m, kg"], numbers: Mhat.subarray(36 * i, 36 * i + 36) },
-      ...dofs(model, i).flatMap((v) => [vector("\u03c8", ["1"], six(psi, v)), scalar("m\u0302", "", mhat[v]), scalar("\u03c4\u0302", model.velocities[v].effort, tauhat[v])]),
+      ...dofs(model, i).flatMap((v) => [vector("\u03c8", turns(model, v) ? ["1", "1/m"] : ["m", "1"], six(psi, v)), scalar("m\u0302", inertiaUnit(model, v), mhat[v]), scalar("\u03c4\u0302", model.velocities[v].effort, tauhat[v])]),
     ],
   }));
   const outward = order.map((i) => ({

@@ -5,9 +5,15 @@ const IN_DEGREES = { rad: "deg", "rad/s": "deg/s", "rad/s^2": "deg/s^2" };
 // The unit that is shown for a unit of the model, and the factor of its numbers.
 export function shownUnit(unit, units) {
   const degrees = units === "deg" && IN_DEGREES[unit];
-  const text = (degrees || (unit === "1" ? "" : unit)).replace("^2", "\u00b2");
+  const text = (degrees || (unit === "1" ? "" : unit)).replaceAll("^2", "\u00b2");
   return { unit: text, factor: degrees ? 180 / Math.PI : 1 };
 }
+
+// The unit of numbers that several entries share, such as "rad/s, m/s" of all joints of an arm.
+export const sharedUnit = (units) => [...new Set(units)].join(", ");
+
+// Coordinates with their units, as a text.
+export const coordinatesText = ({ model, store }, q) => Array.from(q, (x, k) => withUnit(x, model.coordinates[k].unit, store.get("units"))).join(", ");
 
 // Four decimals or so, in columns that align; very large and very small numbers with an exponent.
 export function short(x) {

@@ -9,7 +9,7 @@ import { python, toml } from "../inverse_text.js";
 import { between, motionOf, spline, tabulated } from "../joint_motions.js";
 import { shortLabels } from "../names.js";
 import { CAUSES, reactionsAt, torquesAt } from "../torques.js";
-import { short } from "../units.js";
+import { coordinatesText, short } from "../units.js";
 
 const KINDS = ["cycloid", "cubic", "quintic", "trapezoid", "spline", "file"];
 const TITLES = {
@@ -173,7 +173,7 @@ function buildMotion(app, { settings, change, load, frame, here }) {
     ends.to.forEach((row, k) => row.set(q1[k]));
     duration.set(settings().duration);
     list.replaceChildren(...points.map((p, k) => numberControl({
-      store, label: `position ${k + 1}`, title: `time of position ${k + 1}: ${p.q.map(short).join(", ")}`, unit: "s", value: p.t, slider: false,
+      store, label: `position ${k + 1}`, title: `time of position ${k + 1}: ${coordinatesText({ model, store }, p.q)}`, unit: "s", value: p.t, slider: false,
       lower: k ? points[k - 1].t + 1e-3 : null, upper: k + 1 < points.length ? points[k + 1].t - 1e-3 : null,
       change: (t) => change({ points: points.map((old, j) => (j === k ? { ...old, t } : old)) }, "time of a position"),
     })));

@@ -35,7 +35,7 @@ export function buildPositions(host, app) {
   app.keys.add("0", "joints back to the start", () => home(app));
   const own = ownParameters(model); // lengths that the page made parameters have controls in the mode Loops
   const parameters = model.parameters.map((p, k) => (!own.includes(k) ? null : numberControl({
-    store, label: p.name, value: store.get("parameters")[k], slider: around(p.value),
+    store, label: p.name, unit: p.unit, value: store.get("parameters")[k], slider: around(p.value),
     change: (value) => {
       const next = Float64Array.from(store.get("parameters"));
       next[k] = value;

@@ -10,7 +10,7 @@ import { cycloidTo } from "../joint_motions.js";
 import { manipulability, translationMeasure } from "../manipulability.js";
 import { loadLine } from "../names.js";
 import { anglesOf, moved, place, poseOfAngles, rotated } from "../poses.js";
-import { short } from "../units.js";
+import { coordinatesText, sharedUnit, short } from "../units.js";
 import { cloudLines, sampleCloud } from "../workspace.js";
 import { buildPositions } from "./joints.js";
 
@@ -86,7 +86,7 @@ export const panel = {
       solutions = allSolutions(app, frame(), goal, { weights: weights() });
       list.replaceChildren(el("p", { class: "hint", text: model.nv > 6 || solutions.length >= 64 ? `${solutions.length} of infinitely many positions` : `${solutions.length} position${solutions.length === 1 ? "" : "s"} with this pose` }),
         ...solutions.map((x, k) => el("button", {
-          type: "button", text: String(k + 1), title: `go to solution ${k + 1}: ${Array.from(x.q, short).join(", ")}`, "data-q": Array.from(x.q).join(","), onclick: () => travel(x.q),
+          type: "button", text: String(k + 1), title: `go to solution ${k + 1}: ${coordinatesText(app, x.q)}`, "data-q": Array.from(x.q).join(","), onclick: () => travel(x.q),
         })));
     }
     function travel(q) {
@@ -122,7 +122,7 @@ export const panel = {
       const found = manipulability(app, f, J);
       warning.hidden = !found.singular;
       warning.textContent = found.singular ? `Near a singular position: some motions of ${f.name} need very large joint velocities.` : "";
-      numbers.replaceChildren(jacobianTable(model, J), valueTable([
+      numbers.replaceChildren(...jacobianTable(model, J), valueTable([
         ["manipulability", short(found.measure), "", found.measure],
         ["condition", short(found.condition), "", found.condition],
       ]));
@@ -181,10 +181,14 @@ function buildJog(app, { reach, frame, settings, change }) {
 
 function jacobianTable(model, J) {
   const { nv } = model;
-  if (nv > 12) return el("p", { class: "hint", text: `6 x ${nv} numbers` });
+  if (nv > 12) return [el("p", { class: "hint", text: `6 x ${nv} numbers` })];
   const names = ["wx", "wy", "wz", "vx", "vy", "vz"];
-  return el("table", { class: "matrix jacobian", "aria-label": "Jacobian, angular part first, in the axes of the ground" }, el("tbody", {}, names.map((name, i) => el("tr", {},
-    el("th", { scope: "row", text: name }), Array.from({ length: nv }, (_, k) => el("td", { text: shortest(J[i * nv + k]), "data-value": String(J[i * nv + k]) }))))));
+  const rows = names.map((name, i) => el("tr", {}, el("th", { scope: "row", text: name }),
+    Array.from({ length: nv }, (_, k) => el("td", { text: shortest(J[i * nv + k]), "data-value": String(J[i * nv + k]) }))));
+  return [
+    el("table", { class: "matrix jacobian", "aria-label": "Jacobian, angular part first, in the axes of the ground" }, el("tbody", {}, rows)),
+    el("p", { class: "hint", text: `Rows in rad/s and m/s, per ${sharedUnit(model.velocities.map((v) => v.unit)).replace(", ", " or ")} of the joint of each column.` }),
+  ];
 }
 
 const shortest = (x) => (Math.abs(x) < 5e-4 ? "0" : x.toFixed(3));

@@ -11,7 +11,7 @@ import { leadsOf } from "../loop_range.js";
 import { movingFrames, solvePose } from "../inverse_kinematics.js";
 import { pictureButtons } from "../mode_pictures.js";
 import { server } from "../server.js";
-import { short } from "../units.js";
+import { sharedUnit, short } from "../units.js";
 import { onPlane } from "../view.js";
 import { within } from "../vectors.js";
 
@@ -59,7 +59,7 @@ export const panel = {
       replaced(doctor, known.found.map((x) => el("li", { class: x.level }, el("strong", { text: x.title }), el("span", { text: x.text }))));
       replaced(cuts, [valueTable(model.loops.map((x, k) => {
         const gap = loopGap(app, q, k);
-        return [`${x.name}: ${x.kind}, ${nameOf(x.a)} and ${nameOf(x.b)}`, short(gap), "gap", gap];
+        return [`${x.name}: ${x.kind}, ${nameOf(x.a)} and ${nameOf(x.b)}; gap`, short(gap), sharedUnit(model.equations.filter((e) => e.name === x.name).map((e) => e.unit)), gap];
       }))]);
       replaced(free, known.leads.length ? known.leads.map((k, number) => el("button", {
         type: "button", class: "toggle", text: model.velocities[k].label, title: `show the freedom of ${model.velocities[k].label} as a motion to and fro`, "aria-label": `freedom of ${model.velocities[k].label}`,

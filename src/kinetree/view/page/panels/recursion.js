@@ -2,9 +2,9 @@
 
 import { numberControl } from "../controls.js";
 import { choice, el, section } from "../elements.js";
-import { ancestors, factors, forwardSteps, inverseSteps, modules } from "../recursion_steps.js";
+import { ancestors, factors, forwardSteps, inertiaUnit, inverseSteps, modules, ratioUnit } from "../recursion_steps.js";
 import { loadLine } from "../names.js";
-import { short } from "../units.js";
+import { sharedUnit, short } from "../units.js";
 import { originOf, turned } from "../vectors.js";
 
 const WAYS = { inverse: inverseSteps, forward: forwardSteps };
@@ -45,14 +45,15 @@ export const panel = {
     }
 
     const way = choice(["inverse", "forward"], { label: "which dynamics", value: settings().way, change: (x) => { play(false); change({ way: x, step: 0 }); } });
-    const speed = numberControl({ store, label: "velocities", title: "velocities of all joints", unit: "rad/s", value: settings().speed, slider: [-2, 2], change: (x) => change({ speed: x }) });
-    const second = numberControl({ store, label: "second input", title: "accelerations (inverse) or torques (forward) of all joints", value: settings().second, slider: [-2, 2], change: (x) => change({ second: x }) });
+    const speed = numberControl({ store, label: "velocities", title: "velocities of all joints", unit: sharedUnit(model.velocities.map((v) => v.unit)), value: settings().speed, slider: [-2, 2], change: (x) => change({ speed: x }) });
+    const input = (label, unit) => numberControl({ store, label, title: `${label} of all joints`, unit: sharedUnit(model.velocities.map(unit)), value: settings().second, slider: [-2, 2], change: (x) => change({ second: x }) });
+    const second = { inverse: input("accelerations", (v) => v.unit.replace("/s", "/s^2")), forward: input("torques", (v) => v.effort) };
     const player = el("button", { type: "button", text: "Play", title: "step by step", onclick: () => { if (settings().step === steps.length - 1) change({ step: 0 }); play(!timer); } });
     const list = el("ol", { class: "steps", "aria-label": "steps of the recursion" });
     const working = el("div", { class: "working", "aria-live": "polite" });
     const blocks = el("div", { class: "blocks" });
     host.append(
-      section("Recursion", way, speed, second, el("div", { class: "buttons" },
+      section("Recursion", way, speed, Object.values(second), el("div", { class: "buttons" },
         el("button", { type: "button", text: "Back", title: "the step before", onclick: () => go(-1) }), player,
         el("button", { type: "button", text: "Next", title: "the next step", onclick: () => go(1) }))),
       working, section("Steps", list), section("Matrices", blocks));
@@ -66,8 +67,10 @@ export const panel = {
       }))));
       way.set(settings().way);
       speed.set(settings().speed);
-      second.set(settings().second);
-      second.querySelector(".name").textContent = settings().way === "inverse" ? "accelerations" : "torques";
+      for (const [name, row] of Object.entries(second)) {
+        row.set(settings().second);
+        row.hidden = name !== settings().way;
+      }
       working.replaceChildren(
         el("h2", { text: `${bodies[step.body].name}: ${step.title}, ${step.way}` }),
         ...step.equation.map((text) => el("p", { class: "equation", text })),
@@ -79,6 +82,7 @@ export const panel = {
     }
     store.on(["recursion"], (_, __, names) => { if (app.part === part && names.includes("recursion")) compute(); });
     store.on(["q", "parameters"], () => { if (app.part === part) compute(); });
+    store.on(["units"], () => [speed, ...Object.values(second)].forEach((row) => row.refresh()));
 
     const part = {
       enter() {
@@ -141,18 +145,18 @@ function matrices(app, step, steps, { way, step: index }) {
   const left = nv - gone;
   return [
     grid("I, what is left", nv, (i, j) => (i < left && j < left ? tone(A[i * nv + j]) : "")),
-    grid("U", nv, (i, j) => (j >= left && U[i * nv + j] !== 0 ? `module0 done${i === j ? " now" : ""}` : ""), U),
-    grid("D", nv, (i, j) => (i === j && i >= left ? "module1 done" : ""), (i) => D[i]),
+    grid("U", nv, (i, j) => (j >= left && U[i * nv + j] !== 0 ? `module0 done${i === j ? " now" : ""}` : ""), (i, j) => `${short(U[i * nv + j])} ${ratioUnit(model, i, j)}`),
+    grid("D", nv, (i, j) => (i === j && i >= left ? "module1 done" : ""), (i) => `${short(D[i])} ${inertiaUnit(model, i)}`),
     el("p", { class: "hint", text: `${gone} of ${nv} columns are eliminated: I = U D U\u1d40.` }),
   ];
 }
 
-function grid(name, n, kind, values) {
-  const value = (i, j) => (typeof values === "function" ? (i === j ? values(i) : 0) : values ? values[i * n + j] : null);
+// kind(i, j): the class of an entry; title(i, j): its number, of entries that have one.
+function grid(name, n, kind, title) {
   const cells = Array.from({ length: n * n }, (_, k) => {
     const [i, j] = [Math.floor(k / n), k % n];
     const made = kind(i, j);
-    return el("i", { class: made, title: values && made ? short(value(i, j)) : null });
+    return el("i", { class: made, title: title && made ? title(i, j) : null });
   });
   const box = el("div", { class: "grid", role: "img", "aria-label": `pattern of ${name}` }, cells);
   box.style.setProperty("--n", String(n));

@@ -1,0 +1,54 @@
+"""Units of all numbers that the panels of a page show, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+
+import kinetree as kt
+from browser import browser, needs_browser, opened, until
+
+pytestmark = [pytest.mark.slow, needs_browser]
+
+PURE = {
+    "condition", "damping ratio", "links", "manipulability", "runs", "tolerance", "bodies", "velocities", "kind",
+}  # fmt: skip
+"""Names of numbers without a unit, and of texts."""
+BARE = """() => {
+    const seen = (x) => x.checkVisibility();
+    const controls = [...document.querySelectorAll(".control:has(input.number)")].filter(seen);
+    const rows = [...document.querySelectorAll("table.values tbody tr")].filter(seen);
+    const bare = (row) => !row.querySelector(".unit")?.textContent;
+    return [...controls, ...rows].filter(bare).map((row) => row.querySelector(".name, th").textContent);
+}"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as started:
+        yield started
+
+
+@pytest.mark.parametrize("name", ["stanford", "four_bar", "tube_arm"])
+def test_numbers_have_units(chromium, tmp_path, name):
+    """Visit all modes, with and without a picked body, in degrees and radians: numbers without a unit are pure."""
+    with opened(chromium, kt.load(name).page().save(tmp_path / "page.html")) as page:
+        for mode in page.eval_on_selector_all(".modes button", "all => all.map((x) => x.textContent)"):
+            page.get_by_role("button", name=mode, exact=True).click()
+            for units, picked in (("deg", -1), ("rad", 0)):
+                page.evaluate("([units, picked]) => kinetree.store.set({ units, picked })", [units, picked])
+                page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+                assert set(page.evaluate(BARE)) <= PURE, (mode, units)
+            if mode == "Forward":
+                for drive in ("torque", "hold", "none"):
+                    page.get_by_role("button", name=drive, exact=True).click()
+                    assert set(page.evaluate(BARE)) <= PURE, drive
+            if mode == "Recursion":
+                assert "acc" in page.inner_text(".control:visible >> nth=1")
+                page.get_by_role("button", name="forward", exact=True).click()
+                until(page, "kinetree.store.get('recursion').way === 'forward'")
+                assert set(page.evaluate(BARE)) <= PURE
+        if name == "stanford":
+            shown = page.eval_on_selector_all(
+                ".panel .control:not([hidden]) .unit", "all => all.map((x) => x.textContent)"
+            )
+            assert shown == ["rad/s, m/s", "N m, N"]
