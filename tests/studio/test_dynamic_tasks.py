@@ -56,10 +56,13 @@ def test_an_arm_falls_and_is_held(show):
         t, q, qd = motion(page)
         run = kt.simulate(arm, [np.radians(35), 0, 0], times=t, dt=STEP, method="rk4")
         assert_close(q, run.q, 1e-12, "positions of the fall")
-        assert_close(qd, run.qd, 1e-11, "velocities of the fall")
-        total = curves(page)["energy"][2]
-        assert np.ptp(curves(page)["energy"][0]) > 1.0
-        assert_close(total, np.full_like(total, total[0]), 1e-6, "energy of the fall")
+        assert_close(qd, run.qd, 1e-12 * np.abs(qd).max(), "velocities of the fall")
+        energies = curves(page)["energy"]
+        expected = np.array([run["kinetic_energy"], run["potential_energy"], run["energy"]])
+        assert_close(energies, expected, 1e-12 * np.abs(expected).max(), "energies of the fall")
+        assert np.ptp(energies[0]) > 1.0
+        # the error of the method itself, in the library as well
+        assert_close(energies[2], np.full_like(energies[2], energies[2][0]), 1e-6, "energy stays")
         page.get_by_role("button", name="Restart").click()
         page.get_by_role("button", name="hold", exact=True).click()
         computed_ahead(page, 4)
@@ -82,11 +85,12 @@ def test_a_floating_arm_keeps_its_momentum(show):
             box.fill(torque)
             box.press("Enter")
         computed_ahead(page, 1)
-        t, q, _ = motion(page)
+        t, q, qd = motion(page)
         assert np.abs(q[-1, :7] - q[0, :7]).max() > 0.01 and np.abs(q[-1, 7:] - q[0, 7:]).max() > 0.1
         found = curves(page)
         momentum = np.concatenate([found["angular momentum"], found["momentum"]])
-        assert_close(momentum, np.zeros_like(momentum), 1e-10, "momentum in the page")
+        assert_close(momentum.T, arm.momentum(q, qd), 1e-12, "momentum in the page")
+        assert_close(momentum, np.zeros_like(momentum), 1e-10, "momentum stays, but for the error of the method")
         control = kt.TorqueFunction(lambda t, q, qd: [0] * 6 + [4, -2.5, 1])
         run = kt.simulate(arm, q[0], times=t, dt=STEP, method="rk4", control=control)
         assert_close(q, run.q, 1e-12, "states")
@@ -97,7 +101,8 @@ def test_a_biped_stands_on_one_foot(show):
     biped = kt.load("spatial_biped")
     with show("spatial_biped") as page:
         standing = coordinates(page)
-        assert_close(biped.pose(standing, "link6")[0, 3], saha2013_biped.HIP, 1e-3, "height of the hips")
+        # the angles of the library's file have four decimals
+        assert_close(biped.pose(standing, "link6")[0, 3], saha2013_biped.HIP, 1e-4, "height of the hips")
         page.keyboard.press("f")
         heights = {}
         for drive in ("none", "hold"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicHermiteSpline
 
 import kinetree as kt
 from browser import needs_browser, served, typed, until
@@ -82,7 +83,9 @@ def test_forward_kinematics_along_a_cycloid(show):
         until(page, "kinetree.store.get('time') > 0.2")
         page.keyboard.press(" ")
         now = page.evaluate("kinetree.store.get('time')")
-        assert_close(coordinates(page), sampled(kt.Cycloid(start, end, 1.5), [now])[0][0], 1e-6, "between two samples")
+        assert_close(coordinates(page), CubicHermiteSpline(t, q, qd)(now), 1e-12, "on the cubic between two samples")
+        # the error of this cubic: h^4 / 384 times the largest fourth derivative, 3e-10 rad
+        assert_close(coordinates(page), sampled(kt.Cycloid(start, end, 1.5), [now])[0][0], 1e-9, "between two samples")
 
 
 SOLVED = {"planar_3r": ("tool", [0.4, 0.7, -0.5]), "puma560": ("link6", [0.4, -0.6, 0.5, 0.7, 0.9, -0.3]),
@@ -102,7 +105,7 @@ def test_inverse_kinematics_of_arms(show, name):
         found = np.array([[float(x) for x in text.split(",")] for text in texts])
         assert len(found) == {"planar_3r": 2, "puma560": 8}.get(name, len(found)) and len(found) > 1
         for solution in found:
-            assert_close(arm.pose(solution, frame), T, 1e-9, "pose of a solution")
+            assert_close(arm.pose(solution, frame), T, 1e-12, "pose of a solution")
         other = int(np.argmax(np.abs(found - q).max(axis=-1)))
         page.get_by_role("button", name=str(other + 1), exact=True).click()
         page.locator(".stage").focus()
@@ -111,7 +114,7 @@ def test_inverse_kinematics_of_arms(show, name):
         assert_close(coordinates(page), found[other], 1e-12, "end of the path")
         _, path, _ = motion(page)
         assert_close(path[0], q, 1e-12, "start of the path")
-        assert_close(arm.pose(path[-1], frame), T, 1e-9, "pose at the end of the path")
+        assert_close(arm.pose(path[-1], frame), T, 1e-12, "pose at the end of the path")
 
 
 def test_motions_are_loaded_from_files(show, tmp_path):
@@ -132,16 +135,20 @@ def test_motions_are_loaded_from_files(show, tmp_path):
         page.get_by_role("button", name="file", exact=True).click()
         page.get_by_label("CSV file of a motion").set_input_files(joints)
         page.wait_for_selector(".peaks")
-        times, found, _ = motion(page)
+        times, found, velocities = motion(page)
         expected = sampled(kt.Polynomial(start, end, 1.2), times)
         assert_close(found, expected[0], 1e-12, "positions of the file")
-        tau = arm.inverse_dynamics(*expected)
-        assert_close(curves(page)["torque"].T, tau, 1e-10 * np.abs(tau).max(), "torques of the file")
+        qdd = curves(page)["acceleration"].T
+        tau = arm.inverse_dynamics(found, velocities, qdd)
+        assert_close(curves(page)["torque"].T, tau, 1e-12 * np.abs(tau).max(), "torques of the file")
+        assert_close(velocities, expected[1], 1e-12 * np.abs(expected[1]).max(), "velocities of the file")
+        # second differences of positions that are given every 0.1 s: their rounding is multiplied by 60 / 0.1^2
+        assert_close(qdd, expected[2], 6000 * 2**-52 * np.abs(q).max(), "accelerations of the file")
         page.evaluate("(q) => kinetree.store.set({ q: Float64Array.from(q) })", start.tolist())
         page.get_by_label("CSV file of a motion").set_input_files(path)
         until(page, "kinetree.store.get('motion').count === 241 && kinetree.store.get('motion').t[240] === 1.2")
         times, found, _ = motion(page)
-        assert_close(arm.pose(found[::10], "link6"), poses, 1e-8, "poses of the path")
+        assert_close(arm.pose(found[::10], "link6"), poses, 1e-12, "poses of the path")
 
 
 def text_of(heads, rows) -> str:
@@ -172,8 +179,8 @@ def test_a_robot_is_jogged(show):
         for label, axis in (("plus x", 0), ("minus z", 2)):
             page.get_by_label(f"move along {label}", exact=True).click()
             T[axis, 3] += 0.02 if "plus" in label else -0.02
-        assert_close(arm.pose(coordinates(page), "link6"), T, 1e-10, "pose after two steps")
+        assert_close(arm.pose(coordinates(page), "link6"), T, 1e-12, "pose after two steps")
         page.get_by_label("rotate about plus z", exact=True).click()
         c, s = np.cos(np.pi / 36), np.sin(np.pi / 36)
         T[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ T[:3, :3]
-        assert_close(arm.pose(coordinates(page), "link6"), T, 1e-10, "pose after a rotation")
+        assert_close(arm.pose(coordinates(page), "link6"), T, 1e-12, "pose after a rotation")
