@@ -51,3 +51,7 @@ def test_impossible_gaits_are_refused():
         Gait(-1.0, 0.5, 0.2, 0.1, {})
     with pytest.raises(kt.InputError, match="no phase of the foot 'middle'; it has those of left, right"):
         GAIT.foot("middle", np.zeros(1))
+    with pytest.raises(kt.InputError, match="no phase of the foot 'rear'; it has those of left, right"):
+        GAIT.mirrored({"left": "rear"})
+    with pytest.raises(kt.InputError, match="phase of the foot 'left' is nan; give a finite number"):
+        Gait(1.0, 0.5, 0.2, 0.1, {"left": np.nan})

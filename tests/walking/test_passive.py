@@ -18,6 +18,23 @@ def test_a_rimless_wheel_rolls_at_its_known_speed():
     assert_close(found.x, [-wheel.rolling_speed], 1e-9, "speed of rolling")
     assert_close(found.multipliers, [wheel.loss**2], 1e-7, "multiplier")
     assert found.stable
+    assert np.isnan(wheel.step([[-0.1 * wheel.rolling_speed], [0.3]])).all()  # rolls back
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"spokes": 2}, "spokes is 2; give 3 or more"),
+        ({"mass": -1.3}, "mass is -1.3; give more than zero"),
+        ({"inertia": -0.01}, "inertia is -0.01; give 0 or more"),
+        ({"slope": np.nan}, "slope is nan; give a finite number"),
+    ],
+)
+def test_wheels_that_cannot_exist_are_refused(wrong, message):
+    """Check the numbers of a wheel when it is made."""
+    with pytest.raises(kt.InputError, match=message):
+        RimlessWheel(**{"slope": 0.1, **wrong})
+    assert RimlessWheel(1.2, spokes=3, inertia=0.02).rolling_speed == 0.0  # a strike would turn it back
 
 
 def simplest_step(x, slope, foot):

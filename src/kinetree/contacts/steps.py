@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from ..algebra.scalars import logical_and, sqrt, where
+from ..algebra.scalars import logical_and, logical_not, sqrt, where
 from .meeting import FAR, Ball, Meeting, nearer
 
 SKIN = 1e-9
@@ -19,33 +19,42 @@ touches no riser below it."""
 
 def on_treads(surface: Any, ball: Ball) -> Meeting:
     """Return where a ball meets the nearest tread or outer edge."""
-    x, z = ball.c[0], ball.c[2]
-    ends = (-FAR, *surface.edges, FAR)
+    risers = list(zip(surface.edges, pairwise(surface.heights), strict=True))
+    beyond = [_beyond(ball, edge, before, after) for edge, (before, after) in risers]
     found = None
-    for (low, high), height in zip(pairwise(ends), surface.heights, strict=True):
-        inside = _between(x, low, high)
-        tread = Meeting(where(inside, z - height - ball.radius, FAR), (0.0, 0.0, 1.0))
+    for height, after, before in zip(surface.heights, [True, *beyond], [*map(logical_not, beyond), True], strict=True):
+        tread = Meeting(where(logical_and(after, before), ball.c[2] - height - ball.radius, FAR), (0.0, 0.0, 1.0))
         found = tread if found is None else nearer(found, tread)
     assert found is not None, "steps have at least one tread"
     if isinstance(ball.radius, int | float) and ball.radius == 0:
         return found
-    for edge, (before, after) in zip(surface.edges, pairwise(surface.heights), strict=True):
+    for edge, (before, after) in risers:
         found = nearer(found, _outer_edge(ball, edge, before, after))
     return found
 
 
-def _between(x: Any, low: float, high: float) -> Any:
-    """Return whether low < x < high; ends that are far away are not compared."""
-    if low == -FAR:
-        return True if high == FAR else x < high
-    return low < x if high == FAR else logical_and(low < x, x < high)
+def _beyond(ball: Ball, edge: float, before: float, after: float) -> Any:
+    """Return whether a ball belongs to the tread after an edge, not to the one before it.
+
+    Above the upper tread, the edge is between them. Below it, inside the solid, the nearer of upper tread and riser
+    decides: a point that is pressed into the riser by rounding, or by a time step, is not deep below the upper tread.
+    """
+    within = ball.c[0] - edge if after > before else edge - ball.c[0]
+    depth = _top(before, after) - ball.c[2]
+    lower = where(depth > 0.0, within - depth, within) < 0.0
+    return logical_not(lower) if after > before else lower
+
+
+def _top(before: float, after: float) -> float:
+    """Return the height of the top of a riser, lowered by its skin."""
+    return max(before, after) - SKIN * abs(after - before)
 
 
 def _outer_edge(ball: Ball, edge: float, before: float, after: float) -> Meeting:
     """Return where a ball meets the edge at the top of a riser, if the edge is the nearest part of the steps."""
     dx, dz = ball.c[0] - edge, ball.c[2] - max(before, after)
     outside = dx < 0.0 if after > before else dx > 0.0
-    near = logical_and(outside, dz > 0.0)
+    near = logical_and(outside, logical_not(ball.c[2] < _top(before, after)))
     length = sqrt(where(near, dx * dx + dz * dz, 1.0))
     n = (where(near, dx / length, 0.0), 0.0, where(near, dz / length, 1.0))
     along = n[0] * ball.v[0] + n[2] * ball.v[2]
@@ -59,10 +68,9 @@ def on_walls(surface: Any, ball: Ball) -> Meeting:
     found = Meeting(FAR, (-1.0, 0.0, 0.0))
     for edge, (before, after) in zip(surface.edges, pairwise(surface.heights), strict=True):
         sign = -1.0 if after > before else 1.0
-        low, high = min(before, after), max(before, after)
-        skin = SKIN * (high - low)
+        size = abs(after - before)
         away = sign * (ball.c[0] - edge)
-        level = logical_and(low - (high - low) < ball.c[2], ball.c[2] < high - skin)
-        near = logical_and(level, -(high - low) < away)
+        level = logical_and(min(before, after) - size < ball.c[2], ball.c[2] < _top(before, after))
+        near = logical_and(level, -size < away)
         found = nearer(found, Meeting(where(near, away - ball.radius, FAR), (sign, 0.0, 0.0)))
     return found

@@ -34,10 +34,12 @@ class Gait:
         positive(self.period, "period")
         positive(self.lift, "lift")
         number(self.speed, "speed")
-        if not 0.0 < self.duty < 1.0:
+        if not 0.0 < number(self.duty, "duty") < 1.0:
             raise InputError(
                 f"duty is {self.duty}; give the share of the period in which a foot is on the ground, in (0, 1)"
             )
+        for foot, phase in self.phases.items():
+            number(phase, f"phase of the foot {foot!r}")
 
     @property
     def stride(self) -> float:
@@ -47,6 +49,8 @@ class Gait:
     def mirrored(self, pairs: Mapping[str, str]) -> Gait:
         """Return the gait in which each foot has the phase of its counterpart on the other side, such as {"a": "b"}."""
         other = {**pairs, **{b: a for a, b in pairs.items()}}
+        for foot in other:
+            self._check_foot(foot)
         phases = {foot: self.phases[other.get(foot, foot)] for foot in self.phases}
         return Gait(self.period, self.duty, self.speed, self.lift, phases)
 
@@ -76,6 +80,9 @@ class Gait:
         return along, up
 
     def _phase(self, foot: str, t: ArrayLike) -> Numbers:
+        self._check_foot(foot)
+        return (np.asarray(t, dtype=float) / self.period + self.phases[foot]) % 1.0
+
+    def _check_foot(self, foot: str) -> None:
         if foot not in self.phases:
             raise InputError(f"the gait has no phase of the foot {foot!r}; it has those of {', '.join(self.phases)}")
-        return (np.asarray(t, dtype=float) / self.period + self.phases[foot]) % 1.0

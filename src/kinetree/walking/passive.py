@@ -12,12 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from ..algebra.arrays import Numbers
-from ..algebra.scalars import cos, sin, where
+from ..algebra.scalars import cos, where
 from ..errors import InputError
 from ..model import assemble as build_mechanism
 from ..model.mechanism import Mechanism
 from ..model.parts import Body, Frame, Joint, Placement
-from ..numbers import positive
+from ..numbers import number, positive, whole
 from ..simulation.events import Event
 from ..system import System
 from .return_maps import ReturnMap
@@ -57,9 +57,10 @@ class Compass:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
+        number(self.slope, "slope")
         for name in ("leg", "hip", "length", "gravity"):
             positive(getattr(self, name), name)
-        if not 0.0 <= self.above < self.length:
+        if not 0.0 <= number(self.above, "above") < self.length:
             raise InputError(f"above is {self.above}; give the height of a leg's mass, below its length {self.length}")
 
     @classmethod
@@ -144,6 +145,14 @@ class RimlessWheel:
     length: float = 1.0
     gravity: float = GRAVITY
 
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        number(self.slope, "slope")
+        whole(self.spokes, "spokes", least=3)
+        for name in ("mass", "length", "gravity"):
+            positive(getattr(self, name), name)
+        number(self.inertia, "inertia", least=0.0)
+
     @property
     def half(self) -> float:
         """Half the angle between two spokes [rad]."""
@@ -160,7 +169,7 @@ class RimlessWheel:
         """The angular velocity after a strike in steady rolling, in closed form [rad/s]; 0 if it cannot roll."""
         inert = self.inertia + self.mass * self.length**2
         gain = 4 * self.mass * self.gravity * self.length / inert * np.sin(self.half) * np.sin(self.slope)
-        speed = np.sqrt(self.loss**2 * gain / (1 - self.loss**2)) if gain > 0 else 0.0
+        speed = np.sqrt(self.loss**2 * gain / (1 - self.loss**2)) if gain > 0 and self.loss > 0 else 0.0
         over = 2 * self.mass * self.gravity * self.length / inert * (1 - np.cos(max(self.half - self.slope, 0.0)))
         return float(speed) if speed**2 > over else 0.0
 
@@ -175,11 +184,14 @@ class RimlessWheel:
 
     @cached_property
     def step(self) -> ReturnMap:
-        """The map from one strike to the next: x = (angular velocity of the hub); rolling downhill is negative."""
+        """The map from one strike to the next: x = (angular velocity of the hub); rolling downhill is negative.
+
+        A wheel that is too slow to pass over its spoke rolls back, and does not return.
+        """
         half = self.half
         return ReturnMap(
             self.system,
-            Event(lambda now: sin(now.q[0] + half), direction=-1, stop=True, name="strike"),
+            Event(lambda now: now.q[0] + half, direction=-1, stop=True, name="strike"),
             state=lambda x: (np.full_like(x, half), x),
             jump=lambda q, qd: (q + 2 * half, self.loss * qd),
             section=lambda q, qd: qd,
