@@ -1,11 +1,11 @@
 """Steps: where points and balls belong near an edge."""
 
 import pytest
-from tolerance import assert_close
 
 from kinetree import Surface
 from kinetree.contacts.meeting import FAR, Ball
 from kinetree.contacts.steps import on_treads, on_walls
+from tolerance import assert_close
 
 UP = Surface("steps", edges=(0.31,), heights=(-0.07, 0.16))
 DOWN = Surface("steps", edges=(0.31,), heights=(0.16, -0.07))

@@ -217,3 +217,15 @@ def test_closed_mechanism_bounces_on_the_ground() -> None:
     assert_close(run["gap"], np.zeros_like(run["gap"]), 1e-11, "loops")
     assert_close(run.qd[-1], np.zeros(3), 1e-12, "velocity at rest")
     assert max(*run.contact.residuals.values(), *run.contact.impact_residuals.values()) < 1e-10
+
+
+def test_a_disc_that_claps_flat_stays_where_it_is() -> None:
+    """Leave a disc in place, without new energy, while its lowest point and three points of its rim take turns."""
+    body = kt.Body("disc", 1.3, inertia=(0.01, 0.01, 0.015, 0.0, 0.0, 0.0))
+    system = kt.System(kt.build_mechanism("disc", [body], [kt.Joint("base", "free", kt.GROUND, "disc")]))
+    q = [0.2, 0.1, 0.3, 5e-4, 1e-5, 0.0, 1.0]
+    floor = kt.Contact("floor", "disc", "disc", (0.1,))
+    run = kt.simulate(system, q, [0.1, 0.2, 0.3, 0.1, 0.0, 0.0], times=[0.0, 0.24, 0.2491, 0.26], contacts=floor)
+    assert "end of surface" in {e.kind for e in run.contact.events}
+    assert_close(run.q[:, :2], np.column_stack([0.2 + 0.1 * run.t, np.full(4, 0.1)]), 1e-7, "path without friction")
+    assert_close(np.maximum(np.diff(run["energy"]), 0.0), np.zeros(3), 1e-7, "energy is lost, never gained")

@@ -13,14 +13,12 @@ import numpy as np
 from ..run_states import Settings
 from .cone_problem import NoForces, solve
 from .modes import Mode, PainleveError, cone_problem, feasible, refuse_painleve
-from .touching import Coefficients
+from .touching import AWAY, Coefficients
 
 POINTS = np.arange(1, 9) / 8
 """Points within a step at which modes are examined, in parts of the step."""
 CAUGHT = 10.0
 """The velocity of slip below which it is an error of integration, in parts of the tolerance of the velocities."""
-AWAY = 1e-3
-"""The gap of a closed contact, in parts of the characteristic length, that only the end of a surface explains."""
 
 State = tuple[np.ndarray, np.ndarray]
 Causes = list[tuple[str, int]]
@@ -85,14 +83,12 @@ class Search:
         """Return what ends the mode at a state, by candidate."""
         given, mode = self.given, self.mode
         wrong = [("touch", int(i)) for i in np.flatnonzero(gap < limit)]
+        wrong += [("away", i) for i in mode.closed if abs(gap[i]) > AWAY * given.scales.length]
         if not mode.closed or wrong:
             return wrong
         nq = len(self.y[0])
         q, qd = y[:nq], y[nq:]
         state = given.at(q, qd)
-        away = AWAY * given.scales.length
-        if gone := [("away", i) for i in mode.closed if abs(state.gap[i]) > away]:
-            return gone
         for i, d in mode.slip.items():
             if given.mu[i] > 0 and state.v[i, 1:] @ d < self._stopping(i):
                 wrong.append(("stop", i))

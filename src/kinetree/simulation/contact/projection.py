@@ -8,7 +8,7 @@ import numpy as np
 
 from .cone_problem import RANK
 from .modes import Mode
-from .touching import Coefficients
+from .touching import AWAY, Coefficients
 
 ROUNDS = 3
 """Newton steps on the gaps; each squares the error of the one before."""
@@ -30,16 +30,20 @@ def settled(given: Coefficients, mode: Mode, q: np.ndarray, qd: np.ndarray) -> t
 
 
 def placed(given: Coefficients, closed: Sequence[int], q: np.ndarray) -> np.ndarray:
-    """Return the nearest position at which closed contacts have no gap, with unit quaternions."""
+    """Return the nearest position at which closed contacts have no gap, with unit quaternions.
+
+    Contacts whose surface has ended, also by a step of the correction itself, are not moved back to it.
+    """
     functions, more = given.functions, given.more
     rest = np.zeros(functions.problem.mechanism.nv)
     q = functions.integrate(q, rest, *more)
     for _ in range(ROUNDS if closed else 0):
         state = given.at(q, rest)
-        gaps = state.gap[list(closed)]
-        if np.abs(gaps).max() <= 1e-15 * given.scales.length:
+        near = [i for i in closed if abs(state.gap[i]) <= AWAY * given.scales.length]
+        gaps = state.gap[near]
+        if np.abs(gaps).max(initial=0.0) <= 1e-15 * given.scales.length:
             break
-        _, X, W = state.answers(closed)
+        _, X, W = state.answers(near)
         f = np.linalg.lstsq(W[::3, ::3], -gaps, rcond=RANK)[0]
         q = functions.integrate(q, X[:, ::3] @ f, *more)
     return q

@@ -17,6 +17,8 @@ from ..rates import rates
 
 GAP = 1e-11
 """The largest gap of contacts that touch, in parts of the characteristic length: above the rounding of positions."""
+AWAY = 1e-3
+"""The gap of a closed contact, in parts of the characteristic length, that only the end of a surface explains."""
 START = 1e-7
 """The largest gap, or depth, of contacts that touch at the start, in parts of the characteristic length: positions are
 given with about as many digits, and are corrected."""
