@@ -1,33 +1,24 @@
-"""Backward mode: the gradient of one number of a run, by its steps in reverse order.
+"""Backward mode: the gradient of one number of a run, or the product of all samples with cotangents.
 
-The run is computed once. Its states are kept at the beginning of every segment of steps. Those within a segment are
-computed again when the segment is passed backward, unless all of them fit into memory.
+Both pass the steps of the run in reverse order, with the steps as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...algebra.arrays import Numbers
 from ..engines.engine import Progress
-from ..engines.pieces import Carried
-from ..engines.runs import note_failures
-from ..kernels.fixed_steps import ROUNDING
 from ..motion_problem import Problem
-from ..run_states import LOST, OPEN, Run, blank_run
+from ..run_states import Run
+from .adaptive_path import AdaptivePath
 from .adjoint_parts import Cost, Parts, parts_of
+from .fixed_path import FixedPath
+from .paths import MEMORY, Path, State
 from .programs import given_parameters
 from .tangent_space import directions
-
-SEGMENT = 2048
-"""The most steps of a native call: milliseconds for a single run, so that Ctrl-C is answered."""
-
-MEMORY = 2**26
-"""The most bytes of states that are kept for all steps, or for those of a segment: 64 MiB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,119 +44,73 @@ def gradient(
 
     `torques` [..., nt - 1, nv] are added during each output interval.
     """
-    return _Sweep(problem, parts_of(problem, terminal, running, torques=torques is not None), torques).found(progress)
+    p = problem
+    parts = parts_of(p, terminal, running, torques=torques is not None)
+    path = _path(p, parts, torques)
+    run = path.forward(progress)
+    value, end, sums = _end(p, parts, path.end)
+    (by_q, by_qd), more, by_torques = path.backward(end, None, progress)
+    sums = None if sums is None or more is None else sums + more
+    by_q, by_qd, sums = _opened(p, parts, (by_q, by_qd[..., : p.system.nv]), sums, torques is not None)
+    E = directions(p.system, p.start[0])
+    by_q = by_q if E is None else np.einsum("...ij,...i->...j", E, by_q)
+    return Found(run, value, by_q, by_qd, sums, by_torques)
 
 
-def steps_of(times: Numbers, dt: float) -> tuple[Numbers, Numbers, np.ndarray]:
-    """Return the times of all steps, their lengths, and the places of the output times; those of `simulate`.
+class Samples:
+    """A run of which the states at the output times are differentiated, entry by entry."""
 
-    The last length is zero, since no step begins there.
-    """
-    spans = np.diff(times)
-    counts = np.maximum(np.floor(spans / dt - ROUNDING["float64"]).astype(int) + 1, 1)
-    each = spans / counts
-    parts = [t + np.arange(n) * h for t, h, n in zip(times[:-1], each, counts, strict=True)]
-    lengths = np.append(np.repeat(each, counts), 0.0)
-    return np.concatenate([*parts, times[-1:]]), lengths, np.concatenate([[0], np.cumsum(counts)])
+    def __init__(self, problem: Problem, torques: Numbers | None) -> None:
+        """Compute the run; `torques` [..., nt - 1, nv] are added during each output interval."""
+        self.p, self.held = problem, torques is not None
+        self.parts = parts_of(problem, None, None, torques=self.held, sampled=True)
+        self._path = _path(problem, self.parts, torques)
+        self.run = self._path.forward(None)
+
+    def pull(self, by_q: Numbers, by_qd: Numbers) -> tuple[Numbers, Numbers, Numbers | None, Numbers | None]:
+        """Return the cotangents of q0, qd0, parameters and torques from those of q and qd [..., nt, .]."""
+        end = by_q[..., -1, :], by_qd[..., -1, :]
+        start, sums, torques = self._path.backward(end, (by_q, by_qd), None)
+        return *_opened(self.p, self.parts, start, sums, self.held), torques
 
 
-class _Sweep:
-    """One gradient: the run forward, then its steps backward."""
+def _path(problem: Problem, parts: Parts, torques: Numbers | None) -> Path:
+    made = AdaptivePath if problem.method.adaptive else FixedPath
+    return made(problem, parts, torques, MEMORY)
 
-    def __init__(self, problem: Problem, parts: Parts, torques: Numbers | None) -> None:
-        p = problem
-        self.p, self.parts, self.values = p, parts, p.parameters
-        self.times, self.lengths, self.at = steps_of(p.times, p.settings.dt)
-        self.torques = None if torques is None else np.repeat(torques, np.diff(self.at), axis=-2)
-        row = 8 * (p.system.nq + p.system.nv + 1) * max(1, int(np.prod(p.lead, dtype=int)))
-        self.keeps = row * len(self.times) <= MEMORY
-        most = max(16, min(SEGMENT, MEMORY // row))
-        starts = range(0, len(self.times) - 1, most)
-        self.segments = [slice(k, min(k + most, len(self.times) - 1) + 1) for k in starts]
 
-    def found(self, progress: Progress | None) -> Found:
-        """Return the gradient."""
-        nv, count = self.p.system.nv, len(self.segments)
-        run, recorded, end = self.forward(progress)
-        value, back, sums = self.end(*end)
-        by_torque = []
-        for k in reversed(range(count)):
-            states = recorded[k]
-            if not self.keeps:
-                states = self.call(self.parts.forward, (states[0][..., 0, :], states[1][..., 0, :]), self.segments[k])
-            results = self.call(self.parts.backward, (*states, *back), self.segments[k])
-            back = results[:2]
-            if sums is not None:
-                sums = sums + results[2]
-            if self.torques is not None:
-                by_torque.append(results[-1][..., :-1, :])
-            if progress is not None:
-                progress(1.0 - 0.5 * k / count)
-        q0, qd0, sums = self.start(back[0], back[1][..., :nv], sums)
-        torques = None
-        if self.torques is not None:
-            torques = np.add.reduceat(np.concatenate(by_torque[::-1], axis=-2), self.at[:-1], axis=-2)
-        return Found(run, value, q0, qd0, sums, torques)
-
-    def call(self, function: Callable[..., Any], arrays: tuple[Any, ...], rows: slice) -> Any:
-        """Call a native function of the steps of a segment; the torques of the last time are not read."""
-        more = () if self.values is None else (self.values,)
-        held: tuple[Any, ...] = ()
-        if self.torques is not None:
-            own = self.torques[..., rows.start : rows.stop - 1, :]
-            held = (np.concatenate([own, own[..., -1:, :]], axis=-2),)
-        with np.errstate(all="ignore"):
-            return function(*arrays, *more, self.times[rows], self.lengths[rows], *held)
-
-    def forward(self, progress: Progress | None) -> tuple[Run, list[Any], tuple[Numbers, Numbers]]:
-        """Return the run, the states of the steps of each segment or its first ones, and the state at the end."""
-        p = self.p
-        run, state = blank_run(p.start, p.times), (p.start[0], np.concatenate([p.start[1], _zero(p.lead)], axis=-1))
-        recorded = []
-        for k, rows in enumerate(self.segments):
-            states = self.call(self.parts.forward, state, rows)
-            state = states[0][..., -1, :], states[1][..., -1, :]
-            mine = np.flatnonzero((self.at >= rows.start) & (self.at < rows.stop))
-            run.q[..., mine, :] = states[0][..., self.at[mine] - rows.start, :]
-            run.qd[..., mine, :] = states[1][..., self.at[mine] - rows.start, :-1]
-            recorded.append(states if self.keeps else tuple(x[..., :1, :].copy() for x in states))
-            if progress is not None:
-                progress(0.5 * (k + 1) / len(self.segments))
-        steps = len(self.times) - 1
-        run.reached, run.steps = len(p.times), run.steps + steps
-        run.evaluations = run.evaluations + steps * self.parts.stages
-        note_failures(run, Carried(0, len(p.times) - 1), OPEN if p.mechanism.closures else LOST)
-        return run, recorded, state
-
-    def end(self, q: Numbers, qd: Numbers) -> tuple[Numbers, tuple[Numbers, Numbers], Numbers | None]:
-        """Return the value, the cotangents of the state at the end, and the gradient of parameters there."""
-        p, sums = self.p, None if self.values is None else np.zeros((*self.p.lead, self.values.shape[-1]))
-        by_q, by_qd, value = np.zeros_like(q), np.zeros_like(qd), qd[..., -1].copy()
+def _end(p: Problem, parts: Parts, end: State) -> tuple[Numbers, State, Numbers | None]:
+    """Return the value, the cotangents of the state at the end, and the gradient of parameters there."""
+    values = p.parameters
+    sums = None if values is None else np.zeros((*p.lead, values.shape[-1]))
+    q, qd = end
+    by_q, by_qd, value = np.zeros_like(q), np.zeros_like(qd), np.zeros(p.lead)
+    if parts.costed:
+        value = qd[..., -1].copy()
         by_qd[..., -1] = 1.0
-        if self.parts.terminal is not None:
-            cost, product = self.parts.terminal
-            more = () if self.values is None else (self.values,)
-            given = (p.times[-1:], q, np.ascontiguousarray(qd[..., :-1]), *more)
-            with np.errstate(all="ignore"):
-                value = value + cost(*given)[..., 0]
-                results = product(*given, np.ones(1))
-            by_q, by_qd[..., :-1] = results[0], results[1]
-            sums = None if sums is None else sums + results[2]
-        return value, (by_q, by_qd), sums
-
-    def start(self, by_q: Numbers, by_qd: Numbers, sums: Numbers | None) -> tuple[Numbers, Numbers, Numbers | None]:
-        """Return the gradients of the start in the tangent space, of a start whose loops are closed."""
-        p = self.p
-        if self.parts.opened is not None:
-            values = given_parameters(p, torques=self.torques is not None)
-            given = (p.times[:1], *p.start, *(() if values is None else (values,)))
-            more, by_qd, *first = self.parts.opened(*given, np.zeros_like(by_q), by_qd)
-            by_q, _, *second = self.parts.opened(*given, by_q + more, np.zeros_like(by_qd))
-            if sums is not None:
-                sums = sums + (first[0] + second[0])[..., : sums.shape[-1]]
-        E = directions(p.system, p.start[0])
-        return by_q if E is None else np.einsum("...ij,...i->...j", E, by_q), by_qd, sums
+    if parts.terminal is not None:
+        cost, product = parts.terminal
+        nv, more = p.system.nv, () if values is None else (values,)
+        given = (p.times[-1:], q, np.ascontiguousarray(qd[..., :nv]), *more)
+        with np.errstate(all="ignore"):
+            value = value + cost(*given)[..., 0]
+            results = product(*given, np.ones(1))
+        by_q, by_qd[..., :nv] = results[0], results[1]
+        sums = None if sums is None else sums + results[2]
+    return value, (by_q, by_qd), sums
 
 
-def _zero(lead: tuple[int, ...]) -> Numbers:
-    return np.zeros((*lead, 1))
+def _opened(
+    p: Problem, parts: Parts, start: State, sums: Numbers | None, held: bool
+) -> tuple[Numbers, Numbers, Numbers | None]:
+    """Return the cotangents of the entries of a start before its loops were closed, and of parameters."""
+    by_q, by_qd = start
+    if parts.opened is None:
+        return by_q, by_qd, sums
+    values = given_parameters(p, torques=held)
+    given = (p.times[:1], *p.start, *(() if values is None else (values,)))
+    more, by_qd, *first = parts.opened(*given, np.zeros_like(by_q), by_qd)
+    by_q, _, *second = parts.opened(*given, by_q + more, np.zeros_like(by_qd))
+    if sums is not None:
+        sums = sums + (first[0] + second[0])[..., : sums.shape[-1]]
+    return by_q, by_qd, sums

@@ -12,11 +12,14 @@ from ...compiler.runtime.native import native_kernel
 from ...errors import InputError
 from ...model.axes import quaternion_places
 from ..kernels.adjoint_steps import Reversed, adjoint_kernel
+from ..kernels.recorded_runs import recorded_kernel
 from ..kernels.recorded_steps import recording_kernel
 from ..motion_problem import Problem
 from ..rates import Instant
+from ..rosenbrock import Rosenbrock
+from ..slopes import slopes_of
 from ..tableaus import Pair, Tableau
-from .adjoint_programs import back, closing_with_cost, with_cost
+from .adjoint_programs import back, bend, closing_with_cost, with_cost
 from .programs import closing_of, cost_of, rates_of, refuse
 
 Cost = Callable[[Instant], Any]
@@ -27,56 +30,74 @@ Cost = Callable[[Instant], Any]
 class Parts:
     """Compiled functions of a gradient; `terminal` has the cost at the end and the product of its gradient.
 
-    `opened` is the product of the closing of the start with cotangents, None without loops. `held` is the number of
-    torques that are held during steps, `stages` that of evaluations of the rates in a step.
+    With `costed`, the last entry of qd is the integral of a cost. `opened` is the product of the closing of the start
+    with cotangents, None without loops. `stages` is the number of evaluations of the rates in a step.
     """
 
     forward: Callable[..., Any]
     backward: Callable[..., Any]
     terminal: tuple[Callable[..., Any], Callable[..., Any]] | None
     opened: Callable[..., Any] | None
-    held: int
+    costed: bool
     stages: int
 
 
-def parts_of(problem: Problem, terminal: Cost | None, running: Cost | None, *, torques: bool) -> Parts:
-    """Return the compiled parts of a problem with its costs; the System keeps them."""
+def parts_of(
+    problem: Problem, terminal: Cost | None, running: Cost | None, *, torques: bool, sampled: bool = False
+) -> Parts:
+    """Return the compiled parts of a problem with its costs, or of one whose states at output times are `sampled`.
+
+    The System keeps them.
+    """
     p = problem
     scheme = _scheme(p)
     cost = None if running is None else cost_of(p, running, torques=torques)
     end = None if terminal is None else cost_of(p, terminal, torques=False)
-    key = ("gradient", p.method.name, p.loops, p.acting_key, cost and cost.hash, end and end.hash, torques)
-    return p.kept.part(key, lambda: _compiled(p, scheme, cost, end, torques))
+    key = ("gradient", p.method.name, p.loops, p.acting_key, cost and cost.hash, end and end.hash, torques, sampled)
+    return p.kept.part(key, lambda: _compiled(p, scheme, cost, end, torques, sampled))
 
 
-def _compiled(p: Problem, scheme: Tableau | None, cost: Program | None, end: Program | None, torques: bool) -> Parts:
+def _compiled(
+    p: Problem, scheme: Tableau | Pair | None, cost: Program | None, end: Program | None, torques: bool, sampled: bool
+) -> Parts:
     plain = rates_of(p, torques=torques)
-    program, closing = with_cost(plain, cost), closing_of(p, plain)
-    closing = None if closing is None else closing_with_cost(closing)
-    held, quaternions = p.system.nv if torques else 0, tuple(quaternion_places(p.mechanism))
-    forward = recording_kernel(program, scheme, quaternions, closing, held=held)
-    backward = adjoint_kernel(_reversed(program, closing), scheme, quaternions, held=held)
+    program, closing = plain, closing_of(p, plain)
+    if cost is not None:
+        program, closing = with_cost(plain, cost), None if closing is None else closing_with_cost(closing)
+    quaternions = tuple(quaternion_places(p.mechanism))
+    if isinstance(scheme, Pair):  # torques are parameters of each call
+        forward = recorded_kernel(program, scheme, quaternions, closing)
+        backward = adjoint_kernel(_reversed(program, closing, scheme), scheme, quaternions, held=0)
+    else:
+        held = p.system.nv if torques else 0
+        forward = recording_kernel(program, scheme, quaternions, closing, held=held)
+        backward = adjoint_kernel(
+            _reversed(program, closing, scheme), scheme, quaternions, held=held, sampled=sampled
+        )  # fmt: skip
     ends = None if end is None else (p.kept.native(end), p.kept.native(_gradient(end)))
     start = closing_of(p, _without_step(plain), start=True)
     opened = None if start is None else p.kept.native(back(start))
     stages = 1 if scheme is None else len(scheme.b)
-    return Parts(native_kernel(forward), native_kernel(backward), ends, opened, held, stages)
+    return Parts(native_kernel(forward), native_kernel(backward), ends, opened, cost is not None, stages)
 
 
-def _scheme(problem: Problem) -> Tableau | None:
-    """Return the tableau of fixed explicit steps; InputError for another method."""
+def _scheme(problem: Problem) -> Tableau | Pair | None:
+    """Return the tableau of explicit or adaptive steps; InputError for another method."""
     refuse(problem)
     assert problem.method.scheme is not None, "methods that are not native are refused"
     scheme = problem.method.scheme()
-    if isinstance(scheme, Pair) or (scheme is not None and scheme.implicit):
+    if isinstance(scheme, Tableau) and scheme.implicit:
         raise InputError(
-            f"gradients are those of the fixed steps of rk4 and euler, and the method is {problem.method.name}; give dt"
+            f"the method is {problem.method.name}, which has no gradient in reverse; use rk4 or euler with dt, or "
+            "dopri5, dop853 or rodas5p"
         )
     return scheme
 
 
-def _reversed(program: Program, closing: Program | None) -> Reversed:
-    return Reversed(program, back(program), closing, None if closing is None else back(closing))
+def _reversed(program: Program, closing: Program | None, scheme: Tableau | Pair | None) -> Reversed:
+    stiff = isinstance(scheme, Rosenbrock)
+    slopes, bent = (slopes_of(program), bend(program)) if stiff else (None, None)
+    return Reversed(program, back(program), closing, None if closing is None else back(closing), slopes, bent)
 
 
 def _gradient(cost: Program) -> Program:

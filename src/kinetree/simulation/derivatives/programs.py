@@ -49,7 +49,7 @@ def obstacle(problem: Problem) -> str:
     if p.is_long:
         count = len(p.mechanism.bodies)
         return f"{p.mechanism.name!r} has {count} bodies; runs of at most 64 bodies have derivatives"
-    if p.method.scheme is None or isinstance(p.method.scheme(), Rosenbrock):
+    if p.method.scheme is None:
         return f"runs by {name} have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5 or dop853"
     return ""
 

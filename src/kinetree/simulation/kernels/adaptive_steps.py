@@ -81,13 +81,17 @@ class Adaptive:
             v["time"].value = runs.own["begin"][()]
         v["evaluations"].value = 1.0
         self.index.value, self.tries.value = 1, 0
-        with k.each_lane():  # times whose states an earlier call returned
-            self.blanks(lambda: v["time"].value >= runs.times[self.next_time()])
+        self.resume()
         self.begin()
         with k.repeat() as turn:
             turn.again = self.attempt()
         self.finish()
         return runs.kernel()
+
+    def resume(self) -> None:
+        """Write NaN at the times whose states an earlier call returned."""
+        with self.k.each_lane():
+            self.blanks(lambda: self.v["time"].value >= self.runs.times[self.next_time()])
 
     def begin(self) -> None:
         """Write the rates at the beginning of a call as the first stage."""
@@ -260,3 +264,9 @@ class Adaptive:
             self.blanks()
             for i, name in enumerate(REPORT):
                 self.runs.report[i] = self.v[name].value
+
+
+def unshortened(after: Value, h: Value, tried: Value, good: Value) -> Value:
+    """Return the next step; one that was shortened to end at an output time does not shorten the next."""
+    kept = good & ((tried < h) & (after < h))
+    return kept.where(h, after)

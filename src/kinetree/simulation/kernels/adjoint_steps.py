@@ -1,23 +1,20 @@
-"""Fixed steps differentiated backward: the gradient of a number with respect to the state before each step.
-
-The cotangent of a state has an entry per entry of the state. A step is repeated from the state before it. Then its
-closing of loops, its scaling of quaternions and its stages are passed in reverse, each by the product of its Jacobian
-with a cotangent, which a Program computes.
-"""
+"""Steps differentiated backward: the gradient of a number with respect to the state before each step."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
-from ...compiler.lanes.form import Kernel, Kind
-from ..tableaus import Tableau
-from .lane_states import ROUNDS, LaneStates, dot
+from ...compiler.lanes.form import Kernel
+from ..rosenbrock import Rosenbrock
+from ..slopes import Slopes
+from ..tableaus import Pair, Tableau
+from .lane_states import LaneStates
 from .recorded_steps import StepInputs, read_state
+from .reverse_rosenbrock import ReverseRosenbrock
+from .reverse_steps import ReverseStep
 
 
 @dataclass(frozen=True)
@@ -25,45 +22,59 @@ class Reversed:
     """The rates, or the step of a method that is one, and the closing of loops, each with its product `back`.
 
     `back` has the inputs of the Program, then cotangents of q and qd after it. Its outputs are the cotangents of q and
-    qd before it and, if there are any, of the parameters.
+    qd before it and, if there are any, of the parameters. A Rosenbrock method also requires the `slopes` of the rates,
+    and `bend`: the product of the derivative of the Jacobian along a tangent of t, q and qd with cotangents.
     """
 
     rates: Program
     rates_back: Program
     closing: Program | None
     closing_back: Program | None
+    slopes: Slopes | None = None
+    bend: Program | None = None
 
     def programs(self) -> dict[str, Program]:
         """Return the Programs by their names in the kernel."""
         named = {
             "rates": self.rates, "rates_back": self.rates_back,
-            "closing": self.closing, "closing_back": self.closing_back,
+            "closing": self.closing, "closing_back": self.closing_back, "bend": self.bend,
         }  # fmt: skip
         return {name: program for name, program in named.items() if program is not None}
 
 
 def adjoint_kernel(
-    programs: Reversed, tableau: Tableau | None, quaternions: Sequence[int], *, held: int, dtype: str = "float64"
+    programs: Reversed,
+    tableau: Tableau | Pair | None,
+    quaternions: Sequence[int],
+    *,
+    held: int,
+    sampled: bool = False,
+    dtype: str = "float64",
 ) -> Kernel:
     """Return (q, qd, end_q, end_qd[, parameters], times, lengths[, torques]) -> (at_q, at_qd[, at_p][, at_tau]).
 
     q and qd are the states at all times, one step apart. `end` are the cotangents of the last state, and `at` those of
-    the first one, of the parameters, and of the torques held during each step.
+    the first one, of the parameters, and of the torques held during each step. Runs of a Pair have steps of their own,
+    of which those of length zero are passed over. If `sampled`, more_q and more_qd are the last arguments: cotangents
+    of all states but the last one.
     """
     k = Builder("adjoint", programs.programs())
+    own = isinstance(tableau, Pair)
     nq, nv = (a.size for a in programs.rates.inputs[1:3])
     known = k.array("q", "t", nq), k.array("qd", "t", nv)
     ends = k.array("end_q", nq), k.array("end_qd", nv)
-    given = StepInputs(k, programs.rates, held)
+    given = StepInputs(k, programs.rates, held, own=own)
+    more = (k.array("more_q", "t", nq), k.array("more_qd", "t", nv)) if sampled else ()
     starts = k.array("at_q", nq, output=True), k.array("at_qd", nv, output=True)
     by_parameters = k.array("at_p", given.free, output=True) if given.free else None
     by_torques = k.array("at_tau", "t", held, output=True) if held else None
     stages = 1 if tableau is None else len(tableau.b)
     states = LaneStates(k, programs.rates, stages, quaternions, programs.closing, dtype)
-    step = _ReverseStep(states, tableau, given.free + held)
+    step = _step_of(states, tableau, given.free + held, programs.slopes)
+    parts = ((nq, 0), (nv, nq))
     with k.each_lane():
         given.fill(states)
-        for array, size, first in ((ends[0], nq, 0), (ends[1], nv, nq)):
+        for array, (size, first) in zip(ends, parts, strict=True):
             with k.loop(size) as j:
                 step.cotangent[j + first] = array[j]
         if by_torques:
@@ -78,12 +89,17 @@ def adjoint_kernel(
             given.hold(states, at)
         with k.loop(held) as j:
             step.total[j + given.free] = 0.0
-        step.write(*given.span(at))
-        if by_torques:
-            with k.each_lane(), k.loop(held) as j:
-                by_torques[at, j] = step.total[j + given.free]
+        (step.write_own if own else step.write)(*given.span(at))
+        if by_torques or more:
+            with k.each_lane():
+                if by_torques:
+                    with k.loop(held) as j:
+                        by_torques[at, j] = step.total[j + given.free]
+                for array, (size, first) in zip(more, parts, strict=False):
+                    with k.loop(size) as j:
+                        step.cotangent[j + first] = step.cotangent[j + first] + array[at, j]
     with k.each_lane():
-        for array, size, first in ((starts[0], nq, 0), (starts[1], nv, nq)):
+        for array, (size, first) in zip(starts, parts, strict=True):
             with k.loop(size) as j:
                 array[j] = step.cotangent[j + first]
         if by_parameters:
@@ -92,175 +108,11 @@ def adjoint_kernel(
     return k.kernel()
 
 
-class _ReverseStep:
-    """The writer of one step in reverse: `cotangent` is that of the state, `total` the sum of those of parameters."""
-
-    def __init__(self, states: LaneStates, tableau: Tableau | None, parameters: int) -> None:
-        k, n = states.k, states.n
-        self.states, self.k, self.tableau, self.parameters = states, k, tableau, parameters
-        self.tail = sum(a.size for a in k.programs["rates"].inputs[3:])
-        self.count = 1 if tableau is None else len(tableau.b)
-        self.cotangent, self.total = k.block("cotangent", n), k.block("total", max(parameters, 1))
-        self.z, self.points = k.block("z", n), k.block("points", n * self.count)
-        self.given, self.image = k.block("given", 1 + 2 * n + self.tail), k.block("image", n + parameters)
-        self.pulled = k.block("pulled", n * self.count)
-        if states.closing:
-            self.iterates, self.last = k.block("iterates", n * ROUNDS), k.block("last")
-
-    def write(self, begin: Value, h: Value) -> None:
-        """Write the cotangent of the state before a step over that of the state after it."""
-        if self.tableau is None:
-            self.copy(self.states.y, self.points)
-        self.repeat_step(begin, h)
-        self.open_loops(begin + h)
-        if self.tableau is None:
-            self.place(self.points, begin, h)
-            self.pull("rates_back", self.cotangent)
-            self.add_parameters(None)
-            self.copy(self.image, self.cotangent)
-        else:
-            self.unscale()
-            self.reverse_stages(self.tableau, begin, h)
-
-    def repeat_step(self, begin: Value, h: Value) -> None:
-        """Write the stages of the step and its end `z`, before quaternions are scaled and loops are closed."""
-        states, k = self.states, self.k
-        if self.tableau is None:
-            states.copy(states.y, states.inputs, shift=1)
-            states.inputs[1 + states.n + self.tail - 1] = h
-            states.rates(begin, 0)
-            self.copy(states.stages, self.z)
-            return
-        wide = k.cast(h, Kind.LANE)
-        with k.loop(self.count) as s:
-            states.stage(s, self.tableau.a, wide)
-            with k.loop(states.n) as j:
-                self.points[s * states.n + j] = states.inputs[j + 1]
-            states.rates(begin + h * k.choose(s, self.tableau.c), s)
-        states.advance(self.tableau.b, wide, self.z, 0)
-
-    def reverse_stages(self, tableau: Tableau, begin: Value, h: Value) -> None:
-        """Write the stages in reverse: the cotangent of rates k_s is h (b_s of the end + sum a_js of later points)."""
-        k, n = self.k, self.states.n
-        wide = k.cast(h, Kind.LANE)
-        with k.loop(self.count) as i:
-            s = (self.count - 1) - i
-            for stage in range(self.count):
-                with k.when(s.equals(stage)), k.loop(n) as j:
-                    total = self.cotangent[j] * tableau.b[stage]
-                    for later in range(stage + 1, self.count):
-                        if tableau.a[later][stage]:
-                            total = total + self.pulled[j + later * n] * tableau.a[later][stage]
-                    self.z[j] = total * wide
-            with k.loop(n) as j:
-                self.image[j] = self.points[s * n + j]
-            self.place(self.image, begin + h * k.choose(s, tableau.c), h)
-            self.pull("rates_back", self.z)
-            self.add_parameters(None)
-            with k.loop(n) as j:
-                self.pulled[s * n + j] = self.image[j]
-        with k.loop(n) as j:
-            total = self.cotangent[j]
-            for stage in range(self.count):
-                total = total + self.pulled[j + stage * n]
-            self.cotangent[j] = total
-
-    def unscale(self) -> None:
-        """Write the cotangents of quaternions before they were divided by their lengths."""
-        for place in self.states.quaternions:
-            parts = [self.z[place + i] for i in range(4)]
-            length = dot(parts, parts).sqrt()
-            unit = [x / length for x in parts]
-            given = [self.cotangent[place + i] for i in range(4)]
-            share = dot(unit, given)
-            for i, (u, c) in enumerate(zip(unit, given, strict=True)):
-                self.cotangent[place + i] = (c - u * share) / length
-
-    def open_loops(self, now: Value) -> None:
-        """Write the cotangent of the state before its loops were closed."""
-        states, k = self.states, self.k
-        if not states.closing:
-            return
-        states.copy(self.z, states.y)
-        if self.tableau is not None:
-            states.normalize(states.y)
-        self.iterate(now)
-        n, rounds = states.n, states.rounds.value
-        with k.loop(rounds) as i:
-            r = rounds - 1 - i
-            with k.loop(n) as j:
-                states.y[j] = self.iterates[r * n + j]
-            number = k.number(r)
-            ends, before = self.last.value.equals(number), self.last.value >= number
-            self.place(states.y, now, k.constant(0.0, Kind.LANE))
-            with k.when(k.any(ends)):  # the last iteration determined the velocities
-                self.pull_of(0.0, 1.0)
-                self.add_parameters(ends)
-                with k.loop(states.nq) as j:
-                    self.cotangent[j] = self.cotangent[j] + ends.where(self.image[j], 0.0)
-                with k.loop(states.nv) as j:
-                    at = j + states.nq
-                    self.cotangent[at] = ends.where(self.image[at], self.cotangent[at])
-            self.pull_of(1.0, 0.0)
-            self.add_parameters(before)
-            with k.loop(states.nq) as j:
-                self.cotangent[j] = before.where(self.image[j], self.cotangent[j])
-
-    def iterate(self, now: Value) -> None:
-        """Write Newton's method on the state y as a time step does, and keep its iterates and the last of each lane."""
-        states, k, n = self.states, self.k, self.states.n
-        states.shut.value, states.rounds.value = False, 0
-        self.last.value = 0.0
-        with k.repeat() as turn:
-            rounds = states.rounds.value
-            with k.loop(n) as j:
-                self.iterates[rounds * n + j] = states.y[j]
-            states.inputs[0] = now
-            states.copy(states.y, states.inputs, shift=1)
-            k.call("closing", states.inputs, states.closed)
-            before, small = states.shut.value, ~(states.closed[n] > 1.0)
-            after = before | (small | (rounds + 1 >= ROUNDS))
-            self.last.value = (after & ~before).where(k.number(rounds), self.last.value)
-            with k.loop(states.nq) as j:
-                states.y[j] = after.where(states.y[j], states.closed[j])
-            states.rounds.value, states.shut.value = rounds + 1, after
-            turn.again = k.any(~after)
-
-    def place(self, state: Block, now: Any, h: Any) -> None:
-        """Write a state, a time and the parameters into the inputs of a product; a Program that is a step reads h."""
-        states, k, n = self.states, self.k, self.states.n
-        self.given[0] = now
-        with k.loop(n) as j:
-            self.given[j + 1] = state[j]
-        with k.loop(self.tail) as j:
-            self.given[j + (1 + n)] = states.inputs[j + (1 + n)]
-        if self.tableau is None:
-            self.given[n + self.tail] = h
-
-    def pull(self, program: str, cotangent: Block) -> None:
-        """Write the product of the Jacobian at the given inputs with a cotangent to `image`."""
-        first = 1 + self.states.n + self.tail
-        with self.k.loop(self.states.n) as j:
-            self.given[j + first] = cotangent[j]
-        self.k.call(program, self.given, self.image)
-
-    def pull_of(self, positions: float, velocities: float) -> None:
-        """Write the product of the closing with the cotangents of positions alone, or of velocities alone."""
-        states, k = self.states, self.k
-        first = 1 + states.n + self.tail
-        for share, size, begin in ((positions, states.nq, 0), (velocities, states.nv, states.nq)):
-            with k.loop(size) as j:
-                self.given[j + (first + begin)] = self.cotangent[j + begin] if share else k.constant(0.0, Kind.LANE)
-        k.call("closing_back", self.given, self.image)
-
-    def add_parameters(self, mask: Value | None) -> None:
-        """Write the sum of the cotangents of parameters, in the lanes of a mask."""
-        if self.parameters:
-            with self.k.loop(self.parameters) as j:
-                part = self.image[j + self.states.n]
-                self.total[j] = self.total[j] + (part if mask is None else mask.where(part, 0.0))
-
-    def copy(self, source: Block, target: Block) -> None:
-        """Write a state into another block."""
-        with self.k.loop(self.states.n) as j:
-            target[j] = source[j]
+def _step_of(
+    states: LaneStates, tableau: Tableau | Pair | None, parameters: int, slopes: Slopes | None
+) -> ReverseStep:
+    """Return the writer of steps of a method in reverse."""
+    if isinstance(tableau, Rosenbrock):
+        assert slopes is not None, "a Rosenbrock method requires the Jacobian"
+        return ReverseRosenbrock(states, tableau, parameters, slopes)
+    return ReverseStep(states, tableau, parameters)

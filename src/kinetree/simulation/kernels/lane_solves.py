@@ -81,3 +81,23 @@ class LaneSolver:
             block[first + c] = x
             with k.loop(c) as row:
                 block[first + row] = block[first + row] - w[row * n + c] * x
+
+    def solve_transposed(self, block: Block) -> None:
+        """Write the solution of the transposed equations over the right-hand side, all entries of a block."""
+        k, w, n = self.k, self.matrix, self.size
+        with k.loop(n) as c:
+            x = block[c] * w[c * n + c]
+            block[c] = x
+            with k.loop(n - 1 - c) as i:
+                row = c + 1 + i
+                block[row] = block[row] - w[c * n + row] * x
+        with k.loop(n) as i:
+            c = n - 1 - i
+            x = block[c]
+            with k.loop(c) as row:
+                block[row] = block[row] - w[c * n + row] * x
+        with k.when(k.any(self.swapped.value)), k.loop(n) as j:
+            c = n - 1 - j
+            with k.loop(n - 1 - c) as i:
+                row = c + 1 + i
+                self._exchange(block, self.pivots[c].equals(k.number(row)), c, row)

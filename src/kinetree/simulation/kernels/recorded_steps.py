@@ -20,12 +20,13 @@ class StepInputs:
     The last `held` parameters of the Program are these torques.
     """
 
-    def __init__(self, k: Builder, program: Program, held: int) -> None:
-        """Declare the arguments; the times of all steps and their lengths [s] are the same for all runs."""
+    def __init__(self, k: Builder, program: Program, held: int, *, own: bool = False) -> None:
+        """Declare the arguments: times of all steps and their lengths [s], of each run its own or the same for all."""
         self.k, self.held = k, held
+        self.own = (k.block("begin"), k.block("length")) if own else None
         self.free = sum(a.size for a in program.inputs if a.name == "parameters") - held
         self.parameters = k.array("parameters", self.free) if self.free else None
-        self.times, self.lengths = k.array("times", "t", shared=True), k.array("lengths", "t", shared=True)
+        self.times, self.lengths = (k.array(name, "t", shared=not own) for name in ("times", "lengths"))
         self.torques = k.array("torques", "t", held) if held else None
 
     def fill(self, states: LaneStates) -> None:
@@ -35,13 +36,17 @@ class StepInputs:
                 states.inputs[j + (1 + states.n)] = self.parameters[j]
 
     def hold(self, states: LaneStates, step: Any) -> None:
-        """Write the torques of a step into the inputs of the rates, inside `each_lane`."""
+        """Write the torques of a step into the inputs of the rates, and its own span, inside `each_lane`."""
+        if self.own:
+            self.own[0].value, self.own[1].value = self.times[step], self.lengths[step]
         if self.torques:
             with self.k.loop(self.held) as j:
                 states.inputs[j + (1 + states.n + self.free)] = self.torques[step, j]
 
     def span(self, step: Value) -> tuple[Value, Value]:
-        """Return the time at the beginning of a step, and its length."""
+        """Return the time at the beginning of a step, and its length; an own one is that of the last `hold`."""
+        if self.own:
+            return self.own[0].value, self.own[1].value
         return self.times[step], self.lengths[step]
 
 

@@ -1,9 +1,4 @@
-"""Rosenbrock methods with step control and dense output; every lane has its own time and step.
-
-A stage solves (I - h gamma J) k = r. Where the rates of the coordinates are dq = m qd plus a function of time, this is
-a system for the velocities alone: (I - h gamma J_qd - (h gamma)^2 J_q m) k_qd = r_qd + h gamma J_q r_q, and
-k_q = r_q + h gamma m k_qd.
-"""
+"""Rosenbrock methods with step control and dense output; every lane has its own time and step."""
 
 from __future__ import annotations
 
@@ -14,8 +9,8 @@ from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind
 from ..rosenbrock import Rosenbrock
 from ..slopes import Slopes, slopes_of
-from .adaptive_steps import OWN, REPORT, SETTINGS, Adaptive
-from .lane_solves import LaneSolver
+from .adaptive_steps import OWN, REPORT, SETTINGS, Adaptive, unshortened
+from .rosenbrock_stages import RosenbrockStages
 from .runs_of_lanes import RunsOfLanes
 
 
@@ -31,20 +26,16 @@ def rosenbrock_kernel(
         method.name, program, len(method.b), quaternions, closing,
         dtype=dtype, shared=SETTINGS, own=OWN, report=REPORT,
     )  # fmt: skip
-    runs.k.programs["slopes"] = slopes.program
-    return _Rosenbrock(runs, method, slopes).kernel()
+    return RosenbrockRuns(runs, method, slopes).kernel()
 
 
-class _Rosenbrock(Adaptive):
-    """The writer of one kernel; `slopes` has the rates, df/dt and the Jacobian at the beginning of a step."""
+class RosenbrockRuns(Adaptive):
+    """The writer of one kernel."""
 
     def __init__(self, runs: RunsOfLanes, method: Rosenbrock, slopes: Slopes) -> None:
         super().__init__(runs, method)
-        k = runs.k
-        self.method, self.moves = method, slopes.moves
-        self.slopes = k.block("slopes", sum(a.size for a in slopes.program.outputs))
-        self.solver = LaneSolver(k, runs.n if slopes.moves is None else runs.nv)
-        self.fresh = k.block("fresh", kind=Kind.MASK)
+        self.stages = RosenbrockStages(runs, method, slopes)
+        self.fresh = runs.k.block("fresh", kind=Kind.MASK)
 
     def begin(self) -> None:
         """Write that the Jacobian is required."""
@@ -55,70 +46,13 @@ class _Rosenbrock(Adaptive):
 
         A Jacobian is computed if a lane has taken a step. In a lane whose step was rejected it has the same bits again.
         """
-        runs, k, method = self.runs, self.k, self.method
+        runs, k = self.runs, self.k
         with k.when(k.any(self.fresh.value)):
-            runs.copy(runs.y, runs.inputs, shift=1)
-            runs.inputs[0] = now
-            k.call("slopes", runs.inputs, self.slopes)
-        implicit = tried * method.gamma
-        self.fill(implicit)
-        self.solver.factor()
-        last = method.c.index(1.0)
-        with k.loop(len(method.b)) as s:
-            runs.stage(s, method.a, tried)
-            with k.when(s.equals(0)):
-                runs.copy(self.slopes, runs.stages)
-            with k.when(s > 0):
-                runs.rates((s >= last).where(reached, now + tried * k.choose(s, method.c)), s)
-            self.couple(s, tried)
-            self.solve(s, implicit)
-        runs.advance(method.b, tried, self.z, 0)
+            self.stages.linearize(now)
+        self.stages.write(now, tried, reached)
+        runs.advance(self.stages.method.b, tried, self.z, 0)
         runs.normalize(self.z)
         runs.close(self.z, reached)
-
-    def slope(self, i: Value, j: Value) -> Value:
-        """Return an entry of the Jacobian, in the rows that the slopes have."""
-        return self.slopes[(i + 2) * self.runs.n + j]
-
-    def fill(self, implicit: Value) -> None:
-        """Write the matrix I - h gamma J, reduced to the velocities where possible."""
-        k, solver, nq = self.k, self.solver, self.runs.nq
-        with k.loop(solver.size) as i:
-            with k.loop(solver.size) as j:
-                if self.moves is None:
-                    entry = self.slope(i, j)
-                else:
-                    entry = self.slope(i, j + nq) + implicit * k.choose(j, self.moves) * self.slope(i, j)
-                unit = i.equals(j).where(k.constant(1.0, Kind.LANE), 0.0)
-                solver.matrix[i * solver.size + j] = unit - implicit * entry
-
-    def couple(self, s: Value, tried: Value) -> None:
-        """Write the right-hand side of stage s over the rates there."""
-        runs, k, method = self.runs, self.k, self.method
-        for i, (weights, d) in enumerate(zip(method.g, method.d, strict=True)):
-            with k.when(s.equals(i)), k.loop(runs.n) as j:
-                total = runs.stages[j + i * runs.n]
-                if (others := runs.combine(weights, j)) is not None:
-                    total = total + others
-                if d:
-                    total = total + self.slopes[j + runs.n] * (tried * d)
-                runs.stages[j + i * runs.n] = total * method.gamma
-
-    def solve(self, s: Value, implicit: Value) -> None:
-        """Write stage s over its right-hand side."""
-        runs, k, first = self.runs, self.k, s * self.runs.n
-        if self.moves is None:
-            self.solver.solve(runs.stages, first)
-            return
-        below = first + runs.nq
-        with k.loop(runs.nq) as j:
-            moved = implicit * runs.stages[first + j]
-            with k.loop(runs.nv) as i:
-                runs.stages[below + i] = runs.stages[below + i] + self.slope(i, j) * moved
-        self.solver.solve(runs.stages, below)
-        with k.loop(runs.nq) as j:
-            moved = implicit * k.choose(j, self.moves) * runs.stages[below + j]
-            runs.stages[first + j] = runs.stages[first + j] + moved
 
     def count(self, active: Value, good: Value, bad: Value) -> None:
         """Write the counts of evaluations, accepted and rejected steps; a rejected step takes no new Jacobian."""
@@ -129,8 +63,7 @@ class _Rosenbrock(Adaptive):
 
     def next_step(self, after: Value, h: Value, tried: Value, good: Value) -> Value:
         """Return the next step; one that was shortened to end at an output time does not shorten the next."""
-        kept = good & ((tried < h) & (after < h))
-        return kept.where(h, after)
+        return unshortened(after, h, tried, good)
 
     def take(self, good: Value, j: Value) -> None:
         """Write accepted steps into the state."""
