@@ -1,49 +1,82 @@
-"""Runs of fixed steps on complex numbers: an independent route to their derivatives, exact to rounding."""
+"""Runs of given steps on complex numbers: an independent route to their derivatives, exact to rounding."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from interpreted import STEP
 from kinetree.compiler.ir.operations import apply
 from kinetree.compiler.ir.program import Program
-from kinetree.simulation.tableaus import RK4
+from kinetree.simulation.rosenbrock import Rosenbrock
+from kinetree.simulation.slopes import Slopes, slopes_of
+from kinetree.simulation.tableaus import RK4, Pair, Tableau
 
 ROUNDS = 10
 """The most steps of Newton's method on the loops of a state."""
 
 
 def derivatives_of_rk4(
+    rates: Program, start: np.ndarray, columns: np.ndarray, steps: int, h: float, **options: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the state [n] after steps of rk4 and its derivatives [n, columns], which are `columns` at the start."""
+    return derivatives_of_steps(rates, RK4, start, columns, h * np.arange(steps), np.full(steps, h), **options)
+
+
+def derivatives_of_steps(
     rates: Program,
+    method: Tableau | Pair,
     start: np.ndarray,
     columns: np.ndarray,
-    steps: int,
-    h: float,
+    begins: np.ndarray,
+    lengths: np.ndarray,
     *,
     more: Sequence[np.ndarray] = (),
     closing: Program | None = None,
     quaternions: Sequence[int] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the state [n] after steps of rk4 and its derivatives [n, columns], which are `columns` at the start.
+    """Return the state [n] after steps of a method and its derivatives [n, columns], which are `columns` at the start.
 
     `more` are further inputs of the rates with the columns as imaginary parts, [size, columns].
     """
     y = start[:, None] + 1j * STEP * columns
-    for k in range(steps):
-        y = _unit(_rk4(rates, y, k * h, h, more), quaternions)
+    step = partial(_rosenbrock, slopes_of(rates)) if isinstance(method, Rosenbrock) else partial(_explicit, rates)
+    for t, h in zip(begins, lengths, strict=True):
+        y = _unit(step(method, y, t, h, more), quaternions)
         if closing is not None:
-            y = _closed(closing, y, (k + 1) * h, more)
+            y = _closed(closing, y, t + h, more)
     return np.real(y[:, 0]), np.imag(y) / STEP
 
 
-def _rk4(rates: Program, y: np.ndarray, t: float, h: float, more: Sequence[np.ndarray]) -> np.ndarray:
+def _explicit(rates: Program, method: Any, y: np.ndarray, t: float, h: float, more: Sequence[np.ndarray]) -> np.ndarray:
     stages: list[np.ndarray] = []
-    for weights, c in zip(RK4.a, RK4.c, strict=True):
+    for weights, c in zip(method.a, method.c, strict=True):
         at = y + h * sum(a * k for a, k in zip(weights, stages, strict=True))
         stages.append(np.concatenate(_outputs(rates, at, t + c * h, more)))
-    return y + h * sum(b * k for b, k in zip(RK4.b, stages, strict=True))
+    return y + h * sum(b * k for b, k in zip(method.b, stages, strict=True))
+
+
+def _rosenbrock(slopes: Slopes, m: Rosenbrock, y: np.ndarray, t: float, h: float, more: Sequence[np.ndarray]) -> Any:
+    """Return a step by the equations of the method with the full matrix, column by column."""
+    n, count = y.shape
+    *_, by_time, slope = _outputs(slopes.program, y, t, more)
+    J = slope.reshape(-1, n, count)
+    if slopes.moves is not None:
+        upper = np.zeros((n - len(J), n, count), dtype=complex)
+        for k, move in enumerate(slopes.moves):
+            upper[k, len(upper) + k] = move
+        J = np.concatenate([upper, J])
+    W = np.eye(n)[:, :, None] - h * m.gamma * J
+    stages: list[np.ndarray] = []
+    for weights, couplings, c, d in zip(m.a, m.g, m.c, m.d, strict=True):
+        at = y + h * sum(a * k for a, k in zip(weights, stages, strict=True))
+        rates = np.concatenate(_outputs(slopes.program, at, t + c * h, more)[:2])
+        right = m.gamma * (rates + sum(g * k for g, k in zip(couplings, stages, strict=True)) + d * h * by_time)
+        stages.append(np.linalg.solve(np.moveaxis(W, -1, 0), right.T[..., None])[..., 0].T)
+    return y + h * sum(b * k for b, k in zip(m.b, stages, strict=True))
 
 
 def _outputs(program: Program, y: np.ndarray, t: float, more: Sequence[np.ndarray]) -> list[np.ndarray]:

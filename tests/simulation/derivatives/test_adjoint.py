@@ -162,12 +162,13 @@ def test_driven_joints():
         ({"terminal": 3.0}, "terminal is 3.0; give a function of `now` that returns a number"),
         ({"terminal": lambda now: abs(now.q[0])}, "terminal cannot be compiled ("),
         (
-            {"method": "dop853", "dt": None},
-            "gradients are those of the fixed steps of rk4 and euler, and the method is dop853; give dt",
+            {"method": "gauss"},
+            "the method is gauss, which has no gradient in reverse; use rk4 or euler with dt, or dopri5, dop853 or "
+            "rodas5p",
         ),
         (
-            {"method": "gauss"},
-            "gradients are those of the fixed steps of rk4 and euler, and the method is gauss; give dt",
+            {"method": "bdf", "dt": None},
+            "runs by bdf have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5, dop853 or rodas5p",
         ),
         ({"events": kt.Event(lambda now: now.q[0])}, "events: the time of an event depends on the run, and a run wit"),
         ({"torques": np.zeros((2, 1))}, "torques have the shape (2, 1); expected [..., nt - 1, nv], (3, 1) at the end"),

@@ -160,7 +160,7 @@ def test_intervals_multiply_to_the_whole():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["euler", "midpoint", "gauss", "dopri5", "dop853"])
+@pytest.mark.parametrize("method", ["euler", "midpoint", "gauss", "dopri5", "dop853", "rodas5p"])
 @pytest.mark.parametrize("name", ["planar_2r", "spatial_pendulum", "slider_crank"])
 def test_all_methods_by_differences_of_runs(name, method):
     """Agree with differences of runs, extrapolated, for every method that has derivatives."""
@@ -169,7 +169,7 @@ def test_all_methods_by_differences_of_runs(name, method):
     if system.closures:
         q = system.assemble()
         qd = np.asarray(system.closing_speed(q, qd))
-    adaptive = method.startswith("do")
+    adaptive = method in ("dopri5", "dop853", "rodas5p")
     options = {"times": TIMES, "method": method} | ({"rtol": 1e-12, "atol": 1e-13} if adaptive else {"dt": 0.01})
     found = kt.simulation_derivatives(system, q, qd, wrt="qd0", **options)
     d = np.random.default_rng(4).normal(size=system.nv)
@@ -265,8 +265,9 @@ def test_rolling_by_differences_of_projected_runs():
         ),
         ({"keep": "device"}, "keep: a differentiated run is computed on the CPU; leave keep out"),
         (
-            {"method": "rodas5p"},
-            "runs by rodas5p have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5 or dop853",
+            {"method": "scipy"},
+            "runs by scipy have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5, dop853 or "
+            "rodas5p",
         ),
         (
             {"control": kt.PythonControl(lambda t, q, qd: [0.0])},

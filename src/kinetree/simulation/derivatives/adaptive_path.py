@@ -27,7 +27,7 @@ FEW, MANY = 16, 1024
 
 @dataclass
 class _Segment:
-    """The steps of one native call: its arguments, and its states [..., steps + 1, .] unless they are computed again."""
+    """The steps of one native call: its arguments, and its states [..., steps + 1, .], None if computed again."""
 
     given: tuple[Any, ...]
     steps: int
@@ -39,6 +39,7 @@ class AdaptivePath:
 
     def __init__(self, problem: Problem, parts: Parts, torques: Numbers | None, memory: int) -> None:
         """Store the parts."""
+        self.end: State = problem.start
         self.p, self.parts, self.torques = problem, parts, torques
         self.row, self.memory = bytes_of_state(problem), memory
         self.free = 0 if problem.parameters is None else problem.parameters.shape[-1]
@@ -133,6 +134,6 @@ class AdaptivePath:
                 back = back[0] + samples[0][..., k, :], by_qd
             if progress is not None:
                 progress(1.0 - 0.5 * k / count)
-        lost = ~np.isfinite(self.end[0]).all(axis=-1)[..., None]
+        lost = ~np.isfinite(self.end[0]).all(axis=-1, keepdims=True)
         back = np.where(lost, np.nan, back[0]), np.where(lost, np.nan, back[1])
         return back, sums if self.free else None, torques

@@ -44,6 +44,7 @@ class FixedPath:
     def __init__(self, problem: Problem, parts: Parts, torques: Numbers | None, memory: int) -> None:
         """Divide the steps into segments."""
         p = problem
+        self.end: State = p.start
         self.p, self.parts, self.values = p, parts, p.parameters
         self.times, self.lengths, self.at = steps_of(p.times, p.settings.dt)
         self.torques = None if torques is None else np.repeat(torques, np.diff(self.at), axis=-2)

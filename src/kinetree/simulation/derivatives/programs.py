@@ -19,7 +19,6 @@ from ..kernels.tangent_states import Differentiated
 from ..loop_closing import closing_program
 from ..motion_problem import Problem
 from ..rates import Instant, euler_step, measured, rates
-from ..rosenbrock import Rosenbrock
 from ..slopes import LONGEST, jacobian_of
 from ..stabilization import Baumgarte, locked_by
 
@@ -50,7 +49,10 @@ def obstacle(problem: Problem) -> str:
         count = len(p.mechanism.bodies)
         return f"{p.mechanism.name!r} has {count} bodies; runs of at most 64 bodies have derivatives"
     if p.method.scheme is None:
-        return f"runs by {name} have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5 or dop853"
+        return (
+            f"runs by {name} have no derivatives; use rk4, euler, midpoint or gauss with dt, or dopri5, dop853 or "
+            "rodas5p"
+        )
     return ""
 
 

@@ -15,8 +15,10 @@ from ...compiler.lanes.form import Kernel
 from ...compiler.runtime.native import native, native_kernel
 from ..kernels import adaptive_steps, fixed_steps
 from ..kernels.implicit_steps import implicit_step
+from ..kernels.tangent_rosenbrock import tangent_rosenbrock_kernel
 from ..kernels.tangent_states import TangentRuns, Varied
 from ..loop_closing import Closer
+from ..rosenbrock import Rosenbrock
 from ..tableaus import Pair, Tableau
 from .programs import along
 
@@ -43,6 +45,9 @@ class TangentStepper:
     def kernel(self) -> Kernel:
         """The loop over time steps in the lane language."""
         method = self.method
+        if isinstance(method, Rosenbrock):
+            runs = self._runs(method.name, len(method.b), adaptive_steps, own=adaptive_steps.OWN)
+            return tangent_rosenbrock_kernel(runs, self.program, method)
         if isinstance(method, Pair):
             stages = len(method.b) + 1 + len(method.a_extra)
             runs = self._runs(method.name, stages, adaptive_steps, own=adaptive_steps.OWN)

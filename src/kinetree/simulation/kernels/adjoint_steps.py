@@ -108,9 +108,7 @@ def adjoint_kernel(
     return k.kernel()
 
 
-def _step_of(
-    states: LaneStates, tableau: Tableau | Pair | None, parameters: int, slopes: Slopes | None
-) -> ReverseStep:
+def _step_of(states: LaneStates, tableau: Tableau | Pair | None, parameters: int, slopes: Slopes | None) -> ReverseStep:
     """Return the writer of steps of a method in reverse."""
     if isinstance(tableau, Rosenbrock):
         assert slopes is not None, "a Rosenbrock method requires the Jacobian"

@@ -12,6 +12,7 @@ from ..rosenbrock import Rosenbrock
 from ..slopes import slopes_of
 from ..tableaus import Pair
 from .adaptive_steps import OWN, REPORT, SETTINGS, Adaptive, unshortened
+from .rosenbrock_stages import RosenbrockStages
 from .rosenbrock_steps import RosenbrockRuns
 from .runs_of_lanes import RunsOfLanes
 
@@ -32,7 +33,7 @@ def recorded_kernel(
         dtype=dtype, shared=SETTINGS, own=OWN, report=REPORT,
     )  # fmt: skip
     if isinstance(pair, Rosenbrock):
-        return _RecordedRosenbrock(runs, pair, slopes_of(program)).kernel()
+        return _RecordedRosenbrock(runs, pair, RosenbrockStages(runs, pair, slopes_of(program))).kernel()
     return _Recorded(runs, pair).kernel()
 
 

@@ -45,7 +45,7 @@ class ReverseRosenbrock(ReverseStep):
         with k.loop(self.count) as i:
             s = (self.count - 1) - i
             self.gather(s, h)
-            self.stages.solve_transposed(self.z, implicit)
+            self.stages.matrix.solve_transposed(self.z, implicit)
             with k.loop(n) as j:
                 self.solved[s * n + j] = self.z[j]
             self.bend(s, begin, h)

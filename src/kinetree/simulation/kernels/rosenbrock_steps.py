@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind
 from ..rosenbrock import Rosenbrock
-from ..slopes import Slopes, slopes_of
+from ..slopes import slopes_of
 from .adaptive_steps import OWN, REPORT, SETTINGS, Adaptive, unshortened
 from .rosenbrock_stages import RosenbrockStages
 from .runs_of_lanes import RunsOfLanes
@@ -21,20 +22,32 @@ def rosenbrock_kernel(
 
     The rates at the beginning of a step, which come with their Jacobian, count as an evaluation.
     """
-    slopes = slopes_of(program)
     runs = RunsOfLanes(
         method.name, program, len(method.b), quaternions, closing,
         dtype=dtype, shared=SETTINGS, own=OWN, report=REPORT,
     )  # fmt: skip
-    return RosenbrockRuns(runs, method, slopes).kernel()
+    return RosenbrockRuns(runs, method, RosenbrockStages(runs, method, slopes_of(program))).kernel()
+
+
+class Stages(Protocol):
+    """The writer of the stages of a step: `RosenbrockStages`, or that of states with their derivatives."""
+
+    def linearize(self, now: Value) -> None:
+        """Write the Jacobian at the beginning of a step."""
+        ...
+
+    def write(self, now: Value, tried: Value, reached: Value) -> None:
+        """Write all stages of a step; `reached` is the time at its end."""
+        ...
 
 
 class RosenbrockRuns(Adaptive):
-    """The writer of one kernel."""
+    """The writer of one kernel; `stages` writes those of a step."""
 
-    def __init__(self, runs: RunsOfLanes, method: Rosenbrock, slopes: Slopes) -> None:
+    def __init__(self, runs: RunsOfLanes, method: Rosenbrock, stages: Stages) -> None:
+        """Declare the variables."""
         super().__init__(runs, method)
-        self.stages = RosenbrockStages(runs, method, slopes)
+        self.method, self.stages = method, stages
         self.fresh = runs.k.block("fresh", kind=Kind.MASK)
 
     def begin(self) -> None:
@@ -50,7 +63,7 @@ class RosenbrockRuns(Adaptive):
         with k.when(k.any(self.fresh.value)):
             self.stages.linearize(now)
         self.stages.write(now, tried, reached)
-        runs.advance(self.stages.method.b, tried, self.z, 0)
+        runs.advance(self.method.b, tried, self.z, 0)
         runs.normalize(self.z)
         runs.close(self.z, reached)
 

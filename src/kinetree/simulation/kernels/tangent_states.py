@@ -192,13 +192,19 @@ class _LaneTangent:
             runs.at[j + (first + runs.nq0)] = state[runs.of_qd(c, j) + shift]
         own = runs.columns - len(self.all.parameters)
         if self.varied.along is not None:
-            chosen = k.choose(c, [-1.0] * own + [float(p) for p in self.all.parameters])
-            with k.loop(sum(_sizes(self.varied.program.inputs, "parameters"))) as j:
-                unit = k.number(j).equals(chosen).where(k.constant(1.0, Kind.LANE), 0.0)
-                runs.at[j + (first + n0)] = unit
+            self.units(runs.at, first + n0, c)
             k.call(f"{self.name}_along", runs.at, self.image)
             return
         self._product(c, first, own)
+
+    def units(self, block: Block, first: int, c: Value) -> None:
+        """Write the tangents of all parameters in column c."""
+        k, own = self.k, self.runs.columns - len(self.all.parameters)
+        count = sum(_sizes(self.varied.program.inputs, "parameters"))
+        if count:
+            chosen = k.choose(c, [-1.0] * own + [float(p) for p in self.all.parameters])
+            with k.loop(count) as j:
+                block[j + first] = k.number(j).equals(chosen).where(k.constant(1.0, Kind.LANE), 0.0)
 
     def _product(self, c: Value, first: int, own: int) -> None:
         """Write the product of the Jacobian with a tangent; own columns come before those of parameters."""
