@@ -34,6 +34,7 @@ from .model import (
 from .reporting.report import LoadReport, load_report
 from .results import Trajectory, read_trajectory
 from .run_derivatives import RunDerivatives, simulation_derivatives
+from .run_functions import RunFunction, run_function
 from .run_gradients import RunGradient, simulation_gradient
 from .simulation.changes import with_gear, with_parameters, with_payload
 from .simulation.control.controllers import PD, ComputedTorque, FeedForward, Function, PDGravity, Saturated
@@ -122,6 +123,7 @@ __all__ = [
     "PythonControl",
     "ReturnMap",
     "RunDerivatives",
+    "RunFunction",
     "RunGradient",
     "Sampled",
     "Saturated",
@@ -173,6 +175,7 @@ __all__ = [
     "rms",
     "rope",
     "rope_tree",
+    "run_function",
     "save",
     "sensitivity",
     "simulate",

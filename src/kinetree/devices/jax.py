@@ -74,7 +74,7 @@ class JaxSystem(Mirrored):
 
         more = parameter_argument(self.mechanism, parameters, numbers=numbers, columns=columns)
         arrays = tuple(jnp.asarray(x) for x in (*arrays, *(() if constants else more)))
-        dtype = _common_dtype(name, arrays)
+        dtype = common_dtype(name, arrays)
         request = Request(name, frame, axes, wrenches is not None, dtype, driven=names_of(driven))
         call = self._prepared(request, constants[0] if constants else None)
         if frame is axes is wrenches is parameters is None and not driven:
@@ -130,7 +130,7 @@ def _broadcast_call(function: Function, constants: tuple[float, ...] | None) -> 
     return call
 
 
-def _common_dtype(name: str, arrays: Sequence[Any]) -> str:
+def common_dtype(name: str, arrays: Sequence[Any]) -> str:
     """Return the precision of all arrays."""
     dtypes = [x.dtype.name for x in arrays]
     for dtype in dtypes:

@@ -65,7 +65,7 @@ class TorchSystem(Mirrored):
             return None
         if self.system._nominal is not None:
             given.append(self.system._nominal.astype(function.request.dtype))
-        return _tensors(function.checked(tuple(given)))
+        return tensors_of(function.checked(tuple(given)))
 
     def _chosen(
         self,
@@ -87,24 +87,24 @@ class TorchSystem(Mirrored):
             return self._cuda._call(name, arrays, {k: x for k, x in options.items() if x is not None})
         if wrenches is not None:
             arrays = (*arrays, wrenches)
-        dtype = _common_dtype(name, arrays)
+        dtype = common_dtype(name, arrays)
         more = parameter_argument(
-            self.mechanism, parameters, numbers=lambda values: _tensor(values, dtype), columns=_columns(dtype)
+            self.mechanism, parameters, numbers=lambda values: tensor_of(values, dtype), columns=columns_of(dtype)
         )
         arrays = (*arrays, *more)
         function = self.system.function(
             name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven
         )
-        places = None if out is None else tuple(map(_numbers, out if isinstance(out, tuple) else (out,)))
+        places = None if out is None else tuple(map(numbers_of, out if isinstance(out, tuple) else (out,)))
 
         def run(function: Function, *tensors: Any) -> Any:
-            given = tuple(map(_numbers, tensors))
+            given = tuple(map(numbers_of, tensors))
             results = (function.checked if check else function.unchecked)(given, out=places, threads=threads)
-            return out if out is not None else _tensors(results)
+            return out if out is not None else tensors_of(results)
 
         if frame is axes is wrenches is parameters is None:
             self._plain[name, arrays[0].dtype] = function
-        _common_dtype(name, arrays)
+        common_dtype(name, arrays)
         if not needs_gradient(arrays):
             return run(function, *arrays)
         if out is not None:
@@ -112,7 +112,7 @@ class TorchSystem(Mirrored):
         return recorded(lambda *tensors: run(function, *tensors), lambda: pullback(function, run), arrays)
 
 
-def _common_dtype(name: str, tensors: Sequence[Any]) -> str:
+def common_dtype(name: str, tensors: Sequence[Any]) -> str:
     """Return the precision of all tensors, all on the CPU."""
     torch = optional.torch()
     for x in tensors:
@@ -128,7 +128,7 @@ def _common_dtype(name: str, tensors: Sequence[Any]) -> str:
     return "float64" if tensors[0].dtype == torch.float64 else "float32"
 
 
-def _numbers(x: Any) -> np.ndarray:
+def numbers_of(x: Any) -> np.ndarray:
     """Return the memory of a tensor as an array."""
     try:
         return x.detach().numpy()
@@ -139,22 +139,24 @@ def _numbers(x: Any) -> np.ndarray:
         ) from None
 
 
-def _tensors(results: Any) -> Any:
+def tensors_of(results: Any) -> Any:
     """Return results as tensors that share their memory."""
     torch = optional.torch()
     if isinstance(results, tuple):
-        return tuple(map(_tensors, results))
+        return tuple(map(tensors_of, results))
     return torch.from_numpy(np.asarray(results))
 
 
-def _tensor(values: Any, dtype: str) -> Any:
+def tensor_of(values: Any, dtype: str) -> Any:
+    """Return values as a tensor of a precision."""
     torch = optional.torch()
     return torch.as_tensor(values, dtype=getattr(torch, dtype))
 
 
-def _columns(dtype: str) -> Any:
+def columns_of(dtype: str) -> Any:
+    """Return a function that makes tensors and numbers the columns of one tensor."""
     torch = optional.torch()
-    return lambda values: torch.stack(torch.broadcast_tensors(*(_tensor(x, dtype) for x in values)), dim=-1)
+    return lambda values: torch.stack(torch.broadcast_tensors(*(tensor_of(x, dtype) for x in values)), dim=-1)
 
 
 mirror(TorchSystem, CompiledMechanism, "forces", "dtype")

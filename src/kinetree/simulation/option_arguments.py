@@ -53,7 +53,10 @@ def device_of(x: Any, q0: Any) -> Device | None:
     from ..devices.cuda import CudaSystem
 
     if not isinstance(x, CudaSystem):
-        raise InputError(f"simulate takes a System or system.on('cuda'), not {x!r}; give its .system")
+        raise InputError(
+            f"simulate takes a System or system.on('cuda'), not {x!r}; give its .system. Runs with gradients in torch "
+            "and JAX are those of kt.run_function(system, ...)"
+        )
     place = getattr(q0, "device", None) if hasattr(q0, "__cuda_array_interface__") else None
     own = getattr(place, "id", getattr(place, "index", None))  # of CuPy, of torch
     if x.index is not None and own not in (None, x.index):

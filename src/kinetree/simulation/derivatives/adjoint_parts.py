@@ -50,7 +50,7 @@ def parts_of(
     The System keeps them.
     """
     p = problem
-    scheme = _scheme(p)
+    scheme = scheme_of(p)
     cost = None if running is None else cost_of(p, running, torques=torques)
     end = None if terminal is None else cost_of(p, terminal, torques=False)
     key = ("gradient", p.method.name, p.loops, p.acting_key, cost and cost.hash, end and end.hash, torques, sampled)
@@ -81,7 +81,7 @@ def _compiled(
     return Parts(native_kernel(forward), native_kernel(backward), ends, opened, cost is not None, stages)
 
 
-def _scheme(problem: Problem) -> Tableau | Pair | None:
+def scheme_of(problem: Problem) -> Tableau | Pair | None:
     """Return the tableau of explicit or adaptive steps; InputError for another method."""
     refuse(problem)
     assert problem.method.scheme is not None, "methods that are not native are refused"

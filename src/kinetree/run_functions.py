@@ -1,0 +1,206 @@
+"""`run_function`: runs as functions of arrays, with gradients in torch and JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .algebra.arrays import Numbers
+from .compiler.runtime import optional
+from .compiler.runtime.gradients import summed_to
+from .devices.autograd import needs_gradient, recorded
+from .devices.callbacks import called_back
+from .devices.parameters import parameter_argument
+from .errors import AssemblyError, InputError, KinetreeError
+from .model.mechanism import Mechanism
+from .model.parameter_values import in_order
+from .numbers import real_array
+from .run_derivatives import added_torques, differentiable
+from .simulation.array_arguments import output_times
+from .simulation.derivatives.adjoint import Samples
+from .simulation.derivatives.adjoint_parts import scheme_of
+from .simulation.option_arguments import system_of
+from .system import System
+
+WHO = "run_function"
+
+
+class RunFunction:
+    """A function (q0, qd0) -> (q, qd) of whole runs, with gradients in torch and JAX, returned by `run_function`.
+
+    `times` are the output times [nt] in seconds, and `options` those of the runs.
+    """
+
+    def __init__(self, system: System, times: Numbers, options: dict[str, Any]) -> None:
+        """Store the options of the runs."""
+        self.system, self.times, self.options = system, times, options
+
+    def __call__(self, q0: Any, qd0: Any = None, *, parameters: Any = None, torques: Any = None) -> tuple[Any, Any]:
+        """Return the states at the output times, q [..., nt, nq] and qd [..., nt, nv].
+
+        All arrays are of one library, NumPy, torch or JAX, in float64, with any leading shapes that fit together. `qd0`
+        is zero by default. `parameters` are the values of all free parameters [..., np], or of some by name. `torques`
+        [..., nt - 1, nv] are added to those that act, each during an output interval. Gradients with respect to q0 are
+        those of its entries.
+        """
+        given = [q0, qd0, torques, *(parameters.values() if isinstance(parameters, dict) else [parameters])]
+        owners = {type(x).__module__.partition(".")[0] for x in given}
+        if "torch" in owners:
+            return self._on_torch(q0, qd0, parameters, torques)
+        if owners & {"jax", "jaxlib"}:
+            return self._on_jax(q0, qd0, parameters, torques)
+        free = self.system.mechanism.free_parameters
+        values = [] if not free else [in_order(self.system.mechanism, {} if parameters is None else parameters)]
+        if parameters is not None and not free:
+            parameter_argument(self.system.mechanism, parameters, numbers=tuple, columns=tuple)
+        arrays = [
+            q0,
+            np.zeros(self.system.nv) if qd0 is None else qd0,
+            *values,
+            *([] if torques is None else [torques]),
+        ]
+        found = [real_array(x, name) for x, name in zip(arrays, self._names(torques is not None), strict=True)]
+        return self._run(found, held=torques is not None)[0]
+
+    def __repr__(self) -> str:
+        """Return the name of the mechanism, the number of output times, and the time between the first and the last."""
+        span = self.times[-1] - self.times[0]
+        return f"<RunFunction of {self.system.mechanism.name!r}: {len(self.times)} output times, {span:g} s>"
+
+    def _names(self, held: bool) -> list[str]:
+        free = self.system.mechanism.free_parameters
+        return ["q0", "qd0", *(["parameters"] if free else []), *(["torques"] if held else [])]
+
+    def _cores(self, held: bool) -> list[tuple[int, ...]]:
+        """Return the shapes of the arguments behind their leading axes."""
+        s, free = self.system, len(self.system.mechanism.free_parameters)
+        return [(s.nq,), (s.nv,), *([(free,)] if free else []), *([(len(self.times) - 1, s.nv)] if held else [])]
+
+    def _checked(self, shapes: Sequence[tuple[int, ...]], held: bool) -> tuple[int, ...]:
+        """Return the common leading shape of arguments; raise InputError for other shapes."""
+        leads = []
+        for name, shape, core in zip(self._names(held), shapes, self._cores(held), strict=True):
+            if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
+                raise InputError(f"{WHO}: {name} has shape {shape}; expected [..., {', '.join(map(str, core))}]")
+            leads.append(shape[: len(shape) - len(core)])
+        try:
+            return np.broadcast_shapes(*leads)
+        except ValueError:
+            listed = ", ".join(f"{name} {lead}" for name, lead in zip(self._names(held), leads, strict=True))
+            raise InputError(f"{WHO}: the leading shapes do not fit together: {listed}") from None
+
+    def _run(self, arrays: Sequence[Numbers], *, held: bool) -> tuple[tuple[Numbers, Numbers], Samples]:
+        """Return the states at the output times, and the run from which they are differentiated."""
+        lead = self._checked([x.shape for x in arrays], held)
+        wide = [np.broadcast_to(x, lead + core) for x, core in zip(arrays, self._cores(held), strict=True)]
+        named = dict(zip(self._names(held), map(np.ascontiguousarray, wide), strict=True))
+        options = self.options | ({"parameters": named["parameters"]} if "parameters" in named else {})
+        problem, _ = differentiable(self.system, named["q0"], named["qd0"], "qd0", options)
+        samples = Samples(problem, added_torques(problem, named.get("torques")))
+        if samples.run.failures:
+            k = min(samples.run.failures)
+            which = f"run {k} of {samples.run.evaluations.size}" if lead else "the run"
+            raise KinetreeError(f"{WHO}: {which} failed: {samples.run.failures[k]}")
+        return (samples.run.q, samples.run.qd), samples
+
+    def _pulled(self, samples: Samples, cotangents: Sequence[Numbers]) -> tuple[Numbers, ...]:
+        """Return the cotangents of all arguments, with the leading shape of the runs."""
+        found = samples.pull(*(np.ascontiguousarray(x) for x in cotangents))
+        return tuple(x for x in found if x is not None)
+
+    def _on_torch(self, q0: Any, qd0: Any, parameters: Any, torques: Any) -> tuple[Any, Any]:
+        from .devices import torch as on_torch  # with a compiler for GPUs, which importing kinetree leaves out
+
+        torch, held = optional.torch(), torques is not None
+        qd0 = torch.zeros(self.system.nv, dtype=torch.float64) if qd0 is None else qd0
+        more = parameter_argument(
+            self.system.mechanism, parameters,
+            numbers=lambda values: on_torch.tensor_of(values, "float64"), columns=on_torch.columns_of("float64"),
+        )  # fmt: skip
+        tensors = [q0, qd0, *more, *([torques] if held else [])]
+        for name, x in zip(self._names(held), tensors, strict=True):
+            if isinstance(x, torch.Tensor) and x.device.type != "cpu":
+                raise InputError(
+                    f"{WHO}: {name} is on the device {str(x.device)!r}, and runs with gradients are computed on the "
+                    "CPU; give x.cpu()"
+                )
+        if on_torch.common_dtype(WHO, tensors) != "float64":
+            raise InputError(f"{WHO}: the tensors have dtype torch.float32; runs are in float64, so give x.double()")
+        known: list[Samples] = []
+
+        def run(*given: Any) -> tuple[Any, Any]:
+            states, samples = self._run([on_torch.numbers_of(x) for x in given], held=held)
+            known[:] = [samples]
+            return on_torch.tensors_of(states)
+
+        def pull(*given: Any) -> tuple[Any, ...]:
+            count = len(tensors)
+            found = self._pulled(known[0], [on_torch.numbers_of(x) for x in given[count:]])
+            return tuple(
+                on_torch.tensors_of(summed_to(x, tuple(a.shape))) for x, a in zip(found, given[:count], strict=True)
+            )
+
+        if not needs_gradient(tensors):
+            return run(*tensors)
+        return recorded(run, lambda: pull, tensors)
+
+    def _on_jax(self, q0: Any, qd0: Any, parameters: Any, torques: Any) -> tuple[Any, Any]:
+        from .devices import jax as on_jax
+
+        jnp, held = optional.jax().numpy, torques is not None
+        qd0 = np.zeros(self.system.nv) if qd0 is None else qd0
+        more = parameter_argument(
+            self.system.mechanism, parameters, numbers=np.array,
+            columns=lambda values: jnp.stack(jnp.broadcast_arrays(*map(jnp.asarray, values)), axis=-1),
+        )  # fmt: skip
+        arrays = [jnp.asarray(x) for x in (q0, qd0, *more, *([torques] if held else []))]
+        if on_jax.common_dtype(WHO, arrays) != "float64":
+            raise InputError(
+                f"{WHO}: the arrays have dtype float32; runs are computed in float64, so begin with "
+                'jax.config.update("jax_enable_x64", True) and give float64'
+            )
+        self._checked([x.shape for x in arrays], held)
+        return (self._jax_held if held else self._jax_plain)(*arrays)
+
+    @cached_property
+    def _jax_plain(self) -> Any:
+        return self._jax_call(held=False)
+
+    @cached_property
+    def _jax_held(self) -> Any:
+        return self._jax_call(held=True)
+
+    def _jax_call(self, *, held: bool) -> Any:
+        cores, nt = self._cores(held), len(self.times)
+
+        def pull(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+            count = len(cores)
+            return self._pulled(self._run(arrays[:count], held=held)[1], arrays[count:])
+
+        return called_back(
+            lambda *arrays: self._run(arrays, held=held)[0], pull, [len(core) for core in cores],
+            [(nt, self.system.nq), (nt, self.system.nv)],
+        )  # fmt: skip
+
+
+def run_function(
+    system: System | Mechanism, *, duration: float | None = None, times: Any = None, **options: Any
+) -> RunFunction:
+    """Return a run as a function of its start, its parameters and added torques, for NumPy, torch and JAX.
+
+    The options are those of `simulation_gradient` without `parameters`, which are an argument of the function: control,
+    forces, method, dt, rtol, atol. Methods are "rk4" and "euler" with `dt`, "dopri5", "dop853" and "rodas5p". Gradients
+    in torch and JAX are those of the steps, by their reverse, whatever the number of arguments. A run that fails raises
+    an error that names it.
+    """
+    if "parameters" in options:
+        raise InputError(f"{WHO}: parameters are an argument of the function that it returns; leave them out here")
+    found = system_of(system, WHO)
+    made = RunFunction(found, output_times(duration, times), options | {"duration": duration, "times": times})
+    with suppress(AssemblyError):  # the start is given later, and all options are checked again with it
+        scheme_of(differentiable(found, None, None, "qd0", dict(made.options))[0])
+    return made
