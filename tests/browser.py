@@ -85,6 +85,11 @@ def until(page: Any, condition: str) -> None:
     raise AssertionError(f"not within 30 s: {condition}")
 
 
+def drawn(page: Any) -> None:
+    """Wait until the picture shows the present state: two frames, of which the first may have begun before it."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def typed(page: Any, label: str, text: str) -> None:
     """Type into a box, given by its label, and press Enter."""
     box = page.get_by_label(label, exact=True)

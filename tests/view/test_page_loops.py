@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened, served, typed, until
+from browser import browser, drawn, needs_browser, opened, served, typed, until
+from planar_loops import pin, two_bars
 from tolerance import assert_close
 
 pytestmark = [pytest.mark.slow, needs_browser]
@@ -41,6 +42,7 @@ def looped(page) -> None:
     """Choose the mode of loops, and wait for the turn of the drive."""
     page.get_by_role("button", name="Loops", exact=True).click()
     until(page, TURNED)
+    drawn(page)
 
 
 def test_a_turn_of_a_four_bar_is_the_library_s(chromium, tmp_path):
@@ -206,6 +208,18 @@ def test_bodies_are_dragged_with_loops_closed(chromium, tmp_path):
         after = np.array(page.evaluate("Array.from(kinetree.store.get('q'))"))
     assert np.abs(after - q).max() > 0.02
     assert_close(bars.closure_residual(after), np.zeros(5), 1e-10, "gap after the drag")
+
+
+@pytest.mark.parametrize(("reach", "title"), [(1.2, "only shakes"), (1.1, "is locked")])
+def test_structures_do_not_move(chromium, tmp_path, reach, title):
+    """Stretch two bars exactly to a pin, or to one that is nearer: both findings are those of the library's doctor."""
+    bars = two_bars(pin(reach, 0.0), guess={"j0": 0.0 if reach == 1.2 else 0.3, "j1": 0.0 if reach == 1.2 else -0.8})
+    wrong = [x.title for x in bars.doctor().findings if x.level == "wrong"]
+    assert wrong == ["the mechanism only shakes" if reach == 1.2 else "the loops lock the mechanism"]
+    with opened(chromium, bars.page().save(tmp_path / "bars.html")) as page:
+        page.get_by_role("button", name="Loops", exact=True).click()
+        until(page, "document.querySelectorAll('.findings .wrong').length === 1")
+        assert title in page.inner_text(".findings .wrong strong")
 
 
 def test_open_mechanisms_have_no_loops(chromium, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened, until
+from browser import browser, drawn, needs_browser, opened, until
 
 pytestmark = [pytest.mark.slow, needs_browser]
 
@@ -36,7 +36,7 @@ def test_numbers_have_units(chromium, tmp_path, name):
             page.get_by_role("button", name=mode, exact=True).click()
             for units, picked in (("deg", -1), ("rad", 0)):
                 page.evaluate("([units, picked]) => kinetree.store.set({ units, picked })", [units, picked])
-                page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+                drawn(page)
                 assert set(page.evaluate(BARE)) <= PURE, (mode, units)
             if mode == "Forward":
                 for drive in ("torque", "hold", "none"):

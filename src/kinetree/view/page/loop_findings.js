@@ -10,15 +10,16 @@ const NEAR = 0.1; // of the usual hold of the loops: a position with less is nea
 const STILL = 1e-7; // the share in a motion below which a joint stands still
 const NEIGHBORS = 8;
 const AWAY = 0.35; // [rad, sizes of the mechanism] to the neighbors
+const LENGTH = 0.15; // [rad, sizes of the mechanism] of a step that tells whether a motion goes on
 
 const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`);
 const counted = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
-// Rank and weakest hold at closed positions around one, which tell what is usual.
+// Rank and weakest hold at closed positions around one, which tell what is usual; whether a motion goes on from it.
 export function surroundings(app, q) {
   const { columns } = unitsOf(app);
   const random = seeded(11);
-  const out = { rank: 0, hold: 0, rows: null };
+  const out = { rank: 0, hold: 0, rows: null, moves: goesOn(app, q, random) };
   for (let k = 0; k < NEIGHBORS; k++) {
     const { motions } = freedoms(app, q);
     const way = new Float64Array(app.model.nv);
@@ -37,6 +38,22 @@ export function surroundings(app, q) {
   return out;
 }
 
+// Whether another closed position is near. The joint that moves most is held, so that closing cannot lead back: loops that just
+// reach each other allow velocities, but no motion (as analysis/loops/closed_positions.py).
+function goesOn(app, q, random) {
+  const { columns, motions } = freedoms(app, q);
+  return motions.length > 0 && [LENGTH, LENGTH, LENGTH, LENGTH / 5, LENGTH / 5, LENGTH / 5].some((length) => {
+    const way = new Float64Array(app.model.nv);
+    for (const v of motions) {
+      const share = 2 * random() - 1;
+      v.forEach((x, i) => { way[i] += share * x; });
+    }
+    const most = way.reduce((best, x, i) => (Math.abs(x) > Math.abs(way[best]) ? i : best), 0);
+    const moved = app.kernel.integrate(q, way.map((x, i) => (x * columns[i] * length) / Math.abs(way[most])));
+    return closeExactly(app, moved, [most]).closed;
+  });
+}
+
 // [{ level: "wrong" | "caution" | "note", title, text, loops: [index], velocities: [index] }], the worst first.
 export function findings(app, q, { drive, leads, usual }) {
   const { model, kernel, data } = app;
@@ -51,20 +68,23 @@ export function findings(app, q, { drive, leads, usual }) {
   }
   if (here.mobility === 0) {
     out.push({ level: "wrong", title: "The mechanism is locked", text: `Its loops leave none of the ${model.nv} degrees of freedom of the joints.`, loops: model.loops.map((_, k) => k), velocities: [] });
+  } else if (!usual.moves) {
+    const moving = movers(here);
+    out.push({ level: "wrong", title: "The mechanism only shakes", text: `At this instant ${names(moving)} could move, but no motion goes on from here: the loops just reach each other. Make a length longer or shorter, or leave out a loop.`, loops: model.loops.map((_, k) => k), velocities: moving });
   } else {
     out.push({ level: "note", title: counted(here.mobility, "freedom"), text: `${names(leads)} ${leads.length === 1 ? "determines" : "determine"} all other joints.`, loops: [], velocities: leads });
   }
-  if (usual.rank > here.rank) {
+  if (usual.moves && usual.rank > here.rank) {
     const moving = movers(here);
     out.push({ level: "caution", title: "The position is singular", text: `Here the loops leave ${counted(here.mobility, "freedom")}, nearby ${model.nv - usual.rank}: branches of motion meet, and forces in the loops are not unique.`, loops: [], velocities: moving });
-  } else if (here.rank && here.svd.values[here.rank - 1] < NEAR * usual.hold) {
+  } else if (usual.moves && here.rank && here.svd.values[here.rank - 1] < NEAR * usual.hold) {
     const weak = largest(here.svd.right[here.rank - 1]);
     out.push({ level: "caution", title: "The position is nearly singular", text: `The loops hardly hold ${names(weak)} here: forces are large, and small errors of length move much.`, loops: [], velocities: weak });
   }
-  const still = here.mobility && usual.rank === here.rank ? [...model.velocities.keys()].filter((k) => here.motions.every((v) => Math.abs(v[k]) < STILL)) : [];
+  const still = here.mobility && usual.moves && usual.rank === here.rank ? [...model.velocities.keys()].filter((k) => here.motions.every((v) => Math.abs(v[k]) < STILL)) : [];
   if (still.length) {
     out.push({ level: still.includes(drive) ? "caution" : "note", title: `${names(still)} ${still.length === 1 ? "stands" : "stand"} still`, text: "At this instant the other joints move. For a drive there it is a dead position: its torque moves nothing.", loops: [], velocities: still });
-  } else if (here.mobility === 1 && drive !== null && Math.abs(here.motions[0][drive]) < 0.02) {
+  } else if (here.mobility === 1 && usual.moves && drive !== null && Math.abs(here.motions[0][drive]) < 0.02) {
     out.push({ level: "caution", title: "The drive is near a dead position", text: `A small motion of ${names([drive])} moves the others much, and its torque can hardly move them.`, loops: [], velocities: [drive] });
   }
   out.push(...redundant(app, here, usual));
