@@ -12,23 +12,27 @@ import numpy as np
 
 import kinetree as kt
 from book import Section
+from kinetree.view.page_live import live_mechanism
 from measure import Figure, NotMeasured, agree
 from report import Table
 from robot_files import MORE, ROBOTS, Robot
 
 NAMES = ("UR5", "Talos, free base")
-STEP, STEPS = 1e-3, 1000
-"""The step of the classical Runge-Kutta method [s], and the steps of a measurement: one second of motion."""
+STEP = 1e-3
+"""The step of the classical Runge-Kutta method [s]."""
+STEPS = dict(zip(NAMES, (10_000, 1000), strict=True))
+"""The steps of a reading, which takes some 10 ms: the clock of a page has ticks of 0.1 ms."""
 AIMS = dict(zip(NAMES, (1000.0, 30.0), strict=True))
 """Multiples of real time that pages should reach: an arm and a humanoid."""
 AGREE = 1e-9
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
 """Flags of Chromium: pictures are drawn by the processor, as on machines without a graphics processor."""
 
-PACE = """([rounds, count, dt, begun]) => {
+PACE = """([rounds, count, dt, begun, numbers]) => {
     const { kernel, store } = kinetree;
     const [q, qd] = [store.get("q"), store.get("qd")];
     const times = [];
+    kernel.useNumbers(numbers);
     const checked = kernel.begin(q, Float64Array.from(begun));
     kernel.advance(checked, dt, 3);
     for (let k = 0; k < rounds + 3; k++) { // the first ones let the browser compile with all optimizations
@@ -37,9 +41,13 @@ PACE = """([rounds, count, dt, begun]) => {
         kernel.advance(state, dt, count);
         times.push(performance.now() - begin);
     }
+    kernel.useNumbers(null);
     return { times: times.slice(3), q: Array.from(checked.q) };
 }"""
-"""Seconds of motion from rest [ms each], and the position after three steps from given velocities."""
+"""Readings of motion from rest [ms each], and the position after three steps from given velocities.
+
+`numbers` are those that the reader could type, null for the functions with the given ones.
+"""
 
 SLIDER = """async (rounds) => {
     const slider = document.querySelector(".panel input[type=range]");
@@ -76,16 +84,19 @@ def section(quick: bool) -> Section:
     rows = tuple(
         (
             name, f"{x['size'] / 1000:.0f}", f"{x['wasm'] / 1000:.0f}", x["pace"].text(), f"{AIMS[name]:,.0f}",
+            x["typed"].text() if x["typed"] else "",
             x["slider"].text(), x["picture"].text(), x["first"].text(),
         )
         for name, x in found.items()
     )  # fmt: skip
     columns = (
-        "robot", "page [kB]", "functions [kB]", "multiples of real time", "goal", "slider to drawing [ms]",
-        "slider to picture by software [ms]", "first picture [ms]",
+        "robot", "page [kB]", "functions [kB]", "multiples of real time", "goal", "with typed numbers",
+        "slider to drawing [ms]", "slider to picture by software [ms]", "first picture [ms]",
     )  # fmt: skip
     note = (
-        f"Steps of {STEP:g} s of the classical Runge-Kutta method, from rest under gravity. A frame at 60 Hz has 16.7 "
+        f"Steps of {STEP:g} s of the classical Runge-Kutta method, from rest under gravity, "
+        f"{' and '.join(f'{n:,}' for n in STEPS.values())} per reading, since the clock of a page has ticks of 0.1 ms. "
+        "With typed numbers, all numbers of the mechanism are inputs of the functions. A frame at 60 Hz has 16.7 "
         "ms. The first picture is that of a file from disk, from the start of its navigation, in a browser that runs. "
         "A slider's event leads to all numbers of the page and to the commands for the graphics processor; without "
         "one, as here, the processor draws the picture."
@@ -109,19 +120,33 @@ def measured(browser: Any, robot: Robot, folder: Path, rounds: int) -> dict[str,
         if len(firsts) < max(3, rounds // 4):
             page.close()
     qd = np.random.default_rng(5).normal(size=system.nv)  # at rest, friction would amplify rounding errors
-    stepped = page.evaluate(PACE, [rounds, STEPS, STEP, qd.tolist()])
     q = np.array(page.evaluate("Array.from(kinetree.store.get('q'))"))
     run = kt.simulate(system, q, qd, times=[0.0, 3 * STEP], dt=STEP * (1 + 1e-12), method="rk4", progress=False)
-    agree(f"{robot.name} in the page", np.array(stepped["q"]), run.q[-1], AGREE)
+    paces = []
+    for numbers in (None, typed(page, system)):
+        if numbers is None and paces:
+            continue
+        stepped = page.evaluate(PACE, [rounds, STEPS[robot.name], STEP, qd.tolist(), numbers])
+        agree(f"{robot.name} in the page", np.array(stepped["q"]), run.q[-1], AGREE)
+        paces.append(Figure.of([1000.0 * STEP * STEPS[robot.name] / x for x in stepped["times"]]))
     slider, picture = zip(*page.evaluate(SLIDER, rounds), strict=True)
     wasm = page.evaluate("kinetree.kernel.bytes")
     page.close()
-    pace = [1000.0 * STEP * STEPS / x for x in stepped["times"]]
     return {
         "size": len(made.text),
         "wasm": wasm,
-        "pace": Figure.of(pace),
+        "pace": paces[0],
+        "typed": paces[1] if len(paces) > 1 else None,
         "slider": Figure.of(list(slider)),
         "picture": Figure.of(list(picture)),
         "first": Figure.of(firsts[1:]),
     }
+
+
+def typed(page: Any, system: kt.System) -> list[float] | None:
+    """Return the numbers of a mechanism as the reader of its page could type them, None if that page takes none."""
+    kinds = page.evaluate("kinetree.data.kernel.editable?.kinds")
+    if not kinds:
+        return None
+    own = len(system.mechanism.free_parameters)
+    return [p.value for p in live_mechanism(system.mechanism, kinds).mechanism.free_parameters[own:]]

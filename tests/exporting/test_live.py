@@ -8,18 +8,22 @@ import kinetree as kt
 from kinetree.compiler.targets.wasm.target import wasm_module
 from kinetree.exporting.live import live_step
 from kinetree.simulation.forces.point_forces import forces_of
+from kinetree.simulation.rates import rates
+from kinetree.view.page_live import TIERS, live_mechanism
 from tolerance import assert_close
 from wasm_hosts import Call, in_node, needs_node
 
 
-def stepped(arm: kt.System, q, qd, folder, **inputs) -> list[np.ndarray]:
-    """Return q and qd after a step of 1 ms with live inputs by name."""
+def stepped(arm: kt.System, q, qd, folder, steps=1, parameters=(), **inputs) -> list[np.ndarray]:
+    """Return q and qd after steps of 1 ms with live inputs by name."""
     kernel, live = live_step(arm.mechanism, forces_of(arm.mechanism))
     given = np.zeros(sum(count for _, count in live.places.values()))
     for name, values in inputs.items():
         first, count = live.places[name]
         given[first : first + count] = np.ravel(values)
-    call = Call(wasm_module([kernel]), "time_step", (q[None], qd[None], given[None], np.array([1e-3])))
+    free = [np.array(parameters)[None]] if len(parameters) else []
+    arrays = (q[None], qd[None], given[None], *free, np.array([1e-3]), np.array(float(steps)))
+    call = Call(wasm_module([kernel]), "time_step", arrays)
     return [x[0] for x in in_node([call], folder)[0]]
 
 
@@ -57,3 +61,20 @@ def test_loops_stay_closed(tmp_path):
     made = stepped(arm, q, qd, tmp_path, stiffness=k, damping=c, target=target)
     assert_close(made[0], run.q[-1], 1e-13, "coordinates")
     assert_close(made[1], run.qd[-1], 1e-12, "velocities")
+
+
+@needs_node
+def test_many_steps_are_those_of_a_run_with_the_given_parameters(tmp_path):
+    """Compare three steps of a mechanism with free parameters, from which much follows once, with a run."""
+    given = kt.load("planar_3r").mechanism
+    live = live_mechanism(given, TIERS[0])
+    numbers = np.array([p.value for p in live.mechanism.free_parameters])
+    arm, q, qd = kt.System(live.mechanism), np.array([0.3, -0.7, 1.1]), np.array([0.4, 0.9, -0.6])
+    kernel, inputs = live_step(arm.mechanism, forces_of(arm.mechanism))
+    once, each = (dict(kernel.programs)[name].cost()["multiplications"] for name in ("held", "rates"))
+    whole = rates(arm.mechanism, forces_of(arm.mechanism), inputs).cost()["multiplications"]
+    assert once > 20 and once + each == whole
+    run = kt.simulate(kt.System(given), q, qd, times=[0.0, 3e-3], dt=1e-3 * (1 + 1e-12), method="rk4")
+    made = stepped(arm, q, qd, tmp_path, steps=3, parameters=numbers)
+    assert_close(made[0], run.q[-1], 1e-14, "coordinates")
+    assert_close(made[1], run.qd[-1], 1e-13, "velocities")

@@ -80,7 +80,14 @@ def live_step(mechanism: Mechanism, forces: Sequence[Force], name: str = "time_s
     whole = stepper_of(mechanism, program, RK4, None, "float64")
     timed = any(op[0] is Op.INPUT and op[1] == 0 for op in program.ops)
     kernel = step_kernel(
-        program, RK4, whole.quaternions, whole.closing, dtype="float64", held=live.inputs[0].size, timed=timed
+        program,
+        RK4,
+        whole.quaternions,
+        whole.closing,
+        dtype="float64",
+        held=live.inputs[0].size,
+        timed=timed,
+        many=True,
     )
     return replace(kernel, name=name), live
 

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.algebra.scalars import cos, sqrt, where
 from kinetree.compiler.ir.operations import Op
 from kinetree.compiler.ir.program import Array, Program
-from kinetree.compiler.ir.staging import in_stages
+from kinetree.compiler.ir.staging import constant_part, in_stages
 from kinetree.compiler.ir.trace import Trace
 
 
@@ -69,3 +69,38 @@ def test_no_operation_is_carried_out_twice_except_comparisons():
     numbers = (Op.ADD, Op.SUB, Op.MUL, Op.SQRT, Op.COS, Op.SELECT)
     assert sum(counted(x.ops, *numbers) for x in stages) == counted(program.ops, *numbers)
     assert [counted(x.ops, Op.LESS) for x in stages] == [1, 0, 1]
+
+
+def test_the_constant_part_and_the_rest_have_the_bits_of_the_whole():
+    """Compute what follows from one input once, and find the outputs of the whole from it."""
+    program = whole()
+    rng = np.random.default_rng(5)
+    a, p, b = (rng.normal(size=(40, 2)) for _ in range(3))
+    for name in ("a", "b"):
+        found = constant_part(program, name)
+        assert found is not None or name == "b"
+        if found is not None:
+            first, rest = found
+            (kept,) = first.interpret(a, p, b)
+            for got, right in zip(rest.interpret(a, p, b, kept), program.interpret(a, p, b), strict=True):
+                assert np.array_equal(got, right)
+
+
+def test_the_rest_does_not_repeat_the_constant_part():
+    """Find the square root of the first input in the first part only, and comparisons in the rest."""
+    found = constant_part(whole(), "a")
+    assert found is not None
+    first, rest = found
+    assert sum(op[0] is Op.SQRT for op in first.ops) == 1
+    assert sum(op[0] is Op.SQRT for op in rest.ops) == 0
+    assert sum(op[0] is Op.LESS for op in rest.ops) == 1
+    assert rest.inputs[-1] == first.outputs[0] == Array("kept0", (2,))
+
+
+def test_no_constant_part_without_operations_on_one_input():
+    """Return None where every operation has an operand that changes."""
+    trace = Trace()
+    inputs = (Array("a", (1,)), Array("b", (1,)))
+    x, y = trace.input(0, 0), trace.input(1, 0)
+    program = Program.of_trace("product", inputs, (Array("c", (1,)),), trace, [[x * y]])
+    assert constant_part(program, "b") is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .forms import Array
 from .operations import BOOLEANS, Op
@@ -32,6 +32,38 @@ def in_stages(program: Program, *stages: Sequence[str]) -> list[Program]:
         made.append(_part(program, s, known, outputs, results, stage, crossing, late))
         known = outputs if s == 0 else (*known, *outputs)
     return made
+
+
+def constant_part(program: Program, name: str) -> tuple[Program, Program] | None:
+    """Return what follows from one input alone, and the rest, for calls between which this input does not change.
+
+    The first Program has the same inputs, and the output `kept0`. The rest has that output as a further input, after
+    the others. It carries out comparisons itself, so that all values that pass are numbers. The bits are those of the
+    whole. None if no operation has operands that follow from that input alone.
+    """
+    group = [a.name for a in program.inputs].index(name)
+    early: list[bool] = []
+    for op in program.ops:
+        leaf = op[0] is Op.CONST or (op[0] is Op.INPUT and op[1] == group)
+        early.append(leaf if op[0] <= Op.CONST else all(early[i] for i in op[1:]))
+    used = {i for k, op in enumerate(program.ops) if op[0] > Op.CONST and not early[k] for i in op[1:]}
+    used.update(i for entries in program.results for i in entries)
+    stack = [i for i in used if early[i]]
+    passed: set[int] = set()
+    while stack:
+        op = program.ops[i := stack.pop()]
+        if op[0] in BOOLEANS:
+            stack.extend(op[1:])
+        elif op[0] > Op.CONST:
+            passed.add(i)
+    if not passed:
+        return None
+    kept = Array(f"{KEPT}0", (len(passed),))
+    order = sorted(passed)
+    place = {i: (Op.INPUT, len(program.inputs), k) for k, i in enumerate(order)}
+    first = _needed(program.name, program.inputs, (kept,), program.ops.__getitem__, [order])
+    rest = (*program.inputs, kept)
+    return first, _needed(program.name, rest, program.outputs, lambda i: place.get(i, program.ops[i]), program.results)
 
 
 def _stages(program: Program, late: dict[int, str], stages: Sequence[Sequence[str]]) -> list[int]:
@@ -81,6 +113,11 @@ def _part(
             return (Op.INPUT, group[program.inputs[op[1]].name], op[2])
         return place.get(i, op) if stage[i] < s and op[0] not in BOOLEANS else op
 
+    return _needed(program.name, known, outputs, operation, results)
+
+
+def _needed(name: str, inputs, outputs, operation: Callable[[int], tuple], results) -> Program:
+    """Return the Program of the operations on which results depend, with their old numbers in increasing order."""
     ops: dict[int, tuple] = {}
     stack = [i for entries in results for i in entries]
     while stack:
@@ -90,7 +127,7 @@ def _part(
             stack.extend(ops[i][1:] if ops[i][0] > Op.CONST else ())
     new = {i: n for n, i in enumerate(sorted(ops))}
     own = tuple(ops[i] if ops[i][0] <= Op.CONST else (ops[i][0], *(new[k] for k in ops[i][1:])) for i in sorted(ops))
-    return Program(program.name, known, outputs, own, tuple(tuple(new[i] for i in e) for e in results))
+    return Program(name, tuple(inputs), tuple(outputs), own, tuple(tuple(new[i] for i in e) for e in results))
 
 
 def _result(program: Program, name: str) -> tuple[int, ...]:

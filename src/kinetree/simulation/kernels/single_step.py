@@ -1,10 +1,11 @@
-"""One time step (t, q, qd[, tau][, parameters], dt) -> (q_next, qd_next), for loops outside of Kinetree."""
+"""Time steps (t, q, qd[, tau][, parameters], dt[, steps]) -> (q_next, qd_next), for loops outside of Kinetree."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ...compiler.ir.program import Program
+from ...compiler.ir.staging import constant_part
 from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Tableau
 from .fixed_steps import explicit_step, map_step
@@ -21,14 +22,20 @@ def step_kernel(
     dtype: str,
     held: int = 0,
     timed: bool = False,
+    many: bool = False,
 ) -> Kernel:
     """Return a kernel of one step of a method with fixed steps; None is a Program that is a step itself.
 
     The last `held` parameters of the Program are joint torques, which become the argument `tau`. The time is an
-    argument only of a `timed` step, and zero otherwise.
+    argument only of a `timed` step, and zero otherwise. With `many`, the number of steps is the last argument, and all
+    that follows from the parameters alone is computed once, before the first of them.
     """
+    parts = constant_part(program, "parameters") if many and held else None
+    program = parts[1] if parts else program
     stages = 1 if tableau is None else len(tableau.b) * (2 if tableau.implicit else 1)
     k = builder_of("step", program, closing)
+    if parts:
+        k.programs["held"] = parts[0]
     nq, nv = program.inputs[1].size, program.inputs[2].size
     free = sum(a.size for a in program.inputs if a.name == "parameters") - held
     t = k.array("t") if timed else None
@@ -36,6 +43,7 @@ def step_kernel(
     tau = k.array("tau", held) if held else None
     parameters = k.array("parameters", free) if free else None
     dt = k.array("dt")
+    steps = k.array("steps", shared=True) if many else None
     q_next, qd_next = k.array("q_next", nq, output=True), k.array("qd_next", nv, output=True)
     states = LaneStates(k, program, stages, quaternions, closing, dtype)
     begin, length = k.block("begin"), k.block("length")
@@ -53,11 +61,20 @@ def step_kernel(
             if array:
                 with k.loop(size) as j:
                     block[j + first] = array[j]
+    if parts:
+        kept = k.block("kept", parts[0].outputs[0].size)
+        k.call("held", states.inputs, kept)
+        with k.loop(kept.memory.size) as j:
+            states.inputs[j + (1 + states.n + free + held)] = kept[j]
     if tableau is None:
         step = map_step(states, program)
     else:
         step = implicit_step(states, tableau) if tableau.implicit else explicit_step(states, tableau)
-    step(begin.value, length.value, k.constant(0, Kind.COUNT))
+    if steps:
+        with k.loop(k.whole(steps[()])) as m:
+            step(begin.value, length.value, m)
+    else:
+        step(begin.value, length.value, k.constant(0, Kind.COUNT))
     with k.each_lane():
         for array, size, first in ((q_next, nq, 0), (qd_next, nv, nq)):
             with k.loop(size) as j:

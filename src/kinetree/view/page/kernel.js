@@ -186,33 +186,14 @@ export class Kernel {
     }
     if (inputs.parameters) inputs.parameters.set(this.parameters);
     inputs.dt[0] = dt;
-    const begin = state.t;
-    const { pair, turns } = stepping(f);
-    pair[0][0].set(state.q);
-    pair[0][1].set(state.qd);
-    for (let k = 0; k < count; k++) {
-      if (inputs.t) inputs.t[0] = begin + k * dt;
-      turns[k & 1]();
-    }
-    state.q.set(pair[count & 1][0]);
-    state.qd.set(pair[count & 1][1]);
-    state.t = begin + count * dt;
+    inputs.steps[0] = count;
+    if (inputs.t) inputs.t[0] = state.t;
+    inputs.q.set(state.q);
+    inputs.qd.set(state.qd);
+    f.run(); // all steps in one call
+    state.q.set(outputs.q_next);
+    state.qd.set(outputs.qd_next);
+    state.t += count * dt;
     return state.qd.every(Number.isFinite) && state.q.every(Number.isFinite);
   }
-}
-
-const known = new WeakMap(); // by function
-
-// Two states that take turns as input and output of a step, so that nothing is copied between steps, and the two calls.
-function stepping(f) {
-  if (!known.has(f)) {
-    const { inputs, outputs } = f;
-    const pair = [[inputs.q, inputs.qd], [outputs.q_next, outputs.qd_next]];
-    const names = f.metadata.inputs.map((array) => array.name);
-    const places = (from, to) => [
-      ...names.map((name) => (name === "q" ? from[0] : name === "qd" ? from[1] : inputs[name]).byteOffset), to[0].byteOffset, to[1].byteOffset,
-    ];
-    known.set(f, { pair, turns: [f.entry.bind(null, ...places(pair[0], pair[1])), f.entry.bind(null, ...places(pair[1], pair[0]))] });
-  }
-  return known.get(f);
 }

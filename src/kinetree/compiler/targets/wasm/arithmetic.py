@@ -1,7 +1,7 @@
 """Programs as WebAssembly functions: values that are used once stay on the stack, others are local variables.
 
-Sines come first, since a call moves all values from registers to memory. Then the results are computed in order, each
-value where it is first needed.
+Sines come first, since a call moves all values from registers to memory, and two at a time. Then the results are
+computed in order, each value where it is first needed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...ir.operations import BOOLEANS, OPERATIONS, Op
 from ...ir.program import Program
-from .binary import PLAIN, access, body, indexed, real
+from .binary import PLAIN, access, body, code, indexed, real
 from .variables import Token, assign
 
 REALS = {"float64": "f64", "float32": "f32"}
@@ -40,12 +40,25 @@ def program_body(
 ) -> bytes:
     """Return a function's entry of the code section, for arrays at `places`: the inputs, then the outputs.
 
-    `functions` has the indices of the functions of float64 that operations call, by name; "sines" has two results.
+    `functions` has the indices of the functions of float64 that operations call, by name; "sines" has two results, and
+    "sine pairs" two vectors of them.
     """
     w = _Writer(program, REALS[dtype], places, functions)
     w.write()
-    types = {k: "i32" if op[0] in BOOLEANS else w.kind for k, op in enumerate(program.ops)}
+    types = {k: "i32" if op[0] in BOOLEANS else w.kind for k, op in enumerate(program.ops)} | {w.vector: "v128"}
     return body(*assign(w.tokens, types, parameters, program.name))
+
+
+def paired_angles(ops: Sequence[tuple]) -> list[tuple[int, int]]:
+    """Return pairs of the angles of sines that do not depend on other sines.
+
+    The last ones come first: the inward recursion of a mechanism begins at its last joints.
+    """
+    free: list[bool] = []
+    for op in ops:
+        free.append(op[0] not in SINES and (op[0] <= Op.CONST or all(free[k] for k in op[1:])))
+    angles = list(dict.fromkeys(op[1] for op in reversed(ops) if op[0] in SINES and free[op[1]]))
+    return list(zip(angles[::2], angles[1::2], strict=False))
 
 
 class _Writer:
@@ -53,6 +66,7 @@ class _Writer:
 
     def __init__(self, program: Program, kind: str, places: Sequence[Place], functions: Mapping[str, int]) -> None:
         self.ops, self.kind, self.functions, self.places = program.ops, kind, functions, places
+        self.vector = len(self.ops)  # the number of the variable with two sines or two cosines
         self.tokens: list[Token] = []
         self.done: set[int] = set()
         self.stores: dict[int, list[Place]] = {}
@@ -67,6 +81,8 @@ class _Writer:
                 self.pairs.setdefault(op[1], {})[op[0]] = k
 
     def write(self) -> None:
+        for angles in paired_angles(self.ops):
+            self._expand(self._sine_pairs(angles))
         for angle in self.pairs:
             self._expand(self._sines(angle))
         for k, places in self.stores.items():
@@ -104,10 +120,10 @@ class _Writer:
                 yield operand
                 if self.kind == "f32" and op in CALLED:
                     yield PLAIN["f64.promote_f32"]
-        code = self._code(op, x)
-        yield code
+        made = self._code(op, x)
+        yield made
         further = self.uses[k] - 1
-        if further and (op is not Op.CONST or further * (len(code) - 2) > 2):  # where a variable takes fewer bytes
+        if further and (op is not Op.CONST or further * (len(made) - 2) > 2):  # where a variable takes fewer bytes
             self.done.add(k)
             yield "local.tee", k
 
@@ -123,6 +139,26 @@ class _Writer:
             return PLAIN[TRUTH[op]]
         call = indexed("call", self.functions[OPERATIONS[op].name])
         return call if self.kind == "f64" else call + PLAIN["f32.demote_f64"]
+
+    def _sine_pairs(self, angles: tuple[int, int]) -> Iterator[int | Token]:
+        """Return the code for sines and cosines of two angles, by one call."""
+        for angle in angles:
+            yield angle
+            if self.kind == "f32":
+                yield PLAIN["f64.promote_f32"]
+        yield indexed("call", self.functions["sine pairs"])
+        for op in (Op.COS, Op.SIN):
+            yield "local.set", self.vector
+            for lane, angle in enumerate(angles):
+                k = self.pairs[angle].get(op)
+                if k is None:
+                    continue
+                yield "local.get", self.vector
+                yield code(f"f64x2.extract_lane {lane}")
+                if self.kind == "f32":
+                    yield PLAIN["f32.demote_f64"]
+                self.done.add(k)
+                yield "local.set", k
 
     def _sines(self, angle: int) -> Iterator[int | Token]:
         """Return the code for sine and cosine of an angle, by one call."""

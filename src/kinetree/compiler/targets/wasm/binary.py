@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-TYPES = {"i32": b"\x7f", "i64": b"\x7e", "f32": b"\x7d", "f64": b"\x7c"}
+TYPES = {"i32": b"\x7f", "i64": b"\x7e", "f32": b"\x7d", "f64": b"\x7c", "v128": b"\x7b"}
 """The value types."""
 
 _PLAIN = {
@@ -31,22 +31,33 @@ _PLAIN = {
 }
 """The instructions without immediates, in the order of their codes from the first; `name@code` restarts the count."""
 
+_VECTORS = {
+    0x14: "f64x2.splat f64x2.le@4b v128.and@4e v128.xor@51 v128.bitselect",
+    0xC3: "i64x2.all_true i64x2.shl@cb i64x2.add@ce i64x2.sub@d1",
+    0xEC: "f64x2.abs f64x2.add@f0 f64x2.sub f64x2.mul",
+}
+"""The instructions on vectors of 128 bits, likewise; their codes follow a byte 0xfd."""
 
-def _plain() -> dict[str, bytes]:
+
+def _codes(table: dict[int, str]) -> dict[str, int]:
+    """Return the codes of instructions by name."""
     out = {}
-    for first, names in _PLAIN.items():
+    for first, names in table.items():
         code = first
         for name in names.split():
             name, _, own = name.partition("@")
             code = int(own, 16) if own else code
-            out[name] = bytes([code])
+            out[name] = code
             code += 1
+    return out
+
+
+def _plain() -> dict[str, bytes]:
+    out = {name: bytes([code]) for name, code in _codes(_PLAIN).items()}
+    out |= {name: b"\xfd" + unsigned(code) for name, code in _codes(_VECTORS).items()}
     saturating = ("i32.trunc_sat_f32_s", "i32.trunc_sat_f64_s", "i64.trunc_sat_f32_s", "i64.trunc_sat_f64_s")
     return out | {name: bytes([0xFC, k]) for name, k in zip(saturating, (0, 2, 4, 6), strict=True)}
 
-
-PLAIN = _plain()
-"""The codes of the instructions without immediates."""
 
 INDEXED = {"br": b"\x0c", "br_if": b"\x0d", "call": b"\x10", "local.get": b"\x20", "local.set": b"\x21",
            "local.tee": b"\x22"}  # fmt: skip
@@ -59,6 +70,12 @@ MEMORY = {"i32.load": (0x28, 2), "i64.load": (0x29, 3), "f32.load": (0x2A, 2), "
           "i32.store": (0x36, 2), "i64.store": (0x37, 3), "f32.store": (0x38, 2), "f64.store": (0x39, 3)}  # fmt: skip
 """The code and the alignment, as a power of two, of the instructions that access memory."""
 
+LANES = {"f64x2.extract_lane": b"\xfd\x21", "f64x2.replace_lane": b"\xfd\x22"}
+"""The instructions with the number of a lane."""
+
+SPLAT = "v128.load64_splat"
+"""The instruction that loads a number into both lanes."""
+
 
 def unsigned(n: int) -> bytes:
     """Return a natural number as LEB128."""
@@ -68,6 +85,10 @@ def unsigned(n: int) -> bytes:
         n >>= 7
     out.append(n)
     return bytes(out)
+
+
+PLAIN = _plain()
+"""The codes of the instructions without immediates."""
 
 
 def signed(n: int) -> bytes:
@@ -139,6 +160,10 @@ def code(source: str, names: Mapping[str, int] | None = None) -> bytes:
             out += indexed(word, int(name) if name.isdigit() else (names or {})[name])
         elif word in MEMORY:
             out += access(word, int(next(words)))
+        elif word == SPLAT:
+            out += b"\xfd\x0a" + unsigned(3) + unsigned(int(next(words)))
+        elif word in LANES:
+            out += LANES[word] + unsigned(int(next(words)))
         elif word in ("i32.const", "i64.const"):
             out += integer(int(next(words), 0), word[:3])
         else:

@@ -32,13 +32,13 @@ def _pi() -> Fraction:
     return Fraction(int(_PI_DIGITS), 10 ** (len(_PI_DIGITS) - 1))
 
 
-def _parts() -> tuple[float, float, float]:
+def parts() -> tuple[float, float, float]:
     """Return pi/2 in three parts: two of 33 bits, and the rest."""
-    rest, parts = _pi() / 2, []
+    rest, found = _pi() / 2, []
     for bits in (32, 66):
-        parts.append(Fraction(math.floor(rest * 2**bits), 2**bits))
-        rest -= parts[-1]
-    return float(parts[0]), float(parts[1]), float(rest)
+        found.append(Fraction(math.floor(rest * 2**bits), 2**bits))
+        rest -= found[-1]
+    return float(found[0]), float(found[1]), float(rest)
 
 
 WORDS = 20
@@ -91,7 +91,7 @@ def _far(table: int, high: int) -> bytes:
             i64.const 63 local.get shift i64.sub i64.shr_u i64.or
             """
 
-    first, second, third = _parts()
+    first, second, third = parts()
     source = f"""
         local.get x local.get x f64.sub f64.const 0 f64.ne
         if f64.const nan f64.const nan i32.const 0 return end
@@ -137,7 +137,7 @@ def _far(table: int, high: int) -> bytes:
 
 def _sines(far: int) -> bytes:
     """Return the function x -> (sin x, cos x)."""
-    first, second, third = _parts()
+    first, second, third = parts()
     source = f"""
         local.get x f64.abs f64.const {LIMIT!r} f64.le
         if

@@ -37,6 +37,9 @@ READS = ("load", "own", "shared")
 ORDERED = {"lt": "lt_s", "le": "le_s", "gt": "gt_s", "ge": "ge_s"}
 """The comparisons of integers that have a signed form."""
 
+UNROLLED = 16
+"""The longest loop inside another one that is written as a sequence: the state of an arm with eight joints."""
+
 Code = list[Token]
 
 
@@ -57,6 +60,8 @@ class Statements:
         self.pending: dict[int, tuple[Code, bool]] = {}  # code of values on the stack, whether it reads memory
         self.shifted: dict[int, tuple[int, int]] = {}  # counters plus constants, for addresses
         self.counters: set[int] = set()
+        self.numbers: dict[int, int] = {}  # counters of loops that are written as a sequence
+        self.depth = 0  # of loops
         self._steps: dict[type, Callable[[Any], None]] = {
             Let: self.let, Store: self.store, Put: self.put, Call: self.call, Loop: self.loop, Repeat: self.repeat,
             While: self.while_, When: self.when, EachLane: lambda s: self.write(s.body),
@@ -83,8 +88,12 @@ class Statements:
         if isinstance(x, Constant):
             kind = self.type(x.kind)
             return [real(float(x.value), kind) if kind == self.kind else integer(int(x.value), kind)]
+        if x in self.numbers:
+            return [integer(self.numbers[x], "i64")]
         if x in self.shifted:
             counter, more = self.shifted[x]
+            if counter in self.numbers:
+                return [integer(self.numbers[counter] + more, "i64")]
             return [("local.get", counter), code(f"i64.const {more} i64.add")]
         if x in self.pending:
             return self.pending.pop(x)[0]
@@ -149,6 +158,8 @@ class Statements:
         if index in self.shifted:
             index, first = self.shifted[index]
             base += size * first
+        if index in self.numbers:
+            return [integer(0)], base + size * self.numbers[index]
         return self._scaled(index, size), base
 
     def _scaled(self, index: Any, size: int) -> Code:
@@ -201,6 +212,10 @@ class Statements:
         self.types[s.counter] = "i64"
         self.counters.add(s.counter)
         self.settle(all_values=True)
+        if isinstance(s.stop, Constant) and self.depth and _short(s):
+            self._sequence(s, int(s.stop.value))
+            return
+        self.depth += 1
         counter = ("local.get", s.counter)
         self.tokens += [integer(0, "i64"), ("local.set", s.counter)]
         if not constant:
@@ -212,8 +227,16 @@ class Statements:
         self.tokens += [counter, code("i64.const 1 i64.add"), ("local.tee", s.counter), *self.push(s.stop)]
         self.tokens += [PLAIN["i64.lt_s"], indexed("br_if", 0), PLAIN["end"]]
         self.loops.append((start, len(self.tokens) - 1))
+        self.depth -= 1
         if not constant:
             self.tokens.append(PLAIN["end"])
+
+    def _sequence(self, s: Loop, stop: int) -> None:
+        """Write the statements of a loop once per value of its counter, without tests and with fixed addresses."""
+        for number in range(stop):
+            self.numbers[s.counter] = number
+            self.write(s.body)
+            self.settle(all_values=True)
 
     def repeat(self, s: Repeat) -> None:
         """Write a loop with its test at the end."""
@@ -248,3 +271,8 @@ class Statements:
         self.write(s.body)
         self.settle(all_values=True)
         self.tokens.append(PLAIN["end"])
+
+
+def _short(s: Loop) -> bool:
+    """Return whether a loop has few values and only simple statements."""
+    return isinstance(s.stop, Constant) and s.stop.value <= UNROLLED and all(isinstance(x, Let | Store) for x in s.body)
