@@ -8,6 +8,9 @@ Along a normal, u_n is at least what brings a gap g(q_m) to zero at the end of t
 opened slowly. A body that arrives with u_n < 0 and restitution e leaves with -e u_n. One that arrives without
 restitution, faster than forces change its velocity in a few steps, is stopped once its gap is below zero: the whole
 impact is in one step, and leaves a gap of up to a step, h |u_n|, which then fades.                   [Moreau1988]
+
+The part of these velocities above zero, which bounces and opens gaps, is the `lift` of a contact. A body that is wedged
+has no impulses that lift it, but always some that stop it: see kernels/cone_reductions.py.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from ..compiler.lower.sweeps import Tree
 from ..dynamics import contact, states
 from ..model.mechanism import Mechanism
 from .kernels.cone_programs import IMPULSE, abs_of, cone_inputs, largest
+from .kernels.cone_reductions import ARRIVAL, BOUNCE, BOUND
 from .rates import Controller, Force, acted_on, rate_inputs
 
 CHANGE = "dqd"
@@ -88,7 +92,7 @@ def contact_programs(
     after = [v + h * a + dv for v, a, dv in zip(qd, qdd, given[CHANGE], strict=True)]
     ended = states.integrate(Tree(mechanism, {"q": middle, "qd": [h * 0.5 * v for v in after]}))
     results = cone | {CHANGE: answers.moved(given[IMPULSE]), "q_end": ended, "qd_end": after}
-    problem = cone_inputs(nc)
+    problem = _problem(nc, cone)
     ends = (Array("q_end", (mechanism.nq,)), Array("qd_end", (nv,)))
     arrays = (Array("lowest", (1,)), Array("size", (1,)), *problem, inputs[-1], *ends)
     whole = Program.of_trace("contact", inputs, arrays, trace, [results[a.name] for a in arrays])
@@ -99,6 +103,7 @@ def contact_programs(
 def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) -> dict[str, list[Any]]:
     """Return velocities without impulses, less those that are allowed along the normals, from changes h J qdd."""
     velocity = [row.rate for x in found for row in x.rows]
+    bounds, leaving = [], [0.0] * len(found)
     b = [v + dv for v, dv in zip(velocity, change, strict=True)]
     size = largest([abs_of(v) + abs_of(dv) for v, dv in zip(velocity, change, strict=True)])
     lowest: Any = None
@@ -117,9 +122,18 @@ def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) 
             bounces = bounces if is_number(e) else bounces & (e > 0.0)
             allowed = where(bounces, bounce, allowed)
             passes = passes & ~bounces
+            leaving[c] = where(bounces, bounce, 0.0)
         b[n] = where(passes, size * FAR, b[n] - allowed)
+        bounds.append(where(passes, 0.0, allowed))
         lowest = b[n] if lowest is None else where(lowest < b[n], lowest, b[n])
-    return {"b": b, "lowest": [lowest], "size": [size]}
+    more = {} if all(is_number(x) for x in leaving) else {BOUNCE: leaving, ARRIVAL: velocity}
+    return {"b": b, BOUND: bounds, "lowest": [lowest], "size": [size]} | more
+
+
+def _problem(count: int, cone: dict[str, list[Any]]) -> tuple[Array, ...]:
+    """Return the arrays of the cone problem, with what its reductions need: see cone_reductions.py."""
+    more = [Array(name, (len(cone[name]),)) for name in (BOUND, BOUNCE, ARRIVAL) if name in cone]
+    return (*cone_inputs(count), *more)
 
 
 def _laws(found: list[contact.Touch], W: list[list[Any]]) -> dict[str, list[Any]]:

@@ -4,7 +4,7 @@ Each contact is open (p = 0, u_n >= 0), sticks (u = 0, p in the cone) or slips (
 u_t). Newton's method on the equations of cone_programs.py solves all contacts at once, from the impulses of the last
 step: first as if no contact slipped, with a symmetric matrix, then in general. Where it does not converge, sweeps over
 the contacts, each solved exactly with the impulses of the others, find which contacts are open and which slip, and
-Newton's method starts again from there.
+Newton's method starts again from there. Where no impulses exist, the impact is plastic: see cone_reductions.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
 from .cone_programs import CAUTION, LEAST, PLAY, newton_program, residual_program, sticking_program
+from .cone_reductions import Reductions
 from .cone_sweeps import Entries, LaneCone, Sweeps
 from .lane_solves import LaneSolver
 
@@ -58,6 +59,7 @@ class ConeSolver:
         else:
             self.matrix = LaneSolver(k, n)
         k.programs |= {x.name: x.with_inputs(arrays, {}) for x in programs}
+        self.reductions = Reductions(k, found, arrays, self)
 
     @property
     def normal(self) -> Value:
@@ -68,6 +70,11 @@ class ConeSolver:
     def tangent(self) -> Value:
         """The largest residual along the tangents [m/s]."""
         return self.felt[1]
+
+    @property
+    def worst(self) -> Value:
+        """The largest residual [m/s]."""
+        return (self.normal > self.tangent).where(self.normal, self.tangent)
 
     @property
     def size(self) -> Value:
@@ -85,9 +92,10 @@ class ConeSolver:
         if self.straight:
             self._stick(pressed)
         else:
-            self._evaluate()
+            self.evaluate()
         with k.when(k.any(self.busy.value)):
             self._slide()
+        self.reductions.reduce()
 
     def _stick(self, pressed: Value) -> None:
         """Write steps of Newton's method in the lanes in which no contact slips."""
@@ -100,22 +108,31 @@ class ConeSolver:
             stuck = self.stuck.value & (self.tried[n] < 0.5)
             with k.loop(n) as i:
                 self.p[i] = stuck.where(self.tried[i], self.p[i])
-            self._evaluate()
+            self.evaluate()
             self.stuck.value, self.left.value = stuck & self.busy.value, self.left.value - 1
             turn.again = k.any(self.stuck.value) & (self.left.value > 0)
 
     def _slide(self) -> None:
-        """Write attempts of Newton's method and of sweeps."""
+        """Write attempts from the impulses of the step before."""
         k = self.k
-        self.sweeps.start()
         if self.straight:  # from there, Newton's method in general converges more often than from contacts that stick
             with k.loop(self.rows) as i:
                 self.p[i] = self.busy.value.where(self.before[i], self.p[i])
+        self.attempt()
+
+    def attempt(self) -> None:
+        """Write attempts of Newton's method and of sweeps, in the lanes that are not solved."""
+        k = self.k
+        self.sweeps.start()
         with k.loop(len(SWEEPS)) as attempt:
-            self._until_solved(k.constant(NEWTON, Kind.COUNT), self._newton_step)
+            self.converge()
             self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self.sweeps.sweep)
 
-    def _until_solved(self, most: Value, improve: Callable[[], None]) -> None:
+    def converge(self) -> None:
+        """Write steps of Newton's method in the lanes that are not solved."""
+        self._until_solved(self.k.constant(NEWTON, Kind.COUNT), self.improve)
+
+    def _until_solved(self, most: Value, better: Callable[[], None]) -> None:
         """Write improvements in the lanes that are not solved, as long as there are any and at most so many."""
         k = self.k
         self.left.value = most
@@ -124,18 +141,18 @@ class ConeSolver:
             return k.any(self.busy.value) & (self.left.value > 0)
 
         with k.whilst(unsolved):
-            improve()
-            self._evaluate()
+            better()
+            self.evaluate()
             self.left.value = self.left.value - 1
 
-    def _evaluate(self) -> None:
+    def evaluate(self) -> None:
         """Write all velocities, what is left of the equations, and which lanes are not solved."""
         self.k.call("residual", self.found, self.felt)
         accepted = self.size * TOLERANCE[self.dtype] + TINY[self.dtype]
         self.busy.value = (self.normal > accepted) | (self.tangent > accepted)
 
-    def _newton_step(self) -> None:
-        """Write a step of Newton's method."""
+    def improve(self) -> None:
+        """Write a step of Newton's method in the lanes that are not solved."""
         k = self.k
         if self.straight:
             k.call("newton", self.found, self.tried)
@@ -156,7 +173,7 @@ class ConeSolver:
                 self.p[i] = usable.where(new, self.p[i])
 
     def _fill(self) -> None:
-        """Write Newton's matrix from the velocities of `_evaluate`."""
+        """Write Newton's matrix from the velocities of `evaluate`."""
         k, A, m = self.k, self.matrix.matrix, self.rows
         play = self._caution()
         with k.loop(self.count) as c:
@@ -191,8 +208,7 @@ class ConeSolver:
 
     def _caution(self) -> Value:
         """Return the part of the mean compliance that is added to Newton's matrix, as in cone_programs.py."""
-        most = (self.normal > self.tangent).where(self.normal, self.tangent)
-        part, least = most * CAUTION / (self.size + LEAST), PLAY[self.dtype]
+        part, least = self.worst * CAUTION / (self.size + LEAST), PLAY[self.dtype]
         return (part < least).where(least, (part < 1.0).where(part, 1.0))
 
     def _probe(self, c: Value, r: Value, mu: Value) -> tuple[Value, tuple[Value, Value], Value, Value]:

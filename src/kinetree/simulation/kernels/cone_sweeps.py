@@ -32,6 +32,12 @@ class Entries:
         return index + self.first if self.first else index
 
 
+def starts_of(arrays: Sequence[Array]) -> dict[str, int]:
+    """Return the first entry of each array, by its name, in a block of memory that consists of them."""
+    sizes = [a.size for a in arrays]
+    return {a.name: sum(sizes[:i]) for i, a in enumerate(arrays)}
+
+
 class LaneCone:
     """A cone problem per lane in a block of memory, which consists of arrays, and the lanes that are not solved.
 
@@ -40,8 +46,7 @@ class LaneCone:
 
     def __init__(self, k: Builder, found: Block, arrays: Sequence[Array]) -> None:
         """Find the arrays by name."""
-        sizes = [a.size for a in arrays]
-        starts = {a.name: sum(sizes[:i]) for i, a in enumerate(arrays)}
+        starts = starts_of(arrays)
         names = ("W", "b", "friction", "reach", "size", IMPULSE)
         self.W, self.b, self.mu, self.reach, self._size, self.p = (Entries(found, starts[name]) for name in names)
         self.k, self.count = k, next(a.size for a in arrays if a.name == "friction")
