@@ -121,7 +121,11 @@ def test_bad_jax_arrays():
     jax = pytest.importorskip("jax", reason="JAX is not installed: pip install kinetree[learning]")
     f = kt.run_function(pendulum(), **FIXED)
     with pytest.raises(InputError, match=r'begin with jax.config.update\("jax_enable_x64", True\) and give float64'):
-        f(jax.numpy.array([0.3]))
+        f(
+            jax.numpy.array([0.3], dtype="float32"),
+            jax.numpy.array([0.1], dtype="float32"),
+            parameters=np.ones(1, "float32"),
+        )
     with jax.enable_x64(True):
         q = jax.numpy.array([0.3, 0.4])
         with pytest.raises(InputError, match=r"q0 has shape \(2,\); expected \[..., 1\]"):
