@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import casadi
 import numpy as np
@@ -13,6 +14,7 @@ from c_compiler import COMPILER, library, needs_compiler
 from strategies import State
 from tolerance import assert_close
 
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 EPS = float(np.finfo(float).eps)
 
 
@@ -126,6 +128,38 @@ def test_generated_code_calls_function_and_jacobian(tmp_path, monkeypatch):
     plant = arm.linearize(s.q[0], s.qd[0], push)
     expected = plant.A @ along + np.concatenate([np.zeros((4, 4)), plant.B], axis=1)
     assert_close(found[1].full(), expected, 1e-12 * np.abs(expected).max(), "forward sensitivities in generated code")
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_a_program_in_c_runs_the_model_of_acados(tmp_path, monkeypatch):
+    """Run the model that acados would generate from a small program in C, linked to the library as the docs say."""
+    monkeypatch.chdir(tmp_path)
+    arm = kt.load("planar_2r")
+    arm.function("forward_dynamics").save("forward_dynamics.c", jacobian=True)
+    text = (DOCS / "exporting.md").read_text()
+    (line,) = (line for line in text.splitlines() if "-o libforward_dynamics.so" in line)
+    subprocess.run([*COMPILER, *line.split()[1:]], check=True)
+    f = casadi.external("forward_dynamics", "./libforward_dynamics.so")
+    x, Sx, Su, u = (casadi.MX.sym(name, *shape) for name, *shape in (("x", 4), ("Sx", 4, 4), ("Su", 4, 2), ("u", 2)))
+    rates = casadi.vertcat(x[2:], f(x[:2], x[2:], u))
+    along = casadi.jtimes(rates, x, Sx), casadi.jacobian(rates, u) + casadi.jtimes(rates, x, Su)
+    model = casadi.Function("arm_expl_vde_forw", [x, Sx, Su, u, casadi.MX(0, 0)], [rates, *along])
+    model.generate("arm_expl_vde_forw.c", {"casadi_int": "int"})
+    sources = ["arm_expl_vde_forw.c", str(Path(__file__).with_name("acados_driver.c"))]
+    linked = ["-L.", "-lforward_dynamics", "-lm", "-Wl,-rpath,."]
+    subprocess.run([*COMPILER, "-std=c99", "-O1", *sources, "-o", "driver", *linked], check=True)
+    start, push, h, steps = [0.3, -0.4, 1.0, 2.0], [0.7, -0.2], 0.01, 25
+    given = map(repr, [steps, h, *start, *push])
+    printed = subprocess.run(["./driver", *given], check=True, capture_output=True, text=True).stdout
+    y = np.array(list(map(float, printed.split())))
+    d = kt.simulation_derivatives(
+        arm, start[:2], start[2:], times=[0.0, h * steps], method="rk4", dt=h, wrt=("q0", "qd0", "tau"),
+        control=kt.TorqueFunction(lambda t, q, qd: push), passive=False,
+    )  # fmt: skip
+    assert_close(y[:4], np.concatenate([d.run.q[-1], d.run.qd[-1]]), 1e-12, "the run")
+    expected = np.concatenate([d.dq[-1], d.dqd[-1]])
+    assert_close(y[4:].reshape(6, 4).T, expected, 1e-12 * np.abs(expected).max(), "the sensitivities")
 
 
 @needs_compiler
