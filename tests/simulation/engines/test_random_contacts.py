@@ -10,6 +10,9 @@ import pytest
 import kinetree as kt
 from contacted import outputs
 from kinetree.compiler.lower.contacts import motion_program
+from kinetree.compiler.runtime.native import native
+from kinetree.simulation.contact import transitions
+from kinetree.simulation.contact.impacts import impact
 from strategies import THOROUGH, random_mechanism
 from tolerance import assert_close
 
@@ -46,11 +49,62 @@ WEDGED, GAINING = (58, 70), (78,)
 """Seeds of mechanisms with a wedged body that cannot rebound, and with an impact to which Newton's law adds energy."""
 
 
+def energies(system: kt.System, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """Return kinetic energies [J]."""
+    return 0.5 * np.einsum("...i,...ij,...j->...", qd, system.inertia_matrix(q), qd)
+
+
+@pytest.fixture
+def impacts(monkeypatch) -> list:
+    """Return a list to which each impact of a run from event to event is appended, with its state and velocities."""
+    found = []
+
+    def seen(given, state, qd, *rest):
+        found.append((state, qd, impact(given, state, qd, *rest)))
+        return found[-1][2]
+
+    monkeypatch.setattr(transitions, "impact", seen)
+    return found
+
+
+def assert_work_of_impacts(system: kt.System, impacts: list) -> None:
+    """Compare the work of impulses, with the mean velocities of their contacts, and the change of kinetic energy."""
+    for state, qd, x in impacts:
+        before = state.v[list(x.which)]
+        change = energies(system, state._q, x.qd) - energies(system, state._q, qd)
+        size = energies(system, state._q, qd)
+        assert_close(0.5 * (x.impulses * (before + x.after)).sum() / size, change / size, 1e-10, "work of an impact")
+        assert change <= 1e-12 * size
+
+
+def assert_work_of_steps(system: kt.System, contacts: list[kt.Contact], run: kt.Trajectory, dt: float) -> None:
+    """Compare the work of the impulses of all steps, with mean velocities, and the change of kinetic energy by them."""
+    q, qd = run.q[:-1], run.qd[:-1]
+    middle = system.integrate(q, 0.5 * dt * qd)
+    free = qd + dt * system.forward_dynamics(middle, qd, np.zeros_like(qd))
+    *_, J, _, _ = native(motion_program(replace(system.mechanism, contacts=tuple(contacts))))(middle, qd)
+    p = run["contact_forces"][1:] * dt
+    mean = np.einsum("tcij,tj->tci", J.reshape(*p.shape, -1), 0.5 * (free + run.qd[1:]))
+    before, work = energies(system, middle, free), (p * mean).sum(axis=(1, 2))
+    change = energies(system, middle, run.qd[1:]) - before
+    assert_close(work / before, change / before, 1e-10, "work of the impulses of steps")
+
+
+def test_the_energy_lost_at_impacts_is_the_work_of_impulses(impacts) -> None:
+    """Run into the ground from event to event, with reduced restitution, and find the energy in the impulses."""
+    system, q, qd, contacts = falling(GAINING[0])
+    newton = [replace(c, law="newton") for c in contacts]
+    kt.simulate(system, q, qd, times=[0.0, 0.4], contacts=newton, rtol=1e-6, atol=1e-8)
+    assert min(x.kept for _, _, x in impacts) < 1.0
+    assert_work_of_impacts(system, impacts)
+
+
 @pytest.mark.slow
-def test_random_mechanisms_keep_all_conditions() -> None:
+def test_random_mechanisms_keep_all_conditions(impacts) -> None:
     """Run 100 mechanisms into the ground, and bound the residuals of samples and impacts."""
     ended = 0
     for seed in range(100):
+        impacts.clear()
         system, q, qd, contacts = falling(seed)
         try:
             run = kt.simulate(system, q, qd, times=np.linspace(0, 0.4, 21), contacts=contacts, rtol=1e-6, atol=1e-8)
@@ -59,6 +113,7 @@ def test_random_mechanisms_keep_all_conditions() -> None:
             continue
         assert run.finished or "Painleve" in run.status or "accumulate" in run.status, (seed, run.status)
         ended += run.finished
+        assert_work_of_impacts(system, impacts)
         for residuals in (run.contact.residuals, run.contact.impact_residuals):
             for name, value in residuals.items():
                 assert_close(value, 0.0, 1e-10, name)
@@ -76,8 +131,9 @@ def test_time_steps_of_random_mechanisms_keep_their_bound(seeds) -> None:
     for seed in seeds:
         system, q, qd, contacts = falling(seed)
         newton = [replace(c, law="newton") for c in contacts]
-        run = kt.simulate(system, q, qd, times=np.linspace(0, 0.4, 21), contacts=newton, method="moreau", dt=1e-3)
+        run = kt.simulate(system, q, qd, times=np.arange(401) * 1e-3, contacts=newton, method="moreau", dt=1e-3)
         assert run.finished, seed
+        assert_work_of_steps(system, newton, run, 1e-3)
         for name, value in run.contact.residuals.items():
             assert_close(value, 0.0, 1e-10, f"{name} of mechanism {seed}")
 
