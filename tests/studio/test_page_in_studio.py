@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 import kinetree as kt
 from browser import needs_browser, opened, served, typed, until
 from kinetree import lessons, library
+from kinetree.studio import opened as opened_module
+from kinetree.studio.actions import ACTIONS
 from kinetree.studio.folder import Folder
 from kinetree.studio.serving import running
 from tolerance import assert_close
@@ -192,6 +195,66 @@ def test_a_lesson_is_taken_and_left(studio):
         page.wait_for_selector(".lessonbody")
         page.get_by_role("button", name="leave the lesson").click()
         until(page, f"document.title === {lessons.find(lessons.names()[0]).mechanism!r}")
+
+
+def held_up(monkeypatch):
+    """Let the functions of pages wait for an event, until which cancelling is tried; return it."""
+    gate, make = threading.Event(), opened_module.system_data
+
+    def slow(system, *, progress, **options):
+        progress(0.25)
+        while not gate.wait(0.02):
+            progress(0.26)
+        return make(system, progress=progress, **options)
+
+    monkeypatch.setattr(opened_module, "system_data", slow)
+    return gate
+
+
+def test_opening_is_cancelled_and_does_not_queue(studio, monkeypatch):
+    """Cancel a mechanism that takes long to open, use the page meanwhile, and choose three: the last one is shown."""
+    chromium, address = studio
+    with served(chromium, address) as page:
+        gate = held_up(monkeypatch)
+        names = []
+        library_of = ACTIONS["open_library"]
+        monkeypatch.setitem(
+            ACTIONS, "open_library", lambda studio, name: names.append(name) or library_of(studio, name)
+        )
+
+        def choose(name: str) -> None:
+            page.keyboard.press("Control+o")
+            page.wait_for_selector(".card")
+            page.locator(".card", has_text=name).first.click()
+
+        choose("stanford")
+        page.locator("dialog .waiting", has_text="Opening stanford: computing its functions, 25 %").wait_for()
+        page.get_by_role("button", name="Close").click()
+        page.locator(".stagebox .waiting").wait_for()
+        page.locator(".stage").focus()
+        page.keyboard.press("k")
+        typed(page, "joint1", "12.5")  # the page goes on
+        assert page.evaluate("kinetree.store.get('q')[0]") == np.radians(12.5)
+        page.locator(".stagebox .waiting button").click()
+        page.wait_for_selector(".waiting", state="detached")
+        assert page.inner_text("h1") == "planar_2r"
+        page.locator(".stage").focus()
+        for name in ("stanford", "puma560", "planar_3r"):
+            choose(name)
+            page.locator("dialog .waiting", has_text=name).wait_for()
+            page.get_by_role("button", name="Close").click()
+        gate.set()
+        until(page, "document.title === 'planar_3r'")
+        assert names == ["stanford", "stanford", "puma560", "planar_3r"]
+        assert page.evaluate("() => kinetree.server.call('page_file').then((x) => x.text.includes('<title>planar_3r'))")
+        gate.clear()
+        page.get_by_role("button", name="Model", exact=True).click()
+        for _ in range(3):
+            page.get_by_role("button", name="Add a link", exact=True).click()
+        page.locator(".stagebox .waiting", has_text="the changed mechanism").wait_for()
+        gate.set()
+        until(page, "kinetree.model.bodies.length === 4")
+        assert page.locator(".waiting").count() == 0
 
 
 def test_a_link_has_no_token(studio):

@@ -17,7 +17,7 @@ def open_system(
     `source` is where the address of the page opens it again: "library/NAME" or "folder/NAME", "" for nowhere; that of
     lessons is "lesson/NAME".
     """
-    return show(studio, system, system_data(system, q=q, meshes=meshes), source=source)
+    return show(studio, system, system_data(system, q=q, meshes=meshes, progress=studio.report), source=source)
 
 
 def show(studio: Studio, system: System, data: dict[str, Any], *, source: str) -> dict[str, Any]:

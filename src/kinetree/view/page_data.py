@@ -18,7 +18,7 @@ from .arrows import Arrow, arrows_of, at_times, lengths
 from .mesh_files import read_shape
 from .motion_frames import even_frames, finite
 from .page_file import compressed, packed
-from .page_kernel import page_kernel
+from .page_kernel import Progress, page_kernel
 from .page_lengths import free_lengths
 from .page_model import page_model
 from .page_run import run_frames
@@ -35,10 +35,17 @@ LINES = 24
 """The most bodies of a table. With more of them, no numbers could be changed: functions with them would not fit."""
 
 
-def system_data(system: System, *, q: Any = None, meshes: bool = False, editable: bool = True) -> dict[str, Any]:
+def system_data(
+    system: System,
+    *,
+    q: Any = None,
+    meshes: bool = False,
+    editable: bool = True,
+    progress: Progress = lambda share: None,
+) -> dict[str, Any]:
     """Return the data of the page of a System: tables for JSON, with arrays."""
     start = _first_position(system, q)
-    data = _data(start, start["poses"], kernel=True, meshes=meshes, editable=editable)
+    data = _data(start, start["poses"], kernel=True, meshes=meshes, editable=editable, progress=progress)
     return data | {"title": system.mechanism.name}
 
 
@@ -54,7 +61,10 @@ def run_data(
     return data | {"run": frames, "arrows": _arrows(forces, finite(run).t, times, data["scene"]["size"])}
 
 
-def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, editable: bool = False) -> dict[str, Any]:
+def _data(
+    start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, editable: bool = False,
+    progress: Progress = lambda share: None,
+) -> dict[str, Any]:  # fmt: skip
     """Return model, table, kernel, drawing and first state of a page; the view shows the poses [nt, nb, 4, 4]."""
     system = start.system
     drawn = scene(start, read_shape if meshes else None, loose_cuts=True)
@@ -78,7 +88,7 @@ def _data(start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, edit
         },
     }
     room = _room(mechanism, table=editable) - (DRAWING if meshes else len(packed(data)))
-    return data | {"kernel": page_kernel(live, room, editable=editable) if kernel else None}
+    return data | {"kernel": page_kernel(live, room, editable=editable, progress=progress) if kernel else None}
 
 
 def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict[str, Any]:

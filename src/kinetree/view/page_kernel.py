@@ -27,6 +27,8 @@ from ..system import System
 from .page_lengths import placements_program
 from .page_live import INERTIA, LENGTHS, ROTATIONS, TIERS, live_mechanism
 
+Progress = Callable[[float], None]
+"""A function that is called with the part of the work that is done; what it raises ends the work."""
 TEXT = 4.0 / 3.0
 """Characters of a page per byte of compressed code, which is written in base64."""
 
@@ -76,23 +78,26 @@ GROWTH = {INERTIA: 1.5, LENGTHS: 1.7, ROTATIONS: 2.4}
 
 
 def page_kernel(
-    system: System, room: float, functions: Sequence[str] | None = None, *, editable: bool = False
-) -> dict[str, Any] | None:
+    system: System, room: float, functions: Sequence[str] | None = None, *, editable: bool = False,
+    progress: Progress = lambda share: None,
+) -> dict[str, Any] | None:  # fmt: skip
     """Return the modules of a System and what the page must know of them; None for mechanisms that are too long.
 
     `room` is the number of characters of the page that the modules may take. `functions` are names of FUNCTIONS, by
     default all of them that fit. With `editable`, a second module has the numbers of the mechanism as inputs, as many
-    kinds of them as fit; it is None if none do.
+    kinds of them as fit; it is None if none do. `progress` is called between functions.
     """
     mechanism = system.mechanism
     if is_long(mechanism) or not system.nq:
         return None
     frame = last_frame(mechanism)
-    wasm, names = _fitting(system, frame, room, functions)
+    wasm, names = _fitting(system, frame, room, functions, lambda share: progress((0.5 if editable else 1.0) * share))
     size = _size(wasm)
     return {
         "wasm": wasm,
-        "editable": _editable(system, frame, room - size, size, names) if editable else None,
+        "editable": _editable(system, frame, room - size, size, names, lambda share: progress(0.5 + 0.5 * share))
+        if editable
+        else None,
         "live": {name: list(x) for name, x in LiveInputs(mechanism).places.items()} if "time_step" in names else {},
         "coordinates": [coordinates(mechanism).get(v, -1) for v in range(system.nv)],
         "frame": frame,
@@ -132,19 +137,24 @@ MADE: dict[str, Callable[[System, str], Program | Kernel | None]] = {
 """Functions of a System, and of the frame of its inverse kinematics, that `System.function` does not have."""
 
 
-def _editable(system: System, frame: str, left: float, size: float, names: Sequence[str]) -> dict[str, Any] | None:
+def _editable(
+    system: System, frame: str, left: float, size: float, names: Sequence[str], progress: Progress
+) -> dict[str, Any] | None:
     """Return the module with numbers as inputs, the places of these in the model, and the model as TOML."""
     for kinds in TIERS:
         if size * max(GROWTH[kind] for kind in kinds) > left:
             continue
         live = live_mechanism(system.mechanism, kinds)
-        wasm = wasm_module(list(_units(System(live.mechanism, system.report), frame, names)), model=live.mechanism.name)
+        units = list(_units(System(live.mechanism, system.report), frame, names, progress))
+        wasm = wasm_module(units, model=live.mechanism.name)
         if _size(wasm) <= left:
             return {"wasm": wasm, "slots": live.slots, "kinds": list(kinds), "toml": live.toml(), "prefix": live.prefix}
     return None
 
 
-def _fitting(system: System, frame: str, room: float, functions: Sequence[str] | None) -> tuple[bytes, list[str]]:
+def _fitting(
+    system: System, frame: str, room: float, functions: Sequence[str] | None, progress: Progress
+) -> tuple[bytes, list[str]]:
     """Return a module of the functions that fit, and their names."""
     falls = not weightless_joints(system.mechanism)  # otherwise accelerations are not defined
     weighs = any(body.mass != 0.0 for body in system.mechanism.bodies)  # otherwise there is no center of mass
@@ -156,7 +166,7 @@ def _fitting(system: System, frame: str, room: float, functions: Sequence[str] |
         and (falls or not _inverts(f))
         and (weighs or f.name != "center_of_mass")
     ]
-    units = list(_units(system, frame, named))
+    units = list(_units(system, frame, named, progress))
     whole = wasm_module(units, model=system.mechanism.name)
     if _size(whole) <= room:
         return whole, [unit.name for unit in units]
@@ -171,8 +181,9 @@ def _fitting(system: System, frame: str, room: float, functions: Sequence[str] |
     def module(names: Sequence[str]) -> bytes:
         return wasm_module([unit for unit in units if unit.name in names], model=system.mechanism.name)
 
-    whole = module(kept)
-    for name, size in sizes.items():  # functions together take less than the sum of their sizes
+    whole = module(kept)  # functions together take less than the sum of their sizes
+    for name, size in sizes.items():
+        progress(1.0)
         if name not in kept and _size(whole) + SHARED * size <= room and _size(more := module([*kept, name])) <= room:
             kept, whole = [*kept, name], more
     return whole, kept
@@ -183,12 +194,13 @@ def _inverts(f: PageFunction) -> bool:
     return f.name == "time_step" or (f.name in ALGORITHMS and ALGORITHMS[f.name].inverts)
 
 
-def _units(system: System, frame: str, names: Sequence[str]) -> Iterator[Program | Kernel]:
+def _units(system: System, frame: str, names: Sequence[str], progress: Progress) -> Iterator[Program | Kernel]:
     """Yield functions of a System by name, without those that it cannot have."""
     straight: dict[str, Any] = {"lowering": "unrolled"}
     for f in FUNCTIONS:
         if f.name not in names:
             continue
+        progress(names.index(f.name) / len(names))
         unit = (
             MADE[f.name](system, frame) if f.name in MADE else system.function(f.name, **straight, **f.options).program
         )

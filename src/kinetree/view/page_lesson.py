@@ -10,6 +10,7 @@ from ..lessons.expressions import evaluated
 from ..loading import load
 from ..system import System
 from .page_data import system_data
+from .page_kernel import Progress
 from .page_writer import Page, page_path, written_page
 
 
@@ -21,12 +22,12 @@ def lesson_page(name: str | Lesson, path: str | Path | None = None) -> Page:
     return written_page(lesson_content(lesson)[1], path)
 
 
-def lesson_content(lesson: Lesson) -> tuple[System, dict[str, Any]]:
+def lesson_content(lesson: Lesson, progress: Progress = lambda share: None) -> tuple[System, dict[str, Any]]:
     """Return the mechanism of a lesson, and the data of its page."""
     system = load(lesson.mechanism)
     start = evaluated(lesson.start, {}) if lesson.start else None
     edited = any(step.setting.get("mode") == "Model" for step in lesson.steps)
-    data = system_data(system, q=start, editable=edited)
+    data = system_data(system, q=start, editable=edited, progress=progress)
     return system, data | {"title": lesson.title, "lesson": lesson_data(lesson)}
 
 

@@ -14,7 +14,7 @@ LESSON_ENTRY, LESSON_STYLE = "view/page/lesson_page.js", "page/lesson.css"
 """The first module of a page that may have a lesson, and the style of its column."""
 STUDIO = (
     "view/page/chooser.js", "view/page/python_runs.js", "view/page/folder.js", "view/page/structure.js",
-    "view/page/structure_history.js",
+    "view/page/structure_history.js", "view/page/replacing.js",
 )  # fmt: skip
 """The modules that need Python, which files leave out."""
 TABLE = ("view/page/panels/model.js", "view/page/editing.js", "view/page/model_files.js")

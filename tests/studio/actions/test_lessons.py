@@ -20,7 +20,7 @@ def plain_lessons(monkeypatch, plain_data):
     monkeypatch.setattr(
         import_module("kinetree.studio.actions.lessons"),  # the package has a function of this name
         "lesson_content",
-        lambda lesson: (kt.load(lesson.mechanism), {"title": lesson.title, "lesson": {}}),
+        lambda lesson, progress: (kt.load(lesson.mechanism), {"title": lesson.title, "lesson": {}}),
     )
 
 

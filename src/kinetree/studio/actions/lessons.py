@@ -21,7 +21,7 @@ def lessons(studio: Studio) -> dict[str, Any]:
 def open_lesson(studio: Studio, name: Any) -> dict[str, Any]:
     """Open a lesson by its name; the tab keeps the mechanism that it showed before."""
     lesson = taught.find(name if isinstance(name, str) else brief(name))
-    system, data = lesson_content(lesson)
+    system, data = lesson_content(lesson, studio.report)
     tab = studio.tab
     before = tab.before if "lesson" in tab.data else Tab(tab.system, tab.data) if tab.system else None
     found = show(studio, system, data, source=f"lesson/{name}")

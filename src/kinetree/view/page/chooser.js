@@ -4,6 +4,7 @@
 import { dialog } from "./dialogs.js";
 import { el } from "./elements.js";
 import { stateOf } from "./link.js";
+import { openMade } from "./replacing.js";
 import { server } from "./server.js";
 
 const MODELS = [".toml", ".urdf", ".xml", ".csv"];
@@ -12,15 +13,9 @@ const LARGEST = 24e6; // [bytes] of all of them: as studio/uploads.py accepts th
 
 // Call an action that opens a mechanism, and show it. Refusals are shown by say(text).
 async function open(app, what, action, args, say, given) {
-  say(`Opening ${what} ...`, { calm: true });
-  try {
-    const found = await server.call(action, args);
-    const next = await app.open(found.data, given);
-    const suspects = (found.report || []).filter((entry) => entry.sort === "suspect" || entry.sort === "dropped");
-    if (suspects.length) next.say(`${suspects.length === 1 ? "One remark" : `${suspects.length} remarks`} on ${what}: ${suspects[0].text}`, { calm: true });
-  } catch (error) {
-    say(error.message);
-  }
+  const made = await openMade(app, what, action, args, { say, given });
+  const suspects = (made?.found.report || []).filter((entry) => entry.sort === "suspect" || entry.sort === "dropped");
+  if (suspects.length) made.app.say(`${suspects.length === 1 ? "One remark" : `${suspects.length} remarks`} on ${what}: ${suspects[0].text}`, { calm: true });
 }
 
 export const openLibrary = (app, name, say = app.say) => open(app, name, "open_library", { name }, say);

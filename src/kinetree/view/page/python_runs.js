@@ -46,7 +46,10 @@ export function buildPythonRuns(app, { start, drives, shown }) {
   const rows = { duration: number("duration", "s", "duration", 1e-3, LONGEST), step: number("time step", "ms", "step", 1e-3, 1e3), rtol: number("tolerance", "", "rtol", 1e-14, 0.1) };
   const pick = el("select", { "aria-label": "method", onchange: () => { settings.method = pick.value; refresh(); } }, el("option", { value: "auto", text: "auto" }));
   const go = el("button", { type: "button", text: "Run in Python", title: "simulate by the library, with its methods", onclick: run });
-  const stop = el("button", { type: "button", text: "Cancel", title: "cancel the run", hidden: true, onclick: () => running?.abort() });
+  const stop = el("button", { type: "button", text: "Cancel", title: "cancel the run", hidden: true, onclick: () => {
+    running?.abort();
+    message.textContent = "Cancelling, as soon as the present step of the work has ended ...";
+  } });
 
   function refresh() {
     rows.step.hidden = !fixed.has(settings.method);
@@ -60,13 +63,13 @@ export function buildPythonRuns(app, { start, drives, shown }) {
     running = new AbortController();
     bar.value = 0;
     busy(true);
-    message.textContent = "";
+    message.textContent = "Compiling the equations of motion ...";
     const began = performance.now();
     const { method, duration, step, rtol } = settings;
     try {
       const found = await server.call("simulate", {
         ...taken(app, start(), drives()), duration, method, ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }),
-      }, { onProgress: (share) => { bar.value = share; }, signal: running.signal });
+      }, { onProgress: (share) => { bar.value = share; if (!running.signal.aborted) message.textContent = "Running ..."; }, signal: running.signal });
       message.textContent = `${found.run.method}: ${found.run.status}, ${((performance.now() - began) / 1000).toFixed(1)} s`;
       shown(Motion.recorded(app.model, found.run), found.run);
     } catch (error) {

@@ -1,6 +1,6 @@
 // Undo and redo beyond the changes of one mechanism, in the studio: back to the one with another structure.
 
-import { server } from "./server.js";
+import { isMaking, openMade } from "./replacing.js";
 import { buildArguments } from "./structure.js";
 
 // Defines app.restructure(call, { to, picked, say }): open what an action of Python makes. The lists of mechanisms before and
@@ -9,7 +9,6 @@ export function connectStructures(app) {
   const { store, data, session } = app;
   session.structures ||= { past: [], future: [] };
   const { past, future } = session.structures;
-  let busy = false;
 
   // How this mechanism is opened again; null if it cannot be.
   function present() {
@@ -20,22 +19,16 @@ export function connectStructures(app) {
     return action ? { action, args: { name: name.join("/") } } : null;
   }
   app.restructure = async (call, { from, to = past, picked = -1, say = app.say } = {}) => {
-    if (busy) return;
-    busy = true;
+    if (isMaking(app)) return; // a second click changes nothing: the table is still the one before
     const before = present();
-    say("Computing the functions of this mechanism ...", { calm: true });
-    try {
-      const found = await server.call(call.action, call.args);
-      if (from) from.pop();
-      else future.length = 0;
-      if (before) to.push(before);
-      const next = await app.open(found.data, { mode: "Model", state: { picked: Math.min(picked, found.data.model.bodies.length - 1) }, structures: session.structures, made: call });
-      if (!next.table) next.say("A chain of this length has no mode Model: undo goes back.", { calm: true });
-    } catch (error) {
-      say(error.message);
-    } finally {
-      busy = false;
-    }
+    const { structures } = session;
+    const options = (data) => ({ mode: "Model", state: { picked: Math.min(picked, data.model.bodies.length - 1) }, structures, made: call });
+    const made = await openMade(app, "the changed mechanism", call.action, call.args, { say, given: options });
+    if (!made) return;
+    if (from) from.pop();
+    else future.length = 0;
+    if (before) to.push(before);
+    if (!made.app.table) made.app.say("A chain of this length has no mode Model: undo goes back.", { calm: true });
   };
   const travel = (from, to) => { if (from.length) app.restructure(from[from.length - 1], { from, to }); };
   store.beyond = { undo: () => travel(past, future), redo: () => travel(future, past) };

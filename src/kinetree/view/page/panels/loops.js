@@ -10,6 +10,7 @@ import { Freedom, cutMarks, jointMarks } from "../loop_marks.js";
 import { leadsOf } from "../loop_range.js";
 import { movingFrames, solvePose } from "../inverse_kinematics.js";
 import { pictureButtons } from "../mode_pictures.js";
+import { isMaking, openMade } from "../replacing.js";
 import { server } from "../server.js";
 import { sharedUnit, short } from "../units.js";
 import { onPlane } from "../view.js";
@@ -90,14 +91,7 @@ export const panel = {
       const go = el("button", { type: "button", text: "Cut here", title: `cut this joint instead of ${x.name}`, onclick: () => cutAt(model.loops[k].name, pick.value) });
       return el("div", { class: "control plain" }, el("span", { class: "name", text: `instead of ${x.name}` }), pick, go);
     }) : [];
-    async function cutAt(loop, joint) {
-      try {
-        const { data } = await server.call("cut", { loop, joint, q: Array.from(store.get("q")), parameters: Array.from(store.get("parameters")) });
-        await app.open(data, { mode: panel.name });
-      } catch (error) {
-        app.say(error.message);
-      }
-    }
+    const cutAt = (loop, joint) => isMaking(app) || openMade(app, "the mechanism with another cut", "cut", { loop, joint, q: Array.from(store.get("q")), parameters: Array.from(store.get("parameters")) }, { given: { mode: panel.name } });
     host.append(
       section("Doctor", doctor),
       section("Freedoms", free),

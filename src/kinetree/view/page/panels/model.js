@@ -153,11 +153,14 @@ function buildChecks(app) {
     type: "button", text: "Ask the doctor", title: "check the mechanism with its present numbers, in Python",
     onclick: async () => {
       message.textContent = "Checking ...";
+      again.disabled = true;
       try {
         show((await server.call("doctor", app.table.isEdited() ? { model: tomlText(app) } : { parameters: Object.fromEntries(app.model.parameters.map((p, k) => [p.name, app.store.get("parameters")[k]])) })).notes);
         message.textContent = "";
       } catch (error) {
         message.textContent = error.message;
+      } finally {
+        again.disabled = false;
       }
     },
   });
