@@ -66,6 +66,13 @@ def constant_part(program: Program, name: str) -> tuple[Program, Program] | None
     return first, _needed(program.name, rest, program.outputs, lambda i: place.get(i, program.ops[i]), program.results)
 
 
+def some_outputs(program: Program, places: Sequence[int]) -> Program:
+    """Return the Program of the outputs at some places, with all inputs."""
+    outputs = [program.outputs[k] for k in places]
+    results = [program.results[k] for k in places]
+    return _needed(program.name, program.inputs, outputs, program.ops.__getitem__, results)
+
+
 def _stages(program: Program, late: dict[int, str], stages: Sequence[Sequence[str]]) -> list[int]:
     """Return the stage in which each operation is carried out; inputs that are not late belong to the first."""
     stage = [-1] * len(program.ops)

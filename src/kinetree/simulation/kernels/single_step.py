@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...compiler.ir.program import Program
-from ...compiler.ir.staging import constant_part
 from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Tableau
 from .fixed_steps import explicit_step, map_step
+from .held_inputs import HeldRates, HeldStates, held_rates
 from .implicit_steps import implicit_step
 from .lane_states import LaneStates, builder_of
 
@@ -27,15 +27,14 @@ def step_kernel(
     """Return a kernel of one step of a method with fixed steps; None is a Program that is a step itself.
 
     The last `held` parameters of the Program are joint torques, which become the argument `tau`. The time is an
-    argument only of a `timed` step, and zero otherwise. With `many`, the number of steps is the last argument, and all
-    that follows from the parameters alone is computed once, before the first of them.
+    argument only of a `timed` step, and zero otherwise. With `many`, the number of steps is the last argument, all that
+    follows from the parameters alone is computed once, before the first of them, and loads that are zero take no time.
     """
-    parts = constant_part(program, "parameters") if many and held else None
-    program = parts[1] if parts else program
+    parts = held_rates(program, held) if many else HeldRates(None, program, None)
+    program = parts.each
     stages = 1 if tableau is None else len(tableau.b) * (2 if tableau.implicit else 1)
     k = builder_of("step", program, closing)
-    if parts:
-        k.programs["held"] = parts[0]
+    k.programs |= {name: p for name, p in (("once", parts.once), ("idle", parts.idle)) if p}
     nq, nv = program.inputs[1].size, program.inputs[2].size
     free = sum(a.size for a in program.inputs if a.name == "parameters") - held
     t = k.array("t") if timed else None
@@ -45,7 +44,7 @@ def step_kernel(
     dt = k.array("dt")
     steps = k.array("steps", shared=True) if many else None
     q_next, qd_next = k.array("q_next", nq, output=True), k.array("qd_next", nv, output=True)
-    states = LaneStates(k, program, stages, quaternions, closing, dtype)
+    states = (HeldStates if parts.idle else LaneStates)(k, program, stages, quaternions, closing, dtype)
     begin, length = k.block("begin"), k.block("length")
     begin.value = 0.0
     with k.each_lane():
@@ -61,11 +60,13 @@ def step_kernel(
             if array:
                 with k.loop(size) as j:
                     block[j + first] = array[j]
-    if parts:
-        kept = k.block("kept", parts[0].outputs[0].size)
-        k.call("held", states.inputs, kept)
+    if parts.once:
+        kept = k.block("kept", parts.once.outputs[0].size)
+        k.call("once", states.inputs, kept)
         with k.loop(kept.memory.size) as j:
             states.inputs[j + (1 + states.n + free + held)] = kept[j]
+    if isinstance(states, HeldStates):
+        states.test(1 + states.n + free, held)
     if tableau is None:
         step = map_step(states, program)
     else:

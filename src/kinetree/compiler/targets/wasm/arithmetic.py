@@ -6,12 +6,14 @@ computed in order, each value where it is first needed.
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...ir.operations import BOOLEANS, OPERATIONS, Op
 from ...ir.program import Program
-from .binary import PLAIN, access, body, code, indexed, real
+from .binary import PLAIN, access, body, code, indexed, integer, real
+from .module import Module
 from .variables import Token, assign
 
 REALS = {"float64": "f64", "float32": "f32"}
@@ -36,14 +38,16 @@ Place = tuple[int, int]
 
 
 def program_body(
-    program: Program, dtype: str, places: Sequence[Place], parameters: int, functions: Mapping[str, int]
+    program: Program, dtype: str, places: Sequence[Place], parameters: int, functions: Mapping[str, int], module: Module
 ) -> bytes:
     """Return a function's entry of the code section, for arrays at `places`: the inputs, then the outputs.
+
+    Its constants are in the memory of the module.
 
     `functions` has the indices of the functions of float64 that operations call, by name; "sines" has two results, and
     "sine pairs" two vectors of them.
     """
-    w = _Writer(program, REALS[dtype], places, functions)
+    w = _Writer(program, REALS[dtype], places, functions, module)
     w.write()
     types = {k: "i32" if op[0] in BOOLEANS else w.kind for k, op in enumerate(program.ops)} | {w.vector: "v128"}
     return body(*assign(w.tokens, types, parameters, program.name))
@@ -64,8 +68,10 @@ def paired_angles(ops: Sequence[tuple]) -> list[tuple[int, int]]:
 class _Writer:
     """The code of one Program in tokens; `done` are the values that are variables by now."""
 
-    def __init__(self, program: Program, kind: str, places: Sequence[Place], functions: Mapping[str, int]) -> None:
-        self.ops, self.kind, self.functions, self.places = program.ops, kind, functions, places
+    def __init__(
+        self, program: Program, kind: str, places: Sequence[Place], functions: Mapping[str, int], module: Module
+    ) -> None:
+        self.ops, self.kind, self.functions, self.places, self.module = program.ops, kind, functions, places, module
         self.vector = len(self.ops)  # the number of the variable with two sines or two cosines
         self.tokens: list[Token] = []
         self.done: set[int] = set()
@@ -129,7 +135,7 @@ class _Writer:
 
     def _code(self, op: Op, x: list) -> bytes:
         if op is Op.CONST:
-            return real(x[0], self.kind)
+            return self._constant(x[0])
         if op is Op.INPUT:
             parameter, base = self.places[x[0]]
             return indexed("local.get", parameter) + access(f"{self.kind}.load", base + SIZES[self.kind] * x[1])
@@ -139,6 +145,16 @@ class _Writer:
             return PLAIN[TRUTH[op]]
         call = indexed("call", self.functions[OPERATIONS[op].name])
         return call if self.kind == "f64" else call + PLAIN["f32.demote_f64"]
+
+    def _constant(self, x: float) -> bytes:
+        """Return the code of a constant: in the code if it is short there, else in memory, where functions share it.
+
+        V8 takes two instructions for a constant in the code, and one or none for a load.
+        """
+        made = real(x, self.kind)
+        if self.kind == "f32" or len(made) < 6:
+            return made
+        return integer(0) + access("f64.load", self.module.number(struct.pack("<d", x)))
 
     def _sine_pairs(self, angles: tuple[int, int]) -> Iterator[int | Token]:
         """Return the code for sines and cosines of two angles, by one call."""

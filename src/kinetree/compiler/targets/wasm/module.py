@@ -11,6 +11,9 @@ from .binary import PLAIN, TYPES, integer, section, text, unsigned, vector
 PAGE = 65536
 """The bytes of a page of memory."""
 
+NUMBERS = 64
+"""The numbers of a block of constants in memory."""
+
 HEADER = b"\0asm\x01\0\0\0"
 """The first bytes of every module: the magic number and version 1 of the format."""
 
@@ -23,6 +26,7 @@ class Module:
     functions: list[tuple[int, bytes]] = field(default_factory=list)
     exports: list[tuple[str, int]] = field(default_factory=list)
     data: list[tuple[int, bytes]] = field(default_factory=list)
+    numbers: dict[bytes, int] = field(default_factory=dict)
     reserved: int = 0
 
     def type(self, parameters: tuple[str, ...], results: tuple[str, ...]) -> int:
@@ -53,13 +57,24 @@ class Module:
         at = next((at for at, known in self.data if known == content), None)
         return self.reserve(len(content), content) if at is None else at
 
+    def number(self, content: bytes) -> int:
+        """Return the address of a constant of eight bytes; equal ones are stored once."""
+        if content not in self.numbers:
+            place = len(self.numbers) % NUMBERS
+            last = next(reversed(self.numbers.values()), 0)
+            self.numbers[content] = last + 8 if place else self.reserve(8 * NUMBERS)
+        return self.numbers[content]
+
     def bytes(self, metadata: dict[str, Any], room: int) -> bytes:
         """Return the module; `room` is the number of bytes that its memory has beyond the reserved ones."""
         pages = -(-(self.reserved + room) // PAGE)
         exports = [text(name) + b"\x00" + unsigned(k) for name, k in self.exports]
         exports += [text("memory") + b"\x02\x00", text("heap") + b"\x03\x00"]
         heap = TYPES["i32"] + b"\x00" + integer(self.reserved) + PLAIN["end"]
-        data = [b"\x00" + integer(at) + PLAIN["end"] + unsigned(len(x)) + x for at, x in self.data]
+        numbers = list(self.numbers.items())
+        blocks = [numbers[k : k + NUMBERS] for k in range(0, len(numbers), NUMBERS)]
+        contents = [*self.data, *((block[0][1], b"".join(x for x, _ in block)) for block in blocks)]
+        data = [b"\x00" + integer(at) + PLAIN["end"] + unsigned(len(x)) + x for at, x in contents]
         described = json.dumps(metadata, separators=(",", ":"), sort_keys=True)
         parts = [
             section(1, vector(self.types)),

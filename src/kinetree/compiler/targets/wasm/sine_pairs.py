@@ -20,20 +20,16 @@ LIMIT = 2.0**12
 
 def add_sine_pairs(module: Module, sines: int) -> int:
     """Add the function (x, y) -> ([sin x, sin y], [cos x, cos y]) to a module, and return its index."""
-    first, second, third = parts()
-    numbers = (LIMIT, 2 / math.pi, MAGIC, first, second, third, 0.5, 1.0, *SINE[64], *COSINE[64], 0, 1, 2)
-    contents = [struct.pack("<d" if isinstance(x, float) else "<q", x) for x in numbers]
-    table = module.reserve(8 * len(numbers), b"".join(contents))
 
     def both(x: float | int) -> str:
-        """Return the code of a vector with a constant in both lanes; to read it from memory is the quickest way."""
-        content = struct.pack("<d" if isinstance(x, float) else "<q", x)
-        return f"i32.const 0 {SPLAT} {table + 8 * contents.index(content)}"
+        """Return the code of a vector with a constant in both lanes."""
+        return f"i32.const 0 {SPLAT} {module.number(struct.pack('<d' if isinstance(x, float) else '<q', x))}"
 
     def polynomial(coefficients: tuple[float, ...]) -> str:
         more = " ".join(f"local.get z f64x2.mul {both(c)} f64x2.add" for c in coefficients[1:])
         return f"{both(coefficients[0])} {more}"
 
+    first, second, third = parts()
     source = f"""
         local.get a f64x2.splat local.get b f64x2.replace_lane 1 local.tee x
         f64x2.abs {both(LIMIT)} f64x2.le i64x2.all_true i32.eqz

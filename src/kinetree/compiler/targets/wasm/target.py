@@ -76,7 +76,7 @@ def _functions(module: Module, units: Iterable[Program | Kernel]) -> dict[str, i
 def _add_program(module: Module, program: Program, dtype: str, functions: dict[str, int]) -> None:
     """Add the functions of a Program for one sample and for many."""
     arrays = [*program.inputs, *program.outputs]
-    made = program_body(program, dtype, [(k, 0) for k in range(len(arrays))], len(arrays), functions)
+    made = program_body(program, dtype, [(k, 0) for k in range(len(arrays))], len(arrays), functions, module)
     one = module.add(("i32",) * len(arrays), (), made, program.name)
     _add_batch(module, program.name, one, len(arrays), extra=0)
 
@@ -84,7 +84,7 @@ def _add_program(module: Module, program: Program, dtype: str, functions: dict[s
 def _add_kernel(module: Module, kernel: Kernel, dtype: str, functions: dict[str, int]) -> None:
     """Add the functions of a kernel for one sample and for many; its Programs are internal functions."""
     called = {
-        name: module.add(("i32", "i32"), (), program_body(p, dtype, _consecutive(p, dtype), 2, functions))
+        name: module.add(("i32", "i32"), (), program_body(p, dtype, _consecutive(p, dtype), 2, functions, module))
         for name, p in kernel.programs
     }
     statements = Statements(kernel, REALS[dtype], module, called)
