@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from command_line import run, words
+from everyday import long
 
 FILE = """
 [study]
@@ -21,6 +22,7 @@ peak = "peak control.main_bearing"
 """
 
 
+@long
 def test_reports_of_studies_are_written(tmp_path, capsys):
     """Write the page of a study with its results, and that of its store with limits."""
     pytest.importorskip("zarr")

@@ -36,9 +36,9 @@ def test_a_repeated_run_assembles_nothing(monkeypatch):
 def test_few_native_calls_make_a_long_run(monkeypatch):
     """Count the native calls of fast runs: one per piece of an adaptive method, and fewer with fixed steps."""
     arm, calls = kt.load("planar_2r"), []
-    plain = pieces._quietly
+    plain, learn = pieces._quietly, pieces.Pace.learn
     monkeypatch.setattr(pieces, "_quietly", lambda *arguments: calls.append(arguments) or plain(*arguments))
-    monkeypatch.setattr(pieces, "LOOK", 1e3)  # every call is fast beside this, on any machine
+    monkeypatch.setattr(pieces.Pace, "learn", lambda self, steps, seconds: learn(self, steps, 0.0))  # on any machine
     kt.simulate(arm, [0.3, 0.4], duration=0.01, progress=False)
     assert len(calls) == 16
     calls.clear()
