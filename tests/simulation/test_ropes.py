@@ -14,7 +14,6 @@ from scipy.special import jn_zeros
 
 import everyday
 import kinetree as kt
-from everyday import long
 from kinetree.library.chains import Link, rope_parts
 from kinetree.simulation.engines.marching import March
 from kinetree.simulation.forces.joint_law import joint_law
@@ -59,7 +58,7 @@ def catenary_error(n: int) -> tuple[float, float]:
     return float(np.abs(bridge.poses(q)[:, [0, 2], 3] - exact).max()), float(np.linalg.norm(force) / tension - 1)
 
 
-@long
+@everyday.long
 def test_a_bridge_hangs_as_a_catenary():
     """Bring bridges of 25 and 50 links to rest, and find catenary and end force to second order in 1/n."""
     coarse, fine = catenary_error(25), catenary_error(50)
