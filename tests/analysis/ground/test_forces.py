@@ -112,6 +112,78 @@ def test_motions_that_cannot_be_realized_are_named() -> None:
     assert not away.modes.any() and not away.realized
 
 
+def with_rods(system: kt.System, q: np.ndarray) -> kt.System:
+    """Return the trunk with a rod from it to each shank, which moves the knee as the hip turns."""
+    T = system.poses(q)
+    rods = []
+    for k in range(3):
+        top, low = (0.02 + 0.03 * k, -0.04, 0.07), (0.05, 0.01, -0.03)
+        length = np.linalg.norm((T[2 + 2 * k] @ [*low, 1.0] - T[0] @ [*top, 1.0])[:3])
+        rods.append(
+            kt.Loop(f"rod{k}", "rod", "trunk", f"shank{k}", kt.Placement(top), kt.Placement(low), length=length)
+        )
+    return kt.System(replace(system.mechanism, loops=tuple(rods)))
+
+
+def rodded() -> tuple:
+    """Return a trunk on legs whose knees are moved by rods, in a motion that keeps its feet at rest, and the drives."""
+    system, q, *_, contacts = moving(7, False)
+    closed = with_rods(system, q)
+    whole = kt.System(replace(closed.mechanism, contacts=tuple(contacts)))
+    _, J = jacobian(whole, q, np.zeros(system.nv))
+    rows = np.concatenate([J.reshape(-1, system.nv), closed.closure_jacobian(q)])
+    qd = 0.3 * np.linalg.svd(rows)[2][len(rows) :].T @ np.array([0.7, -1.1, 0.4])
+    bias, _ = jacobian(whole, q, qd)
+    qdd = np.linalg.pinv(rows) @ -np.concatenate([bias.ravel(), closed.closure_bias(q, qd)])
+    return closed, q, qd, qdd, contacts, [f"hip{k}" for k in range(3)]
+
+
+def test_loops_carry_the_forces_of_driven_joints() -> None:
+    """Drive the hips of legs whose knees are moved by rods, and find the torques of actuation under these forces."""
+    closed, q, qd, qdd, contacts, drives = rodded()
+    scale = np.array([[0.0], [1.0]])
+    found = closed.ground_forces(q, scale * qd, scale**2 * qdd, contacts=contacts, actuated=drives)
+    assert found.realized.all(), found.status
+    assert (found.modes == 1).all()
+    assert not found.tau[:, [*range(6), 8, 11, 14]].any()
+    T = closed.poses(q)
+    wrenches = np.zeros((2, len(T), 6))
+    for k in range(3):
+        R, r = T[2 + 2 * k, :3, :3], T[2 + 2 * k, :3, 3]
+        wrenches[:, 2 + 2 * k, :3] = np.cross(found.points[:, k] - r, found.world[:, k]) @ R
+        wrenches[:, 2 + 2 * k, 3:] = found.world[:, k] @ R
+    same = closed.actuation(np.stack([q, q]), scale * qd, scale**2 * qdd, drives, wrenches=wrenches)
+    assert same.achieved.all(), same
+    assert_close(found.tau, same.tau, 1e-9, "torques with the forces as external wrenches")
+    assert_close(found.residual, 0 * found.residual, 1e-10, "missing forces")
+
+
+def test_missing_forces_of_closed_mechanisms_are_named() -> None:
+    """Stand on slippery ground, and find drives, loops, ground forces and missing forces in balance with the weight."""
+    closed, q, qd, _, contacts, drives = rodded()
+    found = closed.ground_forces(
+        q, 0 * qd, 0 * qd, contacts=[replace(c, friction=0.05) for c in contacts], actuated=drives
+    )
+    assert not found.realized and found.at_limit.any() and "are missing at" in str(found.status)
+    whole = kt.System(replace(closed.mechanism, contacts=tuple(contacts)))
+    _, J = jacobian(whole, q, 0 * qd)
+    need = closed.tree.inverse_dynamics(q, 0 * qd, 0 * qd)
+    left = need - found.tau - np.einsum("ckv,ck->v", J, found.forces) - found.residual
+    allowed = np.linalg.svd(closed.closure_jacobian(q))[2][3:]
+    assert_close(allowed @ left, np.zeros(12), 1e-10, "forces beyond those of the loops")
+
+
+@pytest.mark.slow
+def test_simulation_with_loops_returns_the_motion_and_the_forces() -> None:
+    """Apply the torques of driven hips in a run with hard contact, and find accelerations and forces as they were."""
+    closed, q, qd, qdd, contacts, drives = rodded()
+    found = closed.ground_forces(q, qd, qdd, contacts=contacts, actuated=drives)
+    torque = kt.TorqueFunction(lambda t, q, qd: found.tau.tolist())
+    run = kt.simulate(closed, q, qd, times=[0.0, 1e-4], contacts=contacts, control=torque)
+    assert_close(run["qdd"][0], qdd, 1e-9 * np.abs(qdd).max(), "accelerations of the run")
+    assert_close(run["contact_forces"][0], found.forces, 1e-9 * np.abs(found.forces).max(), "forces of the run")
+
+
 @pytest.mark.slow
 def test_boxes_on_each_other_press_with_their_weight() -> None:
     """Stack two boxes: the lower contacts carry both weights, the upper ones that of the upper box alone."""
@@ -149,10 +221,14 @@ def test_bad_input_is_refused() -> None:
         system.ground_forces(q, qd, qdd)
     arm = kt.load("planar_2r")
     tip = kt.Contact("tip", "link2")
-    with pytest.raises(InputError, match="every joint of 'planar_2r' has a drive, .* name the joints with a drive"):
+    with pytest.raises(
+        InputError, match="drives determine every motion of 'planar_2r', .* name the joints with a drive"
+    ):
         arm.ground_forces([0.1, 0.2], [0, 0], [0, 0], contacts=tip)
     bar = kt.load("four_bar")
-    with pytest.raises(InputError, match="has loops; ground_forces takes trees"):
-        bar.ground_forces(
-            bar.assemble(), np.zeros(bar.nv), np.zeros(bar.nv), contacts=kt.Contact("c", bar.bodies[0].name)
-        )
+    q, still = bar.assemble(), np.zeros(bar.nv)
+    knock = kt.Contact("c", bar.bodies[0].name)
+    with pytest.raises(InputError, match="drives determine every motion of 'four_bar'"):
+        bar.ground_forces(q, still, still, contacts=knock)
+    with pytest.raises(InputError, match="qd opens the loops: .* would part at"):
+        bar.ground_forces(q, still + 1.3, still, contacts=knock, actuated=[])

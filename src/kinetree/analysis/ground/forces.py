@@ -33,6 +33,7 @@ from .cones import Cones
 from .least_squares import Smallest, smallest_forces
 from .result import GroundForces
 from .touching import Touch, given_touch, touch_of
+from .undriven import undriven
 
 TOL = 1e-6
 """The default tolerance of gaps, velocities and accelerations of contacts, in parts of l, sqrt(g l) and g: motions that
@@ -68,7 +69,7 @@ def ground_forces(
     acting = Acting.of(system, wrenches, forces, parameters)
     if acting.parameters is not None and acting.parameters.ndim > 1:
         raise InputError(f"parameters have shape {acting.parameters.shape}; give one set of them")
-    passive = _passive(mechanism, actuated)
+    driven = _driven(mechanism, actuated)
     need = np.asarray(acting.torques(q, qd, qdd), dtype=float)
     lead = need.shape[:-1]
     q, qd, qdd = (np.broadcast_to(np.asarray(x, dtype=float), (*lead, np.shape(x)[-1])) for x in (q, qd, qdd))
@@ -79,13 +80,13 @@ def ground_forces(
     else:
         touch = given_touch(names, touching, lead)
     units = ["N m" if unit == "rad" else "N" for _, _, unit in axis_names(mechanism, 1)]
-    weights = np.array([1.0 / numbers.length if units[k] == "N m" else 1.0 for k in passive])
-    b = need[..., passive] * weights
-    found = _smallest(b, J[..., passive] * weights, touch, numbers.friction)
+    scale = np.array([1.0 / numbers.length if unit == "N m" else 1.0 for unit in units])
+    free = undriven(system, (q, qd, qdd), driven, scale, acting.parameters, tol=tol)
+    b = free.along(need)
+    found = _smallest(b, free.along(J), touch, numbers.friction)
     required = np.maximum(np.linalg.norm(b, axis=-1), FLIGHT * numbers.weight)
     missing = np.linalg.norm(found.residual, axis=-1) / np.where(required > 0.0, required, 1.0)
-    tau, residual = need - np.einsum("...ckv,...ck->...v", J, found.forces), np.zeros(need.shape)
-    residual[..., passive], tau[..., passive] = tau[..., passive], 0.0
+    tau, residual = free.shared(need - np.einsum("...ckv,...ck->...v", J, found.forces))
     return GroundForces(
         tau, found.forces, residual, missing, touch.modes, touch.inward, found.settled, points, axes, numbers.friction,
         numbers.grounded, names, tuple(axis_labels(mechanism, 1)), tuple(units),
@@ -112,21 +113,9 @@ def _smallest(b: Numbers, J: Numbers, touch: Touch, mu: Numbers) -> Smallest:
     return Smallest(found.forces.reshape(*lead, nc, 3), found.residual.reshape(b.shape), found.settled.reshape(lead))
 
 
-def _passive(mechanism: Mechanism, actuated: str | Iterable[str] | None) -> list[int]:
-    """Return the axes without a drive."""
-    if mechanism.closures:
-        raise InputError(
-            f"{mechanism.name!r} has loops; ground_forces takes trees: use actuation, with contact forces as wrenches"
-        )
+def _driven(mechanism: Mechanism, actuated: str | Iterable[str] | None) -> list[int]:
+    """Return the axes with a drive."""
     if actuated is not None:
-        driven = dofs(mechanism, actuated)
-    else:
-        floats = [j for j in mechanism.joints if j.parent == GROUND and kind(j.kind).NV == 6]
-        driven = dofs(mechanism, [j.name for j in mechanism.joints if j not in floats and kind(j.kind).NV])
-    passive = [k for k in range(mechanism.nv) if k not in driven]
-    if not passive:
-        raise InputError(
-            f"every joint of {mechanism.name!r} has a drive, so that a motion determines no ground forces; "
-            "name the joints with a drive, actuated=[...], without those of the base"
-        )
-    return passive
+        return dofs(mechanism, actuated)
+    floats = [j for j in mechanism.joints if j.parent == GROUND and kind(j.kind).NV == 6]
+    return dofs(mechanism, [j.name for j in mechanism.joints if j not in floats and kind(j.kind).NV])

@@ -130,10 +130,9 @@ def actuation(
     acting = acting.spread(lead)
     at = split(system, q, acting.parameters)
     require_closed(system, at, q, qd, qdd, tol, acting.parameters)
-    tau, rank, free = _efforts(at, need, driven, _weights(mechanism, at, driven, weights))
+    tau, rank, free = efforts(at, need, driven, effort_weights(mechanism, at, driven, weights))
     rest = need - tau
-    scaled = at.moves @ (at.columns * rest)[..., None]
-    residual = (np.swapaxes(at.moves, -1, -2) @ scaled)[..., 0] / at.columns
+    residual = at.without_loops(rest)
     missing, whole = np.linalg.norm(at.columns * residual, axis=-1), np.linalg.norm(at.columns * need, axis=-1)
     multipliers = at.multipliers(rest)
     if (at.rank < at.J.shape[-2]).any():
@@ -211,7 +210,7 @@ def dofs(mechanism: Mechanism, names: str | Iterable[str]) -> list[int]:
     return sorted({k for name in listed(names) for k in entries(mechanism, name, 1)})
 
 
-def _efforts(at: Split, need: Numbers, driven: list[int], weights: Numbers) -> tuple[Numbers, NDArray, Numbers]:
+def efforts(at: Split, need: Numbers, driven: list[int], weights: Numbers) -> tuple[Numbers, NDArray, Numbers]:
     """Return tau, the number of freedoms it drives, and the share of each torque in directions that drive none.
 
     Along the motions that the loops allow, the multipliers do no work: the remaining equations contain tau alone.
@@ -233,7 +232,7 @@ def _efforts(at: Split, need: Numbers, driven: list[int], weights: Numbers) -> t
     return tau, rank, free
 
 
-def _weights(mechanism: Mechanism, at: Split, driven: list[int], given: Weights | None) -> Numbers:
+def effort_weights(mechanism: Mechanism, at: Split, driven: list[int], given: Weights | None) -> Numbers:
     """Return the weight of each actuated degree of freedom, [..., na]."""
     sliding = np.array([unit == "m" for unit in _units(mechanism)], dtype=bool)
     out = np.where(sliding, at.length[..., None] ** 2, 1.0)

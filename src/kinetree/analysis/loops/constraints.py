@@ -21,6 +21,9 @@ REST = 1e-18
 """Gaps and rates of loops that count as zero [lengths of the mechanism or rad, per s or s^2]: the rounding errors of a
 motion that comes to rest. A real motion at this rate would take longer than the age of the Earth."""
 
+INDEPENDENT = max(RANK, DEPENDENT**0.5)
+"""The least singular value of independent rows, in parts of the largest."""
+
 
 @dataclass(frozen=True)
 class Split:
@@ -51,6 +54,11 @@ class Split:
         beyond = np.arange(self.V.shape[-1]) >= self.rank[..., None]
         return self.rows[..., None] * np.where(beyond[..., None, :], self.V, 0.0)
 
+    def without_loops(self, torque: Numbers) -> Numbers:
+        """Return the part of torques [..., nv] that loops cannot supply, along the motions that they allow."""
+        scaled = self.moves @ (self.columns * torque)[..., None]
+        return (np.swapaxes(self.moves, -1, -2) @ scaled)[..., 0] / self.columns
+
     def multipliers(self, torque: Numbers) -> Numbers:
         """Return the smallest lambda in scaled rows with J^T lambda = torque."""
         count = self.sizes.shape[-1]
@@ -60,20 +68,22 @@ class Split:
         return self.rows * _times(self.V[..., :count], part)
 
 
-def split(system: CompiledMechanism, q: Numbers, parameters: Numbers | None = None) -> Split:
-    """Return J at states q [..., nq] with its singular values."""
+def split(
+    system: CompiledMechanism, q: Numbers, parameters: Numbers | None = None, *, columns: Numbers | None = None
+) -> Split:
+    """Return J at states q [..., nq] with its singular values; `columns` [nv] scale its columns in another way."""
     mechanism = system.mechanism
     more: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
     J = np.asarray(system.closure_jacobian(q, **more), dtype=float)
-    inertia = np.diagonal(system.inertia_matrix(q, **more), axis1=-2, axis2=-1)
-    columns = 1.0 / np.sqrt(np.where(inertia > 0, inertia, np.max(inertia, axis=-1, initial=1e-300, keepdims=True)))
+    if columns is None:
+        inertia = np.diagonal(system.inertia_matrix(q, **more), axis1=-2, axis2=-1)
+        columns = 1.0 / np.sqrt(np.where(inertia > 0, inertia, np.max(inertia, axis=-1, initial=1e-300, keepdims=True)))
     length = size(mechanism, np.asarray(system.poses(q, **more), dtype=float), values_of(mechanism, parameters))
     turning = np.array([c.unit == "rad" for c in mechanism.closures], dtype=bool)
     rows = np.where(turning, length[..., None], 1.0)
     V, sizes, Ut = np.linalg.svd(rows[..., :, None] * J * columns[..., None, :])
     # Rows that depend on others at every closed position appear independent by the order of the gap of q.
-    least = max(RANK, np.sqrt(DEPENDENT))
-    rank = (sizes > least * sizes.max(axis=-1, initial=0.0, keepdims=True)).sum(axis=-1)
+    rank = (sizes > INDEPENDENT * sizes.max(axis=-1, initial=0.0, keepdims=True)).sum(axis=-1)
     return Split(J, length, rows, columns, V, sizes, np.swapaxes(Ut, -1, -2), rank)
 
 
