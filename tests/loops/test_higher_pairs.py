@@ -259,6 +259,17 @@ def test_derivatives_of_a_cam_are_those_of_differences():
             "curve, points: points 2 and 0 of a curve are only 1.4e-207 m apart; remove one of them",
         ),
         (lambda: kt.Curve(points=((0, 0), (1, 0, 2), (1, 1))), "curve, points: 3 numbers in a point; give two"),
+        (lambda: kt.Curve(points=((0, 0), (1, True), (1, 1))), "curve, points: True is not a finite number"),
+        (lambda: kt.Curve(points=((0, 0), (1e300, 0), (1, 1))), "a curve with a size of 1e+300 m; give its points in"),
+        (
+            lambda: kt.Curve(points=[(k, k * k) for k in range(1001)]),
+            "curve, points: 1001 entries of points; give",
+        ),
+        (lambda: kt.Curve(cosines=[(0.1, 0.2)] * 82), "curve, cosines: 82 entries of cosines; give no more than 81"),
+        (
+            lambda: kt.Law(polynomial=[0.1] * 2001),
+            "law, polynomial: 2001 entries of polynomial; give no",
+        ),
         (lambda: kt.Curve(points=((0, 0), (1, math.inf), (1, 1))), "curve, points: inf is not a finite number"),
         (lambda: kt.Law(), "a law has points, a polynomial, or a slope with cosines and sines; give one of the three"),
         (lambda: kt.Law(points=((0, 0), (0, 1))), "law, points: the points of a law do not increase, or are too few"),

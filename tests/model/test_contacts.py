@@ -45,6 +45,10 @@ def test_numbers_are_read_in_any_form() -> None:
     ({"surface": Surface("steps", edges=(1.0,), heights=(0.1, 0.1))}, "two neighboring treads have one height"),
     ({"surface": Surface("heights", heights=((0.1, 0.2), (0.3,)), spacing=(1, 1))}, "the heights are not a grid"),
     ({"surface": Surface("heights", heights=((0.1, 0.2), (0.3, 0.1)), spacing=(1, 0))}, "give dx and dy, above zero"),
+    ({"surface": Surface("heights", heights=((0.1, 1e300), (0.3, 0.1)), spacing=(1, 1))},
+     "heights of up to 1e+300 m at distances of 1 m; give both in meters"),
+    ({"surface": Surface("heights", heights=((0.1, 0.2), (0.3, 0.1)), spacing=(1, 1e-320))},
+     "heights of up to 0.3 m at distances of 1e-320 m; give both in meters"),
     ({"shape": "sphere", "size": 0.1, "surface": Surface("heights", heights=((0.1, 0.2), (0.3, 0.1)), spacing=(1, 1))},
      "the ball of a sphere has no contact with heights; touch it with a point"),
     ({"shape": "disc", "size": 0.1, "surface": Surface("steps", edges=(1.0,), heights=(0.1, 0.2))},
@@ -56,6 +60,18 @@ def test_impossible_contacts_are_refused(fields, message) -> None:
     with pytest.raises(ModelError) as error:
         Contact("c", "block", **fields)
     assert message in str(error.value)
+
+
+def test_surfaces_and_contacts_are_bounded() -> None:
+    """Refuse more heights, edges and contacts than code can be compiled for, and formulas in surfaces."""
+    with pytest.raises(ModelError, match="surface, heights: 10201 heights; give no more than 10000, of a coarser"):
+        Surface("heights", heights=np.zeros((101, 101)), spacing=(0.1, 0.1))
+    with pytest.raises(ModelError, match="surface, edges: 1001 edges; give no more than 1000"):
+        Surface("steps", edges=range(1001), heights=[0.1, 0.2] * 501)
+    with pytest.raises(ModelError, match="contact: 1001 contacts; give up to 1000, those that can touch"):
+        mechanism(*(Contact(f"c{k}", "block") for k in range(1001)))
+    with pytest.raises(ModelError, match="surface, spacing: 'a' is a formula of parameters; give a number"):
+        Surface("heights", heights=np.eye(2), spacing=(parse("a"), 1.0))
 
 
 def test_contacts_must_fit_the_mechanism() -> None:

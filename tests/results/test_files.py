@@ -15,7 +15,7 @@ import pytest
 import kinetree as kt
 from closed_form_runs import PENDULUM, batch, swinging
 from kinetree.results import Trajectory, read_trajectory
-from kinetree.results.files import FORMATS
+from kinetree.results.files import FORMATS, sizes
 from kinetree.results.files import zarr as zarr_files
 from tolerance import assert_close
 
@@ -260,6 +260,26 @@ def test_npz_is_numpys_own_and_never_pickled(tmp_path):
         kt.InputError, match=r"bad\.npz: is damaged or not a trajectory \(ValueError: .*allow_pickle=False"
     ):
         read_trajectory(tmp_path / "bad.npz")
+
+
+def test_files_that_claim_more_memory_than_they_have_are_refused(tmp_path, monkeypatch):
+    """Refuse compressed arrays and descriptions of huge ones before any memory is taken."""
+    path = swinging().save(tmp_path / "run.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez_compressed(path, **arrays | {"q": np.zeros((50_000, 6))})
+    with pytest.raises(kt.InputError, match=r"run\.npz: its arrays have \d+ bytes, more than the file; Kinetree"):
+        read_trajectory(path)
+    pytest.importorskip("zarr")
+    path = swinging().save(tmp_path / "run.zarr")
+    about = json.loads((path / "q" / "zarr.json").read_text())
+    (path / "q" / "zarr.json").write_text(json.dumps(about | {"shape": [10**9, 6]}))
+    monkeypatch.setattr(sizes, "memory", lambda: 24 << 30)
+    with pytest.raises(kt.InputError, match=r"run\.zarr: its arrays have 48 GB, and this machine can read 8\.59 GB"):
+        read_trajectory(path)
+    (path / "q" / "zarr.json").write_text(json.dumps(about | {"shape": [10**7, 6]}))
+    with pytest.raises(kt.InputError, match=r"run\.zarr: is damaged or not a trajectory \(ValueError: 243903 chunks"):
+        read_trajectory(path)
 
 
 def test_parquet_is_a_data_frame(tmp_path):

@@ -47,6 +47,28 @@ def test_other_files_are_refused(found, tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(kt.InputError, match="cannot be read as a study"):
         kt.read_study(tmp_path / "bad.npz")
+    np.savez(tmp_path / "list.npz", about=np.frombuffer(b"[3]", dtype=np.uint8))
+    with pytest.raises(kt.InputError, match="is not a study; give an .npz file that study.save wrote"):
+        kt.read_study(tmp_path / "list.npz")
+
+
+def test_altered_stores_are_refused(tmp_path):
+    """Name the fault of a store whose attributes claim other runs, or are not those of a store."""
+    zarr = pytest.importorskip("zarr")
+    path = tmp_path / "study.zarr"
+    kt.study(
+        press(), {"m": kt.grid([0.1, 0.3])}, steps=12, cycle={"drive": "main", "speed": 5.0},
+        measures={"x": "rms control.main"}, store=path, progress=False,
+    )  # fmt: skip
+    group = zarr.open_group(str(path), mode="r+")
+    for change, message in (
+        ({"runs": 10**15}, r"damaged store of a study \(ValueError: 1000000000000000 runs in shards of \d+, and dim"),
+        ({"runs": 10**15, "dims": {"m": 10**15}}, "its arrays have 3.2e\\+07 GB, and this machine can read"),
+        ({"dims": 3}, "damaged store of a study"),
+    ):
+        group.attrs.update(change)
+        with pytest.raises(kt.InputError, match=message):
+            kt.read_study(path)
 
 
 def test_a_study_is_a_dataset(found):

@@ -31,6 +31,7 @@ def test_normal_samples_have_mean_and_deviation():
     [
         (lambda: kt.grid([]), "grid has values of shape (0,); give a list of one or more numbers"),
         (lambda: kt.grid(0.0, 1.0, 0), "the n of grid is 0; give 1 or more values"),
+        (lambda: kt.grid(0.0, 1.0, 10**12), "the n of grid is 1,000,000,000,000; give no more than 1,000,000 values"),
         (lambda: kt.grid(2.0, 2.0, 3), "grid has 3 values from 2 to 2; give two different ends, or n = 1"),
         (lambda: kt.grid(0.0, 1.0), "grid needs lo, hi and the number of values"),
         (lambda: kt.grid([1.0, float("nan")]), "grid has values that are not finite"),

@@ -46,6 +46,7 @@ def test_tables_are_rows_of_samples():
         ({"k": kt.grid(0, 1, 3)}, 9, "samples is given, but all quantities are on grids"),
         (kt.table(k=[1.0, 2.0]), 9, "samples is 9, but the table has 2 rows"),
         ({"k": kt.latin(0, 1)}, 0, "samples is 0; give 1 or more"),
+        ({"k": kt.latin(0, 1)}, 10**15, "the study has more runs than this machine can keep the results of, "),
     ],
 )
 def test_impossible_spaces_are_refused(over, samples, message):

@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import ModelError, Where, at, below, part_at, unknown_name
 from ..model import Mechanism, assemble
 from ..model.checks import impossible_inertias
+from ..model.contacts import refuse_many_contacts
 from ..model.pairs import pair_of
 from ..model.part_fields import MAX_NAME
 from ..model.ring_cuts import open_rings
@@ -193,6 +194,8 @@ def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:
     tables, out = data.get(sort, []), []
     if not isinstance(tables, list):
         raise ModelError("not a list of tables", where=at(sort), remedy=f"write [[{sort}]], with its keys below")
+    if sort == "contact":
+        refuse_many_contacts(len(tables))
     for i, table in enumerate(tables):
         out.append(SECTIONS[sort](table, _where(sort, i, table)))
         places.note((sort, out[-1].name), (sort, i))

@@ -22,6 +22,7 @@ from ..model import (
     Shape,
     Surface,
 )
+from ..model.contact_fields import MOST, refuse_many
 from ..model.force_checks import check_kind
 from .fields import (
     PLACEMENT,
@@ -242,6 +243,8 @@ def contact(table: Any, where: str) -> Contact:
 def surface(table: Any, where: str) -> Surface:
     """Return the surface of a contact."""
     known_keys(table, SURFACE, where)
+    for key in MOST:
+        refuse_many(table.get(key, ()), key, below(where, key))
     heights = sequence(table.get("heights", ()), below(where, "heights"))
     rows = [numbers(x, below(where, "heights")) if isinstance(x, list) else x for x in heights]
     return Surface(

@@ -13,6 +13,9 @@ from .part_fields import not_a_number
 from .parts import Placement
 from .tidying import tidy
 
+MOST = {"heights": 10_000, "edges": 1000}
+"""The largest numbers of heights and edges of a surface: all are in the compiled code, which then takes a minute."""
+
 
 def placement_of(x: Any, where: str) -> Placement:
     """Return a placement; three numbers are its translation."""
@@ -43,6 +46,8 @@ def numbers_of(x: Any, where: str, *, expressions: bool = False) -> tuple[Any, .
         if expressions and (isinstance(value, Expression) or _is_traced(value)):
             out.append(value)
             continue
+        if isinstance(value, Expression):
+            raise ModelError(f"'{value}' is a formula of parameters", where=where, remedy="give a number")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise not_a_number(value, where)
         if not math.isfinite(value):
@@ -54,3 +59,10 @@ def numbers_of(x: Any, where: str, *, expressions: bool = False) -> tuple[Any, .
 def _is_traced(x: Any) -> bool:
     """Return whether a value stands for a number in code that is being compiled: it has a sign but no value."""
     return hasattr(x, "__neg__") and not hasattr(x, "__float__") and not isinstance(x, complex)
+
+
+def refuse_many(x: Any, name: str, where: str) -> None:
+    """Raise a ModelError if a surface has more heights or edges than its code can have."""
+    count = sum(len(row) if is_list(row) else 1 for row in list_of(x, where))
+    if count > MOST[name]:
+        raise ModelError(f"{count} {name}", where=where, remedy=f"give no more than {MOST[name]}, of a coarser surface")

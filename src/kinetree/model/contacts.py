@@ -10,9 +10,10 @@ from typing import Any
 from .. import contacts as kinds
 from ..algebra.scalars import is_number
 from ..contacts.features import shape_kind
-from ..errors import ModelError, Where, below, brief, part_at, unknown_name
+from ..contacts.meeting import FAR
+from ..errors import ModelError, Where, at, below, brief, part_at, unknown_name
 from . import checks
-from .contact_fields import is_list, list_of, numbers_of, placement_of
+from .contact_fields import MOST, is_list, list_of, numbers_of, placement_of, refuse_many
 from .mechanism import Mechanism, resolved
 from .parameters import Number
 from .part_fields import check_name
@@ -20,6 +21,13 @@ from .parts import GROUND, Placement
 
 LAWS = ("newton", "poisson")
 """Laws of restitution: for the normal velocities, or for the normal impulses of compression and expansion."""
+
+MOST_CONTACTS = 1000
+"""The largest number of contacts: the time of their checks and of compilation is bounded."""
+SMALLEST = 1e-12
+"""The least spacing of heights [m]: its square is not lost beside other numbers."""
+STEEPEST = 1e9
+"""The largest height, in parts of the spacing: slopes above it have no digits left."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class Surface:
 
     def __post_init__(self) -> None:
         """Read the placement and the lists of numbers."""
+        for name in MOST:
+            refuse_many(getattr(self, name), name, f"surface, {name}")
         object.__setattr__(self, "placement", placement_of(self.placement, "surface, placement"))
         for name in ("edges", "spacing"):
             object.__setattr__(self, name, numbers_of(getattr(self, name), f"surface, {name}"))
@@ -153,6 +163,11 @@ def _check_heights(surface: Surface, where: Where) -> None:
         raise ModelError("the heights are not a grid", where=where, remedy="give rows of equal length, 2 by 2 at least")
     if len(surface.spacing) != 2 or min(surface.spacing) <= 0:
         raise ModelError(f"the spacing is {list(surface.spacing)}", where=where, remedy="give dx and dy, above zero")
+    high, least = max(abs(h) for row in rows for h in row), min(surface.spacing)
+    if not (SMALLEST <= least and max(*surface.spacing, high) <= FAR and high <= STEEPEST * least):
+        raise ModelError(
+            f"heights of up to {high:.3g} m at distances of {least:.3g} m", where=where, remedy="give both in meters"
+        )
 
 
 def fitting(mechanism: Mechanism, contacts: Any) -> tuple[Contact, ...]:
@@ -174,8 +189,17 @@ def contact_list(contacts: Any) -> tuple[Contact, ...]:
     return out
 
 
+def refuse_many_contacts(count: int) -> None:
+    """Raise a ModelError for more contacts than a mechanism can have."""
+    if count > MOST_CONTACTS:
+        raise ModelError(
+            f"{count} contacts", where=at("contact"), remedy=f"give up to {MOST_CONTACTS}, those that can touch"
+        )
+
+
 def check_all(mechanism: Mechanism) -> None:
     """Refuse contacts of a mechanism with equal names, unknown bodies, or a body with itself."""
+    refuse_many_contacts(len(mechanism.contacts))
     seen: set[str] = set()
     bodies = [b.name for b in mechanism.bodies]
     values = mechanism.values()

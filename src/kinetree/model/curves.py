@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from ..errors import ModelError, brief
+from ..numbers import plain
 from .part_fields import as_list
 
 Numbers = tuple[float, ...]
 Points = tuple[Numbers, ...]
 
 
+MOST_POINTS = 1000
+"""The largest number of points of a curve: compiled code compares all of them, which takes half a minute to compile."""
+MOST_HARMONICS = 80
+"""The largest number of harmonics of a curve, each of which has some 12 such points."""
+MOST_NUMBERS = 2000
+"""The largest number of points or coefficients of a law."""
+SIZES = (1e-30, 1e30)
+"""The sizes of curves [m]: squares and quotients of others would overflow."""
 CLOSEST = 1e-12
 """The least distance of neighboring points, as a part of the length of the curve: a spline divides by it."""
 
@@ -34,10 +44,12 @@ class Curve:
 
     def __post_init__(self) -> None:
         """Check that the curve is complete."""
-        for name in ("points", "cosines", "sines"):
-            object.__setattr__(self, name, _points(getattr(self, name), f"curve, {name}"))
+        for name, most in (("points", MOST_POINTS), ("cosines", MOST_HARMONICS + 1), ("sines", MOST_HARMONICS)):
+            object.__setattr__(self, name, _points(getattr(self, name), f"curve, {name}", most))
         if bool(self.points) == bool(self.cosines):
             raise ModelError("a curve has points or cosines", remedy="give one of them")
+        if not SIZES[0] <= self.size <= SIZES[1]:
+            raise ModelError(f"a curve with a size of {self.size:.3g} m", remedy="give its points in meters")
         if self.points:
             if self.sines or len(self.points) < (3 if self.closed else 2):
                 least = "3 points or more" if self.closed else "2 points or more, or closed = true with 3"
@@ -80,9 +92,10 @@ class Law:
 
     def __post_init__(self) -> None:
         """Check that the law is complete."""
-        object.__setattr__(self, "points", _points(self.points, "law, points"))
+        object.__setattr__(self, "points", _points(self.points, "law, points", MOST_NUMBERS))
         for name in ("cosines", "sines", "polynomial"):
-            given = tuple(_number(x, f"law, {name}") for x in as_list(getattr(self, name), f"law, {name}"))
+            where = f"law, {name}"
+            given = tuple(_number(x, where) for x in _listed(getattr(self, name), where, MOST_NUMBERS))
             object.__setattr__(self, name, given)
         object.__setattr__(self, "slope", _number(self.slope, "law, slope"))
         forms = [bool(self.points), bool(self.polynomial), bool(self.slope or self.cosines or self.sines)]
@@ -100,9 +113,18 @@ class Law:
             )
 
 
-def _points(given: Any, where: str) -> Points:
+def _listed(given: Any, where: str, most: int) -> Sequence[Any]:
+    out = as_list(given, where)
+    if len(out) > most:
+        raise ModelError(
+            f"{len(out)} entries of {where.split(', ')[-1]}", where=where, remedy=f"give no more than {most}"
+        )
+    return out
+
+
+def _points(given: Any, where: str, most: int) -> Points:
     out = []
-    for item in as_list(given, where):
+    for item in _listed(given, where, most):
         pair = as_list(item, where)
         if len(pair) != 2:
             raise ModelError(f"{len(pair)} numbers in a point", where=where, remedy="give two")
@@ -111,11 +133,8 @@ def _points(given: Any, where: str) -> Points:
 
 
 def _number(x: Any, where: str) -> float:
-    try:
-        value = float(x)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not math.isfinite(value) or isinstance(x, str):
+    value = plain(x)
+    if value is None or not math.isfinite(value):
         raise ModelError(f"{brief(x)} is not a finite number", where=where, remedy="give numbers, not formulas")
     return value
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, KinetreeError
 from ..results.files.atomic import replacing
+from ..results.files.sizes import refuse_large, refuse_packed
 from .statuses import MEANINGS
 from .store import Store, attributes
 
@@ -39,18 +40,21 @@ def read_study(path: str | Path) -> Study:
         return _read_store(path)
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            refuse_packed(file.zip, path)
             about = json.loads(file["about"].tobytes()) if "about" in file else {}
-            if about.get("format") != FORMAT:
+            if not isinstance(about, dict) or about.get("format") != FORMAT:
                 raise InputError(f"{path}: is not a study; give an .npz file that study.save wrote")
             over = {name: (dim, file[f"over.{name}"]) for name, dim in about["over"].items()}
             measures = {name: file[f"measure.{name}"] for name in about["measures"]}
             return Study(
                 about["dims"], over, measures, file["status"], file["failed_at"], about["units"], about["about"]
             )
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: cannot be read as a study ({error}); give an .npz file of study.save") from None
+    except KinetreeError:
+        raise
+    except Exception as error:  # NumPy, zipfile and json have errors of their own for altered files
+        raise InputError(
+            f"{path}: cannot be read as a study ({type(error).__name__}: {error}); give an .npz file of study.save"
+        ) from None
 
 
 def _read_store(path: Path) -> Study:
@@ -58,12 +62,23 @@ def _read_store(path: Path) -> Study:
     from .study import Study
 
     about = attributes(path)
-    store = Store(path, about["runs"], about["shard"])
-    dims, quantities = about["dims"], about["coordinates"].split()
-    found = store.read([*quantities, *about["measures"], "failed_at", "status"])
-    status, failed_at = found.pop("status"), found.pop("failed_at")
-    over = {name: _along(dims, name, found.pop(name)) for name in quantities}
-    return Study(dims, over, found, status, failed_at, about["units"], about, store=store)
+    try:
+        store = Store(path, int(about["runs"]), int(about["shard"]))
+        dims, quantities = about["dims"], about["coordinates"].split()
+        names = [*quantities, *about["measures"], "failed_at", "status"]
+        if store.runs != prod(dims.values()) or store.shard < 1:
+            raise ValueError(f"{store.runs} runs in shards of {store.shard}, and dimensions {dims}")
+        refuse_large(8 * store.runs * len(names), path)
+        found = store.read(names)
+        status, failed_at = found.pop("status"), found.pop("failed_at")
+        over = {name: _along(dims, name, found.pop(name)) for name in quantities}
+        return Study(dims, over, found, status, failed_at, about["units"], about, store=store)
+    except KinetreeError:
+        raise
+    except Exception as error:  # any error of a codec, or of attributes that were altered
+        raise InputError(
+            f"{path}: is a damaged store of a study ({type(error).__name__}: {error}); compute it again"
+        ) from None
 
 
 def _along(dims: dict[str, int], name: str, values: np.ndarray) -> tuple[str, np.ndarray]:

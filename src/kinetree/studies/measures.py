@@ -29,6 +29,9 @@ def _mean(x: Numbers, t: Numbers) -> Numbers:
     return _integral(x, t) / (t[-1] - t[0])
 
 
+MOST = 1000
+"""The largest number of measures of a study: each is checked, and is an array of its own."""
+
 REDUCTIONS: dict[str, Callable[[Numbers, Numbers], Numbers]] = {
     "peak": lambda x, t: np.maximum(x.max(axis=-1), -x.min(axis=-1)),
     "rms": lambda x, t: np.sqrt(_mean(x * x, t)),
@@ -123,6 +126,8 @@ def measures_of(system: Any, given: Any) -> dict[str, Measuring]:
     """Return measures by name, checked: reductions and columns must exist."""
     if not isinstance(given, Mapping) or not given:
         raise InputError(f"measures is {brief(given)}; give measures by name, such as {{'rms': rms('control.crank')}}")
+    if len(given) > MOST:
+        raise InputError(f"measures are {len(given):,}; give no more than {MOST:,}")
     out = {}
     for name, one in given.items():
         if not isinstance(name, str) or not name.isidentifier():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +36,9 @@ native batches to run at full speed."""
 
 SAMPLES = 201
 """The default number of samples of a motion: 200 steps."""
+
+STEPS = 1_000_000
+"""The largest number of steps of a motion, to keep a run in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +206,8 @@ def plan_of(
 def _refuse_twins(plan: Plan) -> None:
     """Refuse a name that two arrays of the results would have."""
     names = [*plan.space.names, *plan.measures, *plan.keep, "failed_at", "status", "time"]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise InputError(f"{name!r} is the name of two results; rename the measure, or keep the whole column")
 
 
@@ -213,7 +217,12 @@ def _times(duration: Any, times: Any, steps: Any) -> Numbers:
     found = output_times(duration, times)
     if times is not None:
         return found
-    return np.linspace(0.0, float(found[-1]), whole(steps, "steps") + 1 if steps is not None else SAMPLES)
+    return np.linspace(0.0, float(found[-1]), _count(steps) if steps is not None else SAMPLES)
+
+
+def _count(steps: Any) -> int:
+    """Return the number of times of so many steps."""
+    return whole(steps, "steps", most=STEPS) + 1
 
 
 def _revolution(cycle: Any, duration: Any, times: Any, steps: Any) -> tuple[dict[str, Any], Numbers]:
@@ -230,7 +239,7 @@ def _revolution(cycle: Any, duration: Any, times: Any, steps: Any) -> tuple[dict
     if speed == 0.0:
         raise InputError("the speed of cycle is 0; give the speed of the drive [rad/s], which may be negative")
     turns = whole(cycle.get("revolutions", 1), "revolutions")
-    count = whole(steps, "steps") + 1 if steps is not None else POSITIONS
+    count = _count(steps) if steps is not None else POSITIONS
     end = 2.0 * np.pi * turns / abs(speed)
     start = number(cycle.get("start", 0.0), "the start of cycle")
     return {cycle["drive"]: Hold(start, speed=speed)}, np.linspace(0.0, end, count)

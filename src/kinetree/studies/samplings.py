@@ -14,6 +14,9 @@ from ..errors import InputError, brief
 from ..numbers import number, positive, real_array, whole
 from .streams import permuted, uniforms
 
+VALUES = 1_000_000
+"""The largest number of values of a grid, which are kept as a list."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -115,7 +118,7 @@ def grid(lo: ArrayLike, hi: float | None = None, n: int | None = None, *, log: b
     if hi is None or n is None:
         raise InputError("grid needs lo, hi and the number of values, grid(0.0, 1.0, 11), or a list of values")
     first, last = number(lo, "the lo of grid"), number(hi, "the hi of grid")
-    count = whole(n, "the n of grid", of="values")
+    count = whole(n, "the n of grid", most=VALUES, of="values")
     if count > 1 and first == last:
         raise InputError(f"grid has {count} values from {first:g} to {last:g}; give two different ends, or n = 1")
     if log:

@@ -11,10 +11,12 @@ import numpy as np
 from ..errors import InputError, brief, unknown_name
 from ..numbers import number, whole
 from ..results.files.atomic import optional
-from .samplings import Given, Grid, Normal, Uniform
+from .samplings import VALUES, Given, Grid, Normal, Uniform
 
 METHODS = ("sobol", "morris")
 SAMPLES = {"sobol": 1024, "morris": 100}
+MOST = 2**24
+"""The largest number of samples: SALib makes the values of all runs at once."""
 """The base samples, or trajectories, by default."""
 
 
@@ -92,10 +94,10 @@ def sensitivity(
         raise unknown_name("method of sensitivity", str(method), METHODS)
     if not isinstance(over, Mapping) or len(over) < 2:
         raise InputError(f"over is {brief(over)}; give intervals of two or more quantities: {{'k': (0.0, 900.0), ...}}")
-    count = whole(SAMPLES[method] if samples is None else samples, "samples", least=2)
+    count = whole(SAMPLES[method] if samples is None else samples, "samples", least=2, most=MOST)
     if method == "sobol" and count & (count - 1):
         raise InputError(f"samples is {count}; the Sobol sequence is balanced for powers of two: give 1024, or 2048")
-    steps = whole(levels, "levels", least=2)
+    steps = whole(levels, "levels", least=2, most=VALUES)
     if steps % 2:
         raise InputError(f"levels is {steps}; give an even number, such as 4")
     axes = [_axis(str(name), given, method) for name, given in over.items()]

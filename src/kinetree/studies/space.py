@@ -13,6 +13,7 @@ import numpy as np
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief
 from ..numbers import whole
+from ..results.files.sizes import memory
 from .samplings import Given, Grid, Sampling, Sobol, sampling
 from .streams import sobol_points
 
@@ -20,6 +21,8 @@ SAMPLE = "sample"
 """The dimension of samples beside grids."""
 RUN = "run"
 """The dimension of samples without grids."""
+NUMBERS = 24
+"""The memory of the least results of a run [bytes]: a quantity, a measure and the time of a failure."""
 
 
 @dataclass(frozen=True)
@@ -99,4 +102,10 @@ def space_of(over: Any, samples: int | None, seed: int) -> Space:
     count = whole(samples, "samples") if samples is not None else next(iter(rows), 1)
     if rows and count not in rows:
         raise InputError(f"samples is {count}, but the table has {rows.pop()} rows; leave samples out")
-    return Space(found, count, whole(seed, "seed", least=0))
+    space = Space(found, count, whole(seed, "seed", least=0))
+    if NUMBERS * space.runs > memory():
+        raise InputError(
+            f"the study has more runs than this machine can keep the results of, {memory() // NUMBERS:,}; give fewer "
+            "samples, or fewer values of grids"
+        )
+    return space

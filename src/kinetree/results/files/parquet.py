@@ -9,6 +9,7 @@ import numpy as np
 
 from .atomic import optional, replacing
 from .content import Content
+from .sizes import refuse_large
 from .table import from_table, headings, to_table
 
 KEY = b"kinetree"
@@ -31,6 +32,8 @@ def read(path: Path) -> Content:
     """Read a Parquet file that `write` wrote."""
     files = optional("pyarrow.parquet", "Parquet files")
     with open(path, "rb") as stream:
+        shape = files.read_metadata(stream)
+        refuse_large(8 * shape.num_rows * shape.num_columns, path)
         table = files.read_table(stream, page_checksum_verification=True)
     metadata = table.schema.metadata or {}
     if KEY not in metadata:

@@ -11,6 +11,10 @@ import numpy as np
 from ...errors import InputError
 from .atomic import optional, temporary
 from .content import FORMAT, Content
+from .sizes import refuse_large
+
+CHUNKS = 100_000
+"""The largest number of chunks of an array, each of which takes time even if it is empty."""
 
 
 def write(content: Content, path: Path) -> None:
@@ -42,8 +46,12 @@ def read(path: Path) -> Content:
     zarr = optional("zarr", "Zarr files")
     group = zarr.open_group(str(path), mode="r")
     about = dict(group.attrs)
-    names = [entry["name"] for entry in about.get("arrays", ())]
-    return Content(about, {name: group[name][...] for name in names})
+    arrays = {entry["name"]: group[entry["name"]] for entry in about.get("arrays", ())}
+    refuse_large(sum(int(array.nbytes) for array in arrays.values()), path)
+    for array in arrays.values():
+        if array.nchunks > CHUNKS:
+            raise ValueError(f"{array.nchunks} chunks in an array")
+    return Content(about, {name: array[...] for name, array in arrays.items()})
 
 
 def _is_ours(path: Path, zarr) -> bool:
