@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .algebra.arrays import Numbers
+from .analysis.linear.linearization import refuse_singular
+from .analysis.loops.doctor import doctor
+from .compiler.lower.newton import RANK
 from .errors import InputError, unknown_name
 from .model.mechanism import Mechanism
+from .model.scales import loop_units
 from .numbers import real_array
 from .results.trajectory import Trajectory
 from .simulation.derivatives.columns import GROUPS, Columns, columns_of
@@ -115,7 +119,37 @@ def differentiable(
         if name not in OPTIONS:
             raise unknown_name("option of a differentiated run", name, OPTIONS)
     problem = replace(problem_of(system, q0, qd0, **options), auto=False)
+    refuse_singular_starts(problem)
     return problem, columns_of(problem.mechanism, wrt)
+
+
+def refuse_singular_starts(problem: Problem) -> None:
+    """Raise InputError for a start at a singular position of its loops, where a run has no derivatives."""
+    p, system = problem, problem.system
+    if not p.mechanism.closures or p.is_long:
+        return
+    q, values = p.start[0], p.parameters
+    more = () if values is None else (values,)
+    rows, columns = loop_units(p.mechanism)
+    sizes = np.linalg.svd(system.function("closure_jacobian")(q, *more) * columns / rows[:, None], compute_uv=False)
+    ranks = (sizes > RANK * sizes.max(axis=-1, initial=0.0, keepdims=True)).sum(axis=-1)
+    if not ranks.size:  # no runs
+        return
+    first = np.unravel_index(0, ranks.shape)
+
+    def at(index: tuple) -> tuple[Numbers, Numbers | None]:
+        return q[index], None if values is None else values[index] if values.ndim > 1 else values
+
+    def usual() -> int:
+        position, own = at(first)
+        return system.nv - doctor(system if own is None else system.fixed(own), position).lasting
+
+    most = p.kept.part("usual rank of loops", usual)
+    for index in np.argwhere(ranks < most)[:1]:
+        try:
+            refuse_singular(system, *at(tuple(index)))
+        except InputError as error:
+            raise InputError(f"q0 has no derivatives: {error}") from None
 
 
 def added_torques(problem: Problem, torques: ArrayLike | None) -> Numbers | None:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .algebra.arrays import Numbers
-from .errors import InputError, unknown_name
+from .errors import InputError, brief, unknown_name
 from .model.mechanism import Mechanism
 from .results.trajectory import Trajectory
 from .run_derivatives import added_torques, differentiable, loaded_run
@@ -88,8 +89,15 @@ def _checked(name: str, cost: Cost | None) -> Cost | None:
 
     def value(now: Instant) -> Any:
         try:
-            return cost(now) + 0.0
+            found = cost(now)
         except (TypeError, AttributeError) as error:
+            raise InputError(f"{name} cannot be compiled ({error}); {HINT}") from error
+        if found is None or isinstance(found, str | list | tuple | np.ndarray):
+            what = brief(found) if found is None or isinstance(found, str) else f"{np.size(found)} values"
+            raise InputError(f"{name} returns {what}; give a function of `now` that returns one number")
+        try:
+            return found + 0.0
+        except TypeError as error:
             raise InputError(f"{name} cannot be compiled ({error}); {HINT}") from error
 
     return value

@@ -137,6 +137,17 @@ def test_gradients(arm):
     assert_close(held, arm.forward_dynamics(q, qd, tau), 1e-14, "the factor of x")
 
 
+def test_second_derivatives_are_refused(arm):
+    """Refuse to differentiate a gradient again, with the way to second derivatives."""
+    q, qd, _ = motion(arm)
+    twice = jax.jacrev(jax.grad(lambda x: arm.jax.kinetic_energy(x, qd)))
+    for f in (twice, jax.jit(twice)):
+        with pytest.raises(
+            InputError, match="JAX differentiates functions of a mechanism once; second derivatives are th"
+        ):
+            f(q)
+
+
 def test_gradients_with_parameters():
     """Differentiate with parameters at their values, and with respect to one given by name."""
     bob = kt.Body("bob", parse("m"), (parse("l"), 0.0, 0.0), (0.1, 0.2, 0.3, 0.0, 0.0, 0.0))

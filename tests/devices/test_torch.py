@@ -127,7 +127,14 @@ def test_bad_tensors(arm):
         ),
         ((q.int(), qd, tau), "an argument has dtype torch.int32; expected torch.float64 or torch.float32"),
         ((q[:, :2], qd, tau), r"q has shape \(5, 2\); expected \[..., 3\]"),
-        ((q, qd.to("meta"), tau), "an argument is on the device 'meta', and the first one on the CPU"),
+        (
+            (q, qd.to("meta"), tau),
+            "an argument is on the device 'meta'; give all tensors on the CPU, or all on one GPU",
+        ),
+        (
+            (q.to_sparse(), qd, tau),
+            r"a tensor has the layout torch.sparse_coo; expected a dense one, so give x.to_dense",
+        ),
         ((q * torch.nan, qd, tau), r"q\[0, 0\] is nan"),
     ):
         with pytest.raises(InputError, match=message):
@@ -136,6 +143,27 @@ def test_bad_tensors(arm):
         torch.vmap(arm.torch.gravity_torque)(q)
     with pytest.raises(TypeError, match="dtype"):
         arm.torch.gravity_torque(q, dtype="float32")
+    with pytest.raises(
+        InputError, match=r"q is a tensor that requires gradients; give x.detach\(\), or call system.torch.g"
+    ):
+        arm.gravity_torque(q.clone().requires_grad_())
+    with pytest.raises(
+        InputError, match=r"qd is a tensor that requires gradients; give x.detach\(\), or call system.torch"
+    ):
+        arm.function("forward_dynamics")(q, qd.clone().requires_grad_(), tau)
+
+
+def test_second_derivatives_are_refused(arm):
+    """Refuse to differentiate a gradient again, which would otherwise count as constant; keep it as a value."""
+    q, qd, _ = motion(arm)
+    q.requires_grad_()
+    (slope,) = torch.autograd.grad(arm.torch.kinetic_energy(q, qd), q, create_graph=True)
+    assert_close(slope.detach(), arm.function("kinetic_energy").vjp("q")(*(x.detach().numpy() for x in (q, qd)), 1.0),
+                 1e-14, "the gradient")  # fmt: skip
+    with pytest.raises(
+        InputError, match=r"torch differentiates functions of a mechanism once; second derivatives are th"
+    ):
+        slope.square().sum().backward()
 
 
 def test_system_of_torch(arm):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..compiler.runtime import optional
 from ..compiler.runtime.gradients import Pullback
+from ..errors import InputError
 
 
 def needs_gradient(tensors: Sequence[Any]) -> bool:
@@ -20,6 +21,10 @@ def needs_gradient(tensors: Sequence[Any]) -> bool:
 def recorded(run: Callable[..., Any], pull: Callable[[], Pullback], tensors: Sequence[Any]) -> Any:
     """Run a function of tensors as a node of torch's graph; `pull` returns its vector-Jacobian product."""
     return _node().apply(run, pull, *tensors)
+
+
+TWICE = "{} differentiates functions of a mechanism once; second derivatives are those of system.function(name).hvp"
+"""The reason why a gradient is not differentiated again, by the name of a library."""
 
 
 @cache
@@ -37,9 +42,25 @@ def _node() -> Any:
             return run(*(x.detach() for x in tensors))
 
         @staticmethod
-        @torch.autograd.function.once_differentiable
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            """Return the cotangents of the tensors."""
-            return (None, None, *ctx.pull()(*ctx.saved_tensors, *cotangents))
+            """Return the cotangents of the tensors; with create_graph, they refuse to be differentiated again."""
+            with torch.no_grad():
+                found = ctx.pull()(*ctx.saved_tensors, *cotangents)
+            if torch.is_grad_enabled():
+                found = tuple(Once.apply(x, *ctx.saved_tensors, *cotangents) for x in found)
+            return (None, None, *found)
+
+    class Once(torch.autograd.Function):
+        """A gradient as a function of everything that it depends on, without derivatives."""
+
+        @staticmethod
+        def forward(_: Any, found: Any, *__: Any) -> Any:
+            """Return the gradient."""
+            return found.clone()
+
+        @staticmethod
+        def backward(_: Any, *__: Any) -> Any:
+            """Raise InputError."""
+            raise InputError(TWICE.format("torch"))
 
     return Compiled

@@ -9,6 +9,8 @@ import numpy as np
 
 from ..compiler.runtime import optional
 from ..compiler.runtime.gradients import summed_to
+from ..errors import InputError
+from .autograd import TWICE
 
 Arrays = tuple[np.ndarray, ...]
 """Arrays with the same leading shape."""
@@ -31,6 +33,8 @@ def called_back(
         return lead, [jax.numpy.broadcast_to(x, lead + core) for x, core in zip(arrays, cores, strict=True)]
 
     def back(function: Callable[..., Arrays], shapes: Sequence[tuple[int, ...]], arrays: Sequence[Any]) -> Any:
+        if not any(isinstance(x, jax.core.Tracer) for x in arrays):  # errors then reach the caller as they are
+            return tuple(map(jax.numpy.asarray, function(*map(np.asarray, arrays))))
         found = tuple(jax.ShapeDtypeStruct(shape, "float64") for shape in shapes)
         return jax.pure_callback(
             lambda *given: function(*map(np.asarray, given)), found, *arrays, vmap_method="broadcast_all"
@@ -44,10 +48,26 @@ def called_back(
     def forward(*arrays: Any) -> tuple[Any, Any]:
         return call(*arrays), arrays
 
+    @once
+    def pulled(*arrays: Any) -> tuple[Any, ...]:
+        count = len(inputs)
+        _, repeated = wide(arrays[:count])
+        found = back(pull, [x.shape for x in repeated], (*repeated, *arrays[count:]))
+        return tuple(summed_to(x, a.shape) for x, a in zip(found, arrays[:count], strict=True))
+
     def backward(arrays: Any, cotangents: Any) -> tuple[Any, ...]:
-        _, repeated = wide(arrays)
-        found = back(pull, [x.shape for x in repeated], (*repeated, *cotangents))
-        return tuple(summed_to(x, a.shape) for x, a in zip(found, arrays, strict=True))
+        return pulled(*arrays, *cotangents)
 
     call.defvjp(forward, backward)
-    return jax.jit(call)
+    return call
+
+
+def once(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a gradient that JAX refuses to differentiate again, with the reason."""
+    guarded = optional.jax().custom_vjp(gradient)
+
+    def refused(*_: Any) -> Any:
+        raise InputError(TWICE.format("JAX"))
+
+    guarded.defvjp(refused, refused)
+    return guarded

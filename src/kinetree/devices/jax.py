@@ -16,6 +16,7 @@ from ..compiler.runtime.methods import mirror
 from ..compiler.runtime.misfits import wrong_count, wrong_shape
 from ..compiler.runtime.xla.registration import registered
 from ..errors import InputError
+from .callbacks import once
 from .mirrored import Mirrored
 from .parameters import parameter_argument
 
@@ -102,7 +103,7 @@ def differentiable(function: Function, constants: tuple[float, ...] | None) -> C
 
     def backward(arrays: Any, cotangents: Any) -> tuple[Any, ...]:
         fixed = () if constants is None else (jax.numpy.asarray(constants, function.request.dtype),)
-        pull = pullback(function, lambda f, *given: _broadcast_call(f, None)(*given), fixed)
+        pull = once(pullback(function, lambda f, *given: _broadcast_call(f, None)(*given), fixed))
         return pull(*arrays, *(cotangents if isinstance(cotangents, tuple) else (cotangents,)))
 
     call.defvjp(forward, backward)

@@ -61,7 +61,7 @@ class TorchSystem(Mirrored):
                 return None
         try:
             given = [x.numpy() for x in arrays]
-        except RuntimeError:  # explained by the call with all checks
+        except (RuntimeError, TypeError):  # explained by the call with all checks
             return None
         if self.system._nominal is not None:
             given.append(self.system._nominal.astype(function.request.dtype))
@@ -119,7 +119,9 @@ def common_dtype(name: str, tensors: Sequence[Any]) -> str:
         if not isinstance(x, torch.Tensor):
             raise InputError(f"{name}: an argument is of the type {type(x).__name__}; expected a torch tensor")
         if x.device.type != "cpu":
-            raise InputError(f"{name}: an argument is on the device {str(x.device)!r}, and the first one on the CPU")
+            raise InputError(
+                f"{name}: an argument is on the device {str(x.device)!r}; give all tensors on the CPU, or all on one GPU"
+            )
         if x.dtype not in (torch.float64, torch.float32):
             raise InputError(f"{name}: an argument has dtype {x.dtype}; expected torch.float64 or torch.float32")
     if any(x.dtype != tensors[0].dtype for x in tensors):
@@ -132,6 +134,8 @@ def numbers_of(x: Any) -> np.ndarray:
     """Return the memory of a tensor as an array."""
     try:
         return x.detach().numpy()
+    except TypeError:
+        raise InputError(f"a tensor has the layout {x.layout}; expected a dense one, so give x.to_dense()") from None
     except RuntimeError as error:
         raise InputError(
             f"a tensor has no memory on the CPU ({str(error).splitlines()[0]}); under torch.vmap, give the whole batch "

@@ -162,6 +162,11 @@ def test_driven_joints():
         ({"terminal": 3.0}, "terminal is 3.0; give a function of `now` that returns a number"),
         ({"terminal": lambda now: abs(now.q[0])}, "terminal cannot be compiled ("),
         (
+            {"terminal": lambda now: now.q},
+            "terminal returns 1 values; give a function of `now` that returns one number",
+        ),
+        ({"running": lambda now: None}, "running returns None; give a function of `now` that returns one number"),
+        (
             {"method": "gauss"},
             "the method is gauss, which has no gradient in reverse; use rk4 or euler with dt, or dopri5, dop853 or "
             "rodas5p",

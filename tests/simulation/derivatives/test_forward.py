@@ -282,6 +282,18 @@ def test_bad_input_is_refused(options, message):
     assert str(caught.value) == message
 
 
+def test_singular_starts_are_refused():
+    """Refuse a start at a singular position of the loops, also as a run of a batch."""
+    system = kt.load("slider_crank")
+    q = np.stack([system.assemble(), [np.pi, -np.pi, 0.0]])
+    for start in (q, q[1]):
+        with pytest.raises(
+            KinetreeError,
+            match="q0 has no derivatives: 'slider_crank' is at a singular position of its loops: 2 degrees",
+        ):
+            kt.simulation_derivatives(system, start, times=TIMES, method="rk4", dt=H)
+
+
 def test_more_bad_input_is_refused():
     """Refuse parameters of a mechanism without any, unknown options, and unknown names of results."""
     arm = kt.load("planar_2r")

@@ -91,7 +91,7 @@ def _call(
         before = count[1]
         try:
             result = gufunc(*arguments) if out is None else gufunc(*arguments, out=out)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RuntimeError) as error:
             function.refuse_masked(arrays)
             raise function.explained(arguments, out, error) from None
         if count[1] != before:

@@ -127,7 +127,7 @@ class Function:
         self.refuse_masked(arguments)
         try:
             return self._run(arguments, out, threads)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RuntimeError) as error:
             raise self.explained(arguments, out, error) from None
 
     @property
@@ -276,11 +276,18 @@ class Function:
             try:
                 array = np.asarray(given)
                 ok = np.can_cast(array.dtype, np.float64, "same_kind") and array.dtype != object
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, RuntimeError):
                 ok, array = False, np.zeros(0)
+            if not ok and getattr(given, "requires_grad", False):
+                return InputError(
+                    f"{self.name}: {a.name} is a tensor that requires gradients; give x.detach(), or call "
+                    f"system.torch.{self.request.name}"
+                )
             if not ok:
                 return InputError(f"{self.name}: {a.name} is not an array of real numbers")
             shapes.append(array.shape)
+        if isinstance(error, RuntimeError):  # not of the arguments
+            raise error
         if wrong := wrong_shape(self.name, self.inputs, shapes):
             return wrong
         lead = np.broadcast_shapes(*(x[: len(x) - len(a.shape)] for a, x in zip(self.inputs, shapes, strict=True)))
