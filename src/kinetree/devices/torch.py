@@ -120,7 +120,8 @@ def common_dtype(name: str, tensors: Sequence[Any]) -> str:
             raise InputError(f"{name}: an argument is of the type {type(x).__name__}; expected a torch tensor")
         if x.device.type != "cpu":
             raise InputError(
-                f"{name}: an argument is on the device {str(x.device)!r}; give all tensors on the CPU, or all on one GPU"
+                f"{name}: an argument is on the device {str(x.device)!r}; give all tensors on the CPU, or all on one "
+                "GPU"
             )
         if x.dtype not in (torch.float64, torch.float32):
             raise InputError(f"{name}: an argument has dtype {x.dtype}; expected torch.float64 or torch.float32")
