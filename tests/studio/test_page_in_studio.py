@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -100,6 +101,57 @@ def test_a_run_in_python_is_shown(studio):
         page.keyboard.press("f")
         page.get_by_role("button", name="Cancel").click()
         page.get_by_text("Cancelled.").wait_for()
+
+
+STOOL = """
+[mechanism]
+name = "stool"
+[[body]]
+name = "seat"
+mass = 3.5
+inertia = [0.11, 0.12, 0.17, 0, 0, 0]
+[[joint]]
+name = "root"
+kind = "free"
+parent = "ground"
+child = "seat"
+"""
+LEGS = [(0.31, 0.02, -0.45), (-0.17, 0.26, -0.45), (-0.15, -0.27, -0.45)]
+
+
+def test_contact_is_not_lost_silently(studio, tmp_path):
+    """Read that the page computes without contact; in Python a stool stands on a floor, and on contacts of its own."""
+    chromium, address = studio
+    feet = [f'[[frame]]\nname = "leg{k}"\nbody = "seat"\ntranslation = {list(x)}\n' for k, x in enumerate(LEGS)]
+    (tmp_path / "stool.toml").write_text(STOOL + "".join(feet))
+    plain = kt.load(tmp_path / "stool.toml").mechanism
+    floor = kt.Surface("plane", placement=kt.Placement((0, 0, -0.45)))
+    contacts = tuple(kt.Contact(f"tip{k}", "seat", placement=x, surface=floor) for k, x in enumerate(LEGS))
+    touching = kt.System(replace(plain, name="standing", contacts=contacts))
+    kt.save(touching, tmp_path / "standing.toml")
+    with opened(chromium, touching.page().save(tmp_path / "standing.html"), after="#mode=Forward") as page:
+        said = page.inner_text(".missing")
+        assert said.startswith("This mechanism has contacts: tip0, tip1, tip2. The page computes without contact")
+        assert "kt.simulate in Python computes them" in said
+
+    def height(page) -> float:
+        page.evaluate("kinetree.store.set({ motion: null })")
+        typed(page, "duration", "0.25")
+        page.get_by_role("button", name="Run in Python").click()
+        until(page, "kinetree.store.get('motion')?.recorded === true")
+        return page.evaluate("kinetree.store.get('motion').state(0.25).q[2]")
+
+    with served(chromium, f"{address}&open=folder%2Fstanding.toml#mode=Forward") as page:
+        assert '"Run in Python" below computes them.' in page.inner_text(".missing")
+        assert page.locator("label", has_text="floor under").count() == 0
+        assert_close(height(page), 0.0, 1e-9, "it stands on its contacts")
+    with served(chromium, f"{address}&open=folder%2Fstool.toml#mode=Forward") as page:
+        assert "here it falls through the floor" in page.inner_text(".missing")
+        assert_close(height(page), 0.0, 1e-9, "it stands on the floor")
+        page.get_by_label("floor under leg0, leg1, leg2").uncheck()
+        assert_close(height(page), -9.81 * 0.25**2 / 2, 1e-6, "it falls")
+    with served(chromium, f"{address}#mode=Forward") as page:
+        assert page.locator(".missing").count() == 0
 
 
 def test_a_cloud_is_computed_in_python(studio):

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.compiler.lower.loop_pattern import guess
 from kinetree.studio.actions.runs import batch, methods, simulate
+from kinetree.studio.floor import on_floor
 from kinetree.studio.folder import Folder
 from kinetree.studio.opened import open_system
 from kinetree.studio.tabs import Cancelled, Studio
 from kinetree.view.page_lengths import free_lengths
+from kinetree.walking.robots import quadruped
 from tolerance import assert_close
 
 Q, QD = [0.3, -0.7], [0.2, 0.4]
@@ -37,6 +40,33 @@ def test_a_run_is_that_of_the_library(tmp_path):
     assert_close(run["q"], expected.q, 0.0, "positions")
     assert {c["name"] for c in run["columns"]} >= {"q", "qd", "energy"}
     assert run["method"] == "dop853" and shares[-1] == 1.0
+
+
+def test_frames_touch_a_floor(tmp_path):
+    """Hold the legs of a quadruped: it stands on a floor under its feet, as with the same contacts in the library."""
+    robot = quadruped()
+    studio = studio_of("quadruped", tmp_path)
+    start, rest = guess(robot.system.mechanism), [0.0] * robot.system.nv
+    studio.tab.data["first"] = {"q": start}
+    nv = robot.system.nv
+    gains = {"stiffness": [600.0] * nv, "damping": [12.0] * nv, "target": [0.0] * 6 + list(start[7:])}
+    run = simulate(studio, start, rest, 0.3, "moreau", dt=1e-3, drives=gains, floor=0.7)["run"]
+    system = robot.system
+    joints = [j.name for j in system.joints[1:]]
+    control = kt.PD(600.0, 12.0, kt.Hold(start[7:]), joints=joints)
+    times = np.linspace(0, 0.3, 19)
+    expected = kt.simulate(
+        system, start, times=times, dt=1e-3, method="moreau", control=control, contacts=robot.contacts
+    )
+    heights = np.array([system.pose(run["q"], f"foot_{side}")[:, 1, 3] for side in "abcd"])
+    assert np.abs(heights).max() < 1e-4 and abs(run["q"][-1, 1] - 0.5) < 0.01
+    assert_close(run["q"], expected.q, 1e-6, "states; the library's floor is 1e-8 m higher")
+    fallen = simulate(studio, start, rest, 0.3, "rk4", dt=1e-3, drives=gains)["run"]["q"][-1, 1]
+    assert_close(fallen, 0.5 - 9.81 * 0.3**2 / 2, 1e-9, "without a floor it falls freely")
+    with pytest.raises(kt.InputError, match="the friction of the floor is -1; expected a coefficient from 0 to 10"):
+        simulate(studio, start, rest, 0.3, floor=-1)
+    with pytest.raises(kt.InputError, match="space_robot_3r: a floor needs gravity, and frames that touch it"):
+        on_floor(kt.load("space_robot_3r"), kt.load("space_robot_3r").neutral(), 0.7, {})
 
 
 def test_constant_torques_act(tmp_path):

@@ -57,6 +57,7 @@ def page_model(mechanism: Mechanism, values: dict[str, Any], lengths: tuple[Leng
         ],
         "equations": [{"name": c.name, "label": c.label, "unit": c.unit} for c in m.closures],
         "lengths": length_table(m, lengths),
+        "contacts": [{"name": c.name, "body": c.body} for c in m.contacts],
         "couplings": [{"name": c.name, "joint": c.joint} for c in m.couplings],
         "closed": bool(m.closures),
         "passive": bool(forces_of(m)),  # damping, friction, springs and other forces of its own

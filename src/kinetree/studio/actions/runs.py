@@ -19,6 +19,7 @@ from ...view.motion_frames import MOST, even_frames
 from ...view.page_kernel import last_frame
 from ...view.page_run import run_frames
 from ..changed import changed
+from ..floor import on_floor
 from ..tabs import Studio
 
 LONGEST = 3600.0
@@ -39,12 +40,13 @@ def methods(studio: Studio) -> dict[str, Any]:
 
 def simulate(
     studio: Studio, q: Any, qd: Any, duration: Any, method: Any = "auto", dt: Any = None, rtol: Any = 1e-8,
-    drives: Any = None, parameters: Any = None, model: Any = None,
+    drives: Any = None, parameters: Any = None, model: Any = None, floor: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a run of the tab's mechanism and return {"run": ...}, with states at 60 frames per second.
 
     `parameters` are values of free parameters by name, those of the page included. `model` is the text of a TOML file
-    whose mechanism is simulated instead: that of the tab with numbers that the reader changed.
+    whose mechanism is simulated instead: that of the tab with numbers that the reader changed. `floor` is the
+    coefficient of friction of a floor that the named frames touch; None for no floor. Contacts of the mechanism act.
     """
     system, values = changed(studio, parameters, model)
     seconds = _positive(duration, "the duration", LONGEST)
@@ -52,6 +54,8 @@ def simulate(
         raise unknown_name("method", method if isinstance(method, str) else brief(method), ["auto", *METHODS])
     fixed = method != "auto" and not METHODS[method].adaptive
     step: dict[str, Any] = {"dt": _positive(dt, "the step", seconds)} if fixed else {"rtol": _positive(rtol, "rtol", 1)}
+    if floor is not None:
+        system = on_floor(system, studio.tab.data["first"]["q"], _friction(floor), values)
     start = _start(system, _numbers(q, system.nq, "q"), _numbers(qd, system.nv, "qd"), values)
     frames = 60.0 if seconds * 60 < MOST else MOST / (seconds + 1.0)
     times = np.linspace(0.0, seconds, round(seconds * frames) + 1)
@@ -161,6 +165,12 @@ def _positive(x: Any, name: str, most: float) -> float:
 def _spread(x: Any, name: str) -> float:
     if isinstance(x, bool) or not isinstance(x, int | float) or not 0 <= x < 1e3:
         raise InputError(f"{name} is {brief(x)}; expected a standard deviation from 0 to 1000")
+    return float(x)
+
+
+def _friction(x: Any) -> float:
+    if isinstance(x, bool) or not isinstance(x, int | float) or not 0 <= x <= 10:
+        raise InputError(f"the friction of the floor is {brief(x)}; expected a coefficient from 0 to 10")
     return float(x)
 
 

@@ -1,6 +1,7 @@
 // Runs in Python, from the mode Forward: methods that the page does not have, tolerances, contacts, and long times. The page
 // stays responsive; the run can be cancelled, and becomes the motion that the page shows.
 
+import { listed, touchingFrames } from "./contact_note.js";
 import { numberControl } from "./controls.js";
 import { el, section } from "./elements.js";
 import { tomlText } from "./model_files.js";
@@ -37,7 +38,13 @@ const LONGEST = 3600; // [s], as studio/actions/runs.py
 // start(): { q, qd }; drives(): those of the panel; shown(motion, run): the run has ended.
 export function buildPythonRuns(app, { start, drives, shown }) {
   const { store } = app;
-  const settings = { method: "auto", duration: 10, step: 1, rtol: 1e-8 };
+  const settings = { method: "auto", duration: 10, step: 1, rtol: 1e-8, friction: 0.7 };
+  const feet = touchingFrames(app.model);
+  const floor = el("input", { type: "checkbox", checked: true });
+  const stands = feet.length ? [
+    el("label", { class: "check", title: "hard contact with Coulomb friction, at these points alone" }, floor, `floor under ${listed(feet)}`),
+    numberControl({ store, label: "friction", title: "friction of the floor, Coulomb's coefficient", value: settings.friction, lower: 0, upper: 10, slider: false, change: (x) => { settings.friction = x; } }),
+  ] : [];
   let fixed = new Set();
   let running = null;
   const message = el("p", { class: "hint", role: "status" });
@@ -68,7 +75,7 @@ export function buildPythonRuns(app, { start, drives, shown }) {
     const { method, duration, step, rtol } = settings;
     try {
       const found = await server.call("simulate", {
-        ...taken(app, start(), drives()), duration, method, ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }),
+        ...taken(app, start(), drives()), duration, method, ...(fixed.has(method) ? { dt: 1e-3 * step } : { rtol }), ...(feet.length && floor.checked ? { floor: settings.friction } : {}),
       }, { onProgress: (share) => { bar.value = share; if (!running.signal.aborted) message.textContent = "Running ..."; }, signal: running.signal });
       message.textContent = `${found.run.method}: ${found.run.status}, ${((performance.now() - began) / 1000).toFixed(1)} s`;
       shown(Motion.recorded(app.model, found.run), found.run);
@@ -84,5 +91,5 @@ export function buildPythonRuns(app, { start, drives, shown }) {
     refresh();
   }, (error) => { message.textContent = error.message; });
   refresh();
-  return section("In Python", el("label", { class: "control turns" }, el("span", { class: "name", text: "method" }), pick), ...Object.values(rows), el("div", { class: "buttons" }, go, stop, bar), message);
+  return section("In Python", el("label", { class: "control turns" }, el("span", { class: "name", text: "method" }), pick), ...Object.values(rows), ...stands, el("div", { class: "buttons" }, go, stop, bar), message);
 }

@@ -4,6 +4,7 @@
 import { LiveArrows } from "../arrows.js";
 import { motionCharts, recordedCharts } from "../charts.js";
 import { buildCloud } from "../cloud_controls.js";
+import { contactNote } from "../contact_note.js";
 import { numberControl } from "../controls.js";
 import { el, section } from "../elements.js";
 import { buildDrives, buildStart, drivesOf } from "../forward_controls.js";
@@ -107,7 +108,9 @@ export const panel = {
     const startRows = buildStart(app, setStart);
     const driveRows = buildDrives(app, change);
     const cloud = buildCloud(app, { start: () => store.get("start"), drives, step: () => 1e-3 * settings().step, shown: showCloud });
+    const missing = contactNote(model);
     host.append(
+      ...(missing ? [el("p", { class: "hint missing", role: "note", text: missing })] : []),
       section("Start", startRows.element),
       section("Drives", driveRows.element),
       section("Motion",
