@@ -59,18 +59,28 @@ def sine_and_cosine(x: np.ndarray) -> np.ndarray:
     return in_wasmtime([Call(wasm_module([program]), program.name, (x[:, None],))])[0][0]
 
 
-def sine_and_cosine_of_pairs(x: np.ndarray) -> np.ndarray:
-    """Return sine and cosine by WebAssembly, [n, 2], two angles at a time."""
-    program = traced(lambda x, y: [x.sin(), x.cos(), y.sin(), y.cos()], 2)
-    pairs = np.append(x, 0.7)[: 2 * ((len(x) + 1) // 2)].reshape(-1, 2)
-    return in_wasmtime([Call(wasm_module([program]), program.name, (pairs,))])[0][0].reshape(-1, 2)[: len(x)]
+def sines_together(x: np.ndarray, size: int) -> np.ndarray:
+    """Return sine and cosine by WebAssembly, [n, 2], several angles at a time."""
+    program = traced(lambda *angles: [f for a in angles for f in (a.sin(), a.cos())], size)
+    groups = np.append(x, [0.7] * (-len(x) % size)).reshape(-1, size)
+    return in_wasmtime([Call(wasm_module([program]), program.name, (groups,))])[0][0].reshape(-1, 2)[: len(x)]
 
 
-ALONE_AND_IN_PAIRS = pytest.mark.parametrize("sines", [sine_and_cosine, sine_and_cosine_of_pairs])
+def in_pairs(x: np.ndarray) -> np.ndarray:
+    """Return sine and cosine of two angles at a time."""
+    return sines_together(x, 2)
+
+
+def in_fours(x: np.ndarray) -> np.ndarray:
+    """Return sine and cosine of four angles at a time."""
+    return sines_together(x, 4)
+
+
+ALONE_AND_TOGETHER = pytest.mark.parametrize("sines", [sine_and_cosine, in_pairs, in_fours])
 
 
 @needs_wasmtime
-@ALONE_AND_IN_PAIRS
+@ALONE_AND_TOGETHER
 def test_sines_are_within_a_unit_of_the_last_place(sines):
     """Compare sine and cosine of small, large and huge angles with exact ones, also next to multiples of pi/2."""
     mpmath = pytest.importorskip("mpmath")
@@ -90,7 +100,7 @@ def test_sines_are_within_a_unit_of_the_last_place(sines):
 
 
 @needs_wasmtime
-@ALONE_AND_IN_PAIRS
+@ALONE_AND_TOGETHER
 def test_sines_of_numbers_that_are_not_finite(sines):
     """Return NaN for infinities and NaN, and exact values at zero."""
     found = sines(np.array([np.inf, -np.inf, np.nan, 0.0, -0.0]))

@@ -14,6 +14,7 @@ from ...ir.operations import BOOLEANS, OPERATIONS, Op
 from ...ir.program import Program
 from .binary import PLAIN, access, body, code, indexed, integer, real
 from .module import Module
+from .sine_groups import SIZES as GROUPS
 from .variables import Token, assign
 
 REALS = {"float64": "f64", "float32": "f32"}
@@ -45,7 +46,7 @@ def program_body(
     Its constants are in the memory of the module.
 
     `functions` has the indices of the functions of float64 that operations call, by name; "sines" has two results, and
-    "sine pairs" two vectors of them.
+    "sines of 2" or "of 4" have vectors of them.
     """
     w = _Writer(program, REALS[dtype], places, functions, module)
     w.write()
@@ -53,8 +54,8 @@ def program_body(
     return body(*assign(w.tokens, types, parameters, program.name))
 
 
-def paired_angles(ops: Sequence[tuple]) -> list[tuple[int, int]]:
-    """Return pairs of the angles of sines that do not depend on other sines.
+def groups_of_angles(ops: Sequence[tuple]) -> list[tuple[int, ...]]:
+    """Return groups of angles of sines that do not depend on other sines.
 
     The last ones come first: the inward recursion of a mechanism begins at its last joints.
     """
@@ -62,7 +63,12 @@ def paired_angles(ops: Sequence[tuple]) -> list[tuple[int, int]]:
     for op in ops:
         free.append(op[0] not in SINES and (op[0] <= Op.CONST or all(free[k] for k in op[1:])))
     angles = list(dict.fromkeys(op[1] for op in reversed(ops) if op[0] in SINES and free[op[1]]))
-    return list(zip(angles[::2], angles[1::2], strict=False))
+    groups = []
+    for size in GROUPS:
+        while len(angles) >= size:
+            groups.append(tuple(angles[:size]))
+            del angles[:size]
+    return groups
 
 
 class _Writer:
@@ -87,8 +93,8 @@ class _Writer:
                 self.pairs.setdefault(op[1], {})[op[0]] = k
 
     def write(self) -> None:
-        for angles in paired_angles(self.ops):
-            self._expand(self._sine_pairs(angles))
+        for angles in groups_of_angles(self.ops):
+            self._expand(self._sines_together(angles))
         for angle in self.pairs:
             self._expand(self._sines(angle))
         for k, places in self.stores.items():
@@ -156,25 +162,26 @@ class _Writer:
             return made
         return integer(0) + access("f64.load", self.module.number(struct.pack("<d", x)))
 
-    def _sine_pairs(self, angles: tuple[int, int]) -> Iterator[int | Token]:
-        """Return the code for sines and cosines of two angles, by one call."""
+    def _sines_together(self, angles: tuple[int, ...]) -> Iterator[int | Token]:
+        """Return the code for sines and cosines of several angles, by one call."""
         for angle in angles:
             yield angle
             if self.kind == "f32":
                 yield PLAIN["f64.promote_f32"]
-        yield indexed("call", self.functions["sine pairs"])
+        yield indexed("call", self.functions[f"sines of {len(angles)}"])
         for op in (Op.COS, Op.SIN):
-            yield "local.set", self.vector
-            for lane, angle in enumerate(angles):
-                k = self.pairs[angle].get(op)
-                if k is None:
-                    continue
-                yield "local.get", self.vector
-                yield code(f"f64x2.extract_lane {lane}")
-                if self.kind == "f32":
-                    yield PLAIN["f32.demote_f64"]
-                self.done.add(k)
-                yield "local.set", k
+            for first in range(len(angles) - 2, -1, -2):
+                yield "local.set", self.vector
+                for lane, angle in enumerate(angles[first : first + 2]):
+                    k = self.pairs[angle].get(op)
+                    if k is None:
+                        continue
+                    yield "local.get", self.vector
+                    yield code(f"f64x2.extract_lane {lane}")
+                    if self.kind == "f32":
+                        yield PLAIN["f32.demote_f64"]
+                    self.done.add(k)
+                    yield "local.set", k
 
     def _sines(self, angle: int) -> Iterator[int | Token]:
         """Return the code for sine and cosine of an angle, by one call."""

@@ -73,8 +73,8 @@ MEMORY = {"i32.load": (0x28, 2), "i64.load": (0x29, 3), "f32.load": (0x2A, 2), "
 LANES = {"f64x2.extract_lane": b"\xfd\x21", "f64x2.replace_lane": b"\xfd\x22"}
 """The instructions with the number of a lane."""
 
-SPLAT = "v128.load64_splat"
-"""The instruction that loads a number into both lanes."""
+VECTOR = "v128.load"
+"""The instruction that loads a vector."""
 
 
 def unsigned(n: int) -> bytes:
@@ -160,8 +160,8 @@ def code(source: str, names: Mapping[str, int] | None = None) -> bytes:
             out += indexed(word, int(name) if name.isdigit() else (names or {})[name])
         elif word in MEMORY:
             out += access(word, int(next(words)))
-        elif word == SPLAT:
-            out += b"\xfd\x0a" + unsigned(3) + unsigned(int(next(words)))
+        elif word == VECTOR:
+            out += b"\xfd\x00" + unsigned(4) + unsigned(int(next(words)))
         elif word in LANES:
             out += LANES[word] + unsigned(int(next(words)))
         elif word in ("i32.const", "i64.const"):

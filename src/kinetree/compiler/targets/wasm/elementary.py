@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from ..polynomials import ATAN, EXP, LOG, LOG_2_SHORT, QUARTER_PI
 from .binary import horner, routine
 from .module import Module
-from .sine_pairs import add_sine_pairs
+from .sine_groups import SIZES, add_sine_group
 from .sines import add_sines
 
 
@@ -122,7 +122,6 @@ LEG = "f64.const 1 local.get x f64.sub f64.const 1 local.get x f64.add f64.mul f
 
 FUNCTIONS: dict[str, tuple[tuple[str, ...], Callable[[Module, dict[str, int]], int]]] = {
     "sines": ((), lambda module, _: add_sines(module)),
-    "sine pairs": (("sines",), lambda module, below: add_sine_pairs(module, below["sines"])),
     "exp": ((), _exp),
     "log": ((), _log),
     "atan2": ((), _atan2),
@@ -131,5 +130,9 @@ FUNCTIONS: dict[str, tuple[tuple[str, ...], Callable[[Module, dict[str, int]], i
     "acos": (("atan2",), _of_one(f"{LEG} local.get x call atan2")),
     "tan": (("sines",), _of_one("local.get x call sines local.set y local.get y f64.div")),
 }
-"""The functions by name: those that they call, and their writers; "sines" has two results, sine and cosine, and "sine
-pairs" has two vectors of them."""
+"""The functions by name: those that they call, and their writers; "sines" has two results, sine and cosine."""
+
+FUNCTIONS |= {
+    f"sines of {n}": (("sines",), lambda module, below, n=n: add_sine_group(module, n, below["sines"])) for n in SIZES
+}
+"""The sines of several angles, whose results are vectors: all sines, then all cosines."""

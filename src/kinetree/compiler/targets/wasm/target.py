@@ -18,7 +18,7 @@ from ...ir.operations import OPERATIONS
 from ...ir.program import Program
 from ...lanes.form import Kernel
 from ..protocol import Unit, digest
-from .arithmetic import CALLED, REALS, SINES, SIZES, Place, paired_angles, program_body
+from .arithmetic import CALLED, REALS, SINES, SIZES, Place, groups_of_angles, program_body
 from .binary import body, code
 from .elementary import add_functions
 from .module import Module
@@ -68,8 +68,7 @@ def _functions(module: Module, units: Iterable[Program | Kernel]) -> dict[str, i
     programs = [p for u in units for p in ([u] if isinstance(u, Program) else [p for _, p in u.programs])]
     used = {op[0] for p in programs for op in p.ops}
     names = {OPERATIONS[op].name for op in used & CALLED} | ({"sines"} if used & {*SINES} else set())
-    if any(paired_angles(p.ops) for p in programs):
-        names.add("sine pairs")
+    names |= {f"sines of {len(angles)}" for p in programs for angles in groups_of_angles(p.ops)}
     return add_functions(module, names)
 
 
