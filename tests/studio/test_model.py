@@ -112,7 +112,7 @@ def test_a_robot_from_nothing(tmp_path):
 @needs_browser
 @pytest.mark.slow
 def test_undo_leads_back_from_every_structure(tmp_path):
-    """Fix the only joint, and make a chain too long for the mode Model: undo goes back; other mechanisms begin anew."""
+    """Fix the only joint, and make a chain too long to type numbers: undo goes back; other mechanisms begin anew."""
     with running(lambda: kt.load("pendulum"), Folder.of(tmp_path)) as address, browser() as chromium:
         with served(chromium, address) as page:
             page.keyboard.press("b")
@@ -127,7 +127,12 @@ def test_undo_leads_back_from_every_structure(tmp_path):
             until(page, "kinetree.model.joints[0].kind === 'revolute'")
             typed(page, "number of links", "25")
             until(page, "kinetree.model.bodies.length === 25")
-            assert "no mode Model" in page.inner_text(".message")
+            assert "cannot be changed here" in page.inner_text(".panel")
+            assert page.get_by_label("mass of link1", exact=True).get_attribute("readonly") is not None
+            page.get_by_role("button", name="Remove", exact=True).click()
+            until(page, "kinetree.model.bodies.length === 24")
+            page.get_by_role("button", name="undo", exact=True).click()
+            until(page, "kinetree.model.bodies.length === 25")
             page.get_by_role("button", name="undo", exact=True).click()
             until(page, "kinetree.model.bodies.length === 1")
             page.keyboard.press("Control+o")

@@ -300,6 +300,22 @@ def test_motions_play_and_respect_calm(chromium, tmp_path):
             assert (calm == "reduce") == all(x == int(x) for x in seen)
 
 
+def test_large_mechanisms_are_read(chromium, tmp_path):
+    """Read masses and centers of 26 bodies, and of 70 bodies in a page without functions; no number can be typed."""
+    for system in (kt.load("charmie"), kt.chain(70)):
+        file = system.page().save(tmp_path / "large.html")
+        assert len(file.read_text()) <= 300_000
+        with opened(chromium, file) as page:
+            page.get_by_role("button", name="Model", exact=True).click()
+            assert "These numbers cannot be changed here" in page.inner_text(".panel")
+            last = system.mechanism.bodies[-1]
+            page.evaluate("(i) => kinetree.store.set({ picked: i })", len(system.mechanism.bodies) - 1)
+            box = page.get_by_label(f"mass of {last.name}", exact=True)
+            assert float(box.get_attribute("data-value")) == last.mass and box.get_attribute("readonly") is not None
+            assert page.locator(".panel input.number:not([readonly])").count() == 0
+            assert not page.get_by_role("button", name="Given numbers").is_visible()
+
+
 def test_the_same_in_python(chromium, tmp_path):
     """Run the lines of Python of a changed table: they make the arm of the page."""
     q = np.array([0.3, -0.8, 0.4, 0.6, 1.1, -0.2])

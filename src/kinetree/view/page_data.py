@@ -31,8 +31,9 @@ LARGEST, DRAWING, FRAME = 300_000, 28_000, 4_000
 """The most characters of a page without meshes, those of a drawing without meshes, and of the rest of the file."""
 REACH = 24
 """The number of random positions of an arm on the ground, to which the first view is fitted."""
-LINES = 24
-"""The most bodies of a table. With more of them, no numbers could be changed: functions with them would not fit."""
+LINES, ROWS = 24, 256
+"""The most bodies of a table whose numbers can be changed: functions with more of them do not fit. The most of one that
+is only read."""
 
 
 def system_data(
@@ -61,6 +62,11 @@ def run_data(
     return data | {"run": frames, "arrows": _arrows(forces, finite(run).t, times, data["scene"]["size"])}
 
 
+def without_read_table(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of a page without a table that is only read: functions come first in a file of limited size."""
+    return data | {"table": None} if len(data["model"]["bodies"]) > LINES else data
+
+
 def _data(
     start: Trajectory, poses: Numbers, *, kernel: bool, meshes: bool, editable: bool = False,
     progress: Progress = lambda share: None,
@@ -73,12 +79,14 @@ def _data(
     mechanism, lengths = free_lengths(system.mechanism) if kernel else (system.mechanism, ())
     values |= {p.name: p.value for p in mechanism.parameters if p.name not in values}
     live = System(mechanism) if lengths else system
-    editable = editable and _has_table(mechanism)
+    bodies = len(mechanism.bodies)
+    table = _table(mechanism, values, system.report) if editable and 0 < bodies <= ROWS else None
+    editable = table is not None and bodies <= LINES
     normal = plane_of(system, start.q[0], start.parameters)
     data = {
         "kinetree": VERSION,
         "model": page_model(mechanism, values, lengths),
-        "table": _table(mechanism, values, system.report) if editable else None,
+        "table": table if editable else None,
         "scene": page_scene(drawn, reached, normal, standing=len(poses) == 1),
         "first": {
             "q": np.array(start.q[0]),
@@ -88,15 +96,12 @@ def _data(
         },
     }
     room = _room(mechanism, table=editable) - (DRAWING if meshes else len(packed(data)))
-    return data | {"kernel": page_kernel(live, room, editable=editable, progress=progress) if kernel else None}
+    functions = page_kernel(live, room, editable=editable, progress=progress) if kernel else None
+    return data | {"table": table, "kernel": functions}
 
 
 def _table(mechanism: Mechanism, values: dict[str, Any], report: Report) -> dict[str, Any]:
     return page_table(mechanism, values) | {"notes": notes(report)}
-
-
-def _has_table(mechanism: Mechanism) -> bool:
-    return 0 < len(mechanism.bodies) <= LINES
 
 
 def _room(mechanism: Mechanism, *, table: bool) -> float:

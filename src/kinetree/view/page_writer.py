@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..results.files.atomic import replacing
 from ..results.trajectory import Trajectory
 from ..system import System
-from .page_data import run_data, system_data
+from .page_data import LARGEST, run_data, system_data, without_read_table
 from .page_file import filled
 from .page_script import script_of, served_script, style_of
 
@@ -112,12 +112,20 @@ def written_page(data: dict[str, Any], path: str | Path | None = None, *, served
 
     A page that is `served` opens other mechanisms and lessons as well. `parts` are other texts of the page.
     """
+    text = _text(data, served=served, **parts)
+    if not served and len(text) > LARGEST and len(less := _text(without_read_table(data), **parts)) <= LARGEST:
+        text = less
+    page = Page(text)
+    if path is not None:
+        page.save(path)
+    return page
+
+
+def _text(data: dict[str, Any], *, served: bool = False, **parts: str) -> str:
+    """Return the text of a page."""
     lesson = served or "lesson" in data
     more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
     script = (
         served_script() if served else script_of(data["model"]["loops"], table=data["table"] is not None, lesson=lesson)
     )
-    page = Page(filled("page/page.html", script, style_of(lesson=lesson), data, compiles=served, **more))
-    if path is not None:
-        page.save(path)
-    return page
+    return filled("page/page.html", script, style_of(lesson=lesson), data, compiles=served, **more)

@@ -28,7 +28,6 @@ export function connectStructures(app) {
     if (from) from.pop();
     else future.length = 0;
     if (before) to.push(before);
-    if (!made.app.table) made.app.say("A chain of this length has no mode Model: undo goes back.", { calm: true });
   };
   const travel = (from, to) => { if (from.length) app.restructure(from[from.length - 1], { from, to }); };
   store.beyond = { undo: () => travel(past, future), redo: () => travel(future, past) };
