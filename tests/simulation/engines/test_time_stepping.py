@@ -210,6 +210,20 @@ def test_a_batch_has_the_bits_of_single_runs():
     assert np.array_equal(together["contact_forces"][3], alone["contact_forces"])
 
 
+def test_residuals_are_those_of_all_steps():
+    """Let a ball bounce and fly on for many steps without output, and find the residual of its impact in the result."""
+    body = kt.Body("ball", 1.3, (0.01, -0.02, 0.015), (0.006, 0.007, 0.005, 0.001, 0.0, 0.0))
+    mechanism = kt.build_mechanism("ball", [body], [kt.Joint("base", "free", "ground", "ball")])
+    contact = kt.Contact("ball", "ball", "sphere", (0.1,), friction=0.3, restitution=0.9)
+    ball, h = kt.System(touching(mechanism, contact)), 2.0**-10
+    q, qd = standing(ball, 0.12), np.array([0.6, -3.4, 0.3, 2.5, -0.2, -1.9])
+    short, long = (
+        kt.simulate(ball, q, qd, times=[0.0, n * h], method="moreau", dt=h)["contact_residuals"][-1] for n in (48, 192)
+    )
+    assert short.max() > 0.0
+    assert np.array_equal(long, short)
+
+
 def test_short_steps_and_events_leave_a_rolling_ball_on_the_ground():
     """End a run at an event shortly after an output time, and find the weight as force and no velocity upward."""
     body = kt.Body("ball", 1.3, inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0))

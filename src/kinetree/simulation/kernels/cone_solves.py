@@ -15,10 +15,10 @@ from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .cone_programs import CAUTION, LEAST, PLAY, newton_program, residual_program, sticking_program
+from .cone_newton import LargeNewton
+from .cone_programs import newton_program, residual_program, sticking_program
 from .cone_reductions import Reductions
 from .cone_sweeps import Entries, LaneCone, Sweeps
-from .lane_solves import LaneSolver
 
 STICKING = 4
 """The most steps of Newton's method without slip; one is usual, and each closed or opened contact takes another."""
@@ -48,7 +48,7 @@ class ConeSolver:
         self.count, self.rows, self.p, self.busy = cone.count, cone.rows, cone.p, cone.busy
         n = self.rows
         self.felt = k.block("felt", 2 + 2 * n)
-        self.u, self.lack = Entries(self.felt, 2), Entries(self.felt, 2 + n)
+        self.u = Entries(self.felt, 2)
         self.stuck = k.block("stuck", kind=Kind.MASK)
         self.left = k.block("left", kind=Kind.COUNT)
         self.straight = n <= STRAIGHT
@@ -57,7 +57,7 @@ class ConeSolver:
             programs += [sticking_program(cone.count, dtype), newton_program(cone.count, dtype)]
             self.tried, self.before = k.block("tried", n + 1), k.block("before", n)
         else:
-            self.matrix = LaneSolver(k, n)
+            self.large = LargeNewton(k, cone, self.u, Entries(self.felt, 2 + n), dtype)
         k.programs |= {x.name: x.with_inputs(arrays, {}) for x in programs}
         self.reductions = Reductions(k, found, arrays, self)
 
@@ -156,65 +156,8 @@ class ConeSolver:
         k = self.k
         if self.straight:
             k.call("newton", self.found, self.tried)
-            self._take(lambda i: self.tried[i])
+            with k.loop(self.count) as c:
+                for j in range(3):
+                    self.cone.take(c, j, self.tried[c * 3 + j])
         else:
-            self._fill()
-            self.matrix.factor()
-            self.matrix.solve(self.felt, k.constant(self.lack.first, Kind.COUNT))
-            self._take(lambda i: self.p[i] - self.lack[i])
-
-    def _take(self, moved: Callable[[Value], Value]) -> None:
-        """Write new impulses of the lanes that are not solved."""
-        with self.k.loop(self.count) as c:
-            most = self.cone.most(c)
-            for i in (c * 3, c * 3 + 1, c * 3 + 2):
-                new = moved(i)
-                usable = self.busy.value & (abs(new) < most)
-                self.p[i] = usable.where(new, self.p[i])
-
-    def _fill(self) -> None:
-        """Write Newton's matrix from the velocities of `evaluate`."""
-        k, A, m = self.k, self.matrix.matrix, self.rows
-        play = self._caution()
-        with k.loop(self.count) as c:
-            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-            r, mu = self.cone.reach[c], self.cone.mu[c]
-            push, (x, y), size, radius = self._probe(c, r, mu)
-            shut, slips = push > 0.0, size > radius
-            part = slips.where(radius / size, 1.0)
-            e1, e2 = slips.where(x / size, 0.0), slips.where(y / size, 0.0)
-            # the derivative of the nearest point: part (1 - e e^T) along the tangents, mu e along the normal
-            T11, T12, T22 = part * (1.0 - e1 * e1), -1.0 * (part * e1 * e2), part * (1.0 - e2 * e2)
-            zero = k.constant(0.0, Kind.LANE)
-            rn = shut.where(r, zero)
-            r11, r12, r22 = rn * T11, rn * T12, rn * T22
-            with k.loop(m) as j:
-                wn, ws, wt = self.cone.w(n, j), self.cone.w(s, j), self.cone.w(t, j)
-                A[n * m + j] = rn * wn
-                A[s * m + j] = r11 * ws + r12 * wt
-                A[t * m + j] = r12 * ws + r22 * wt
-            one = play + 1.0
-            own = {
-                (n, n): shut.where(play, zero + 1.0),
-                (s, n): shut.where(-1.0 * mu * e1, zero),
-                (s, s): shut.where(one - T11, zero + 1.0),
-                (s, t): shut.where(-1.0 * T12, zero),
-                (t, n): shut.where(-1.0 * mu * e2, zero),
-                (t, s): shut.where(-1.0 * T12, zero),
-                (t, t): shut.where(one - T22, zero + 1.0),
-            }
-            for (i, j), x in own.items():
-                A[i * m + j] = A[i * m + j] + x
-
-    def _caution(self) -> Value:
-        """Return the part of the mean compliance that is added to Newton's matrix, as in cone_programs.py."""
-        part, least = self.worst * CAUTION / (self.size + LEAST), PLAY[self.dtype]
-        return (part < least).where(least, (part < 1.0).where(part, 1.0))
-
-    def _probe(self, c: Value, r: Value, mu: Value) -> tuple[Value, tuple[Value, Value], Value, Value]:
-        """Return p_n - r u_n, p_t - r u_t, its length, and the radius of the disc."""
-        n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-        push = self.p[n] - r * self.u[n]
-        x, y = self.p[s] - r * self.u[s], self.p[t] - r * self.u[t]
-        positive = self.p[n] > 0.0
-        return push, (x, y), (x * x + y * y).sqrt(), mu * positive.where(self.p[n], 0.0)
+            self.large.step(self.worst)

@@ -69,6 +69,12 @@ class LaneCone:
         """Return the impulse of a contact above which it is that of a singular matrix, and not taken."""
         return self.reach[c] * self.size * BOUND
 
+    def take(self, c: Value, j: int, new: Value) -> None:
+        """Write an impulse of a contact in the lanes that are not solved, unless it is beyond all bounds."""
+        i = c * 3 + j
+        usable = self.busy.value & (abs(new) < self.most(c))
+        self.p[i] = usable.where(new, self.p[i])
+
 
 class Sweeps:
     """The statements of sweeps, with the slip of each contact, from which the next sweep starts."""

@@ -62,10 +62,16 @@ class ContactRuns(RunsOfLanes):
         self.first = self.n - self.rows - MEASURES
 
     def keep(self, index) -> None:
-        """Write the state of all lanes to the outputs at an index, and start new measures."""
+        """Write the state of all lanes to the outputs at an index, and start new measures.
+
+        The first state of a call may lie between two outputs: its measures go on.
+        """
         super().keep(index)
+        k, zero = self.k, self.k.constant(0.0, Kind.LANE)
+        between = k.constant(False, Kind.FLAG) if isinstance(index, Value) else self.shared["skip"][()] > 0.5
         for i in range(MEASURES):
-            self.y[self.first + self.rows + i] = 0.0
+            at = self.first + self.rows + i
+            self.y[at] = between.where(self.y[at], zero)
 
     def step(self, begin: Value, h: Value, m: Value) -> None:
         """Write a step."""

@@ -24,28 +24,32 @@ class LaneSolver:
         self.matrix, self.pivots = k.block("matrix", size * size), k.block("pivots", size)
         self.largest, self.swapped = k.block("largest"), k.block("swapped", kind=Kind.MASK)
 
-    def factor(self) -> None:
-        """Write the matrix as a product of triangular ones in place, with the reciprocals of the pivots."""
+    def factor(self, used: Value | None = None) -> None:
+        """Write the matrix as a product of triangular ones in place, with the reciprocals of the pivots.
+
+        With `used`, only so many of its first rows and columns are a matrix.
+        """
         k, w, n = self.k, self.matrix, self.size
+        last = n - 1 if used is None else used - 1
         self.swapped.value = False
-        with k.loop(n) as c:
-            self._choose(c)
+        with k.loop(n if used is None else used) as c:
+            self._choose(c, last)
             reciprocal = k.cast(1.0, Kind.LANE) / w[c * n + c]
             w[c * n + c] = reciprocal
-            with k.loop(n - 1 - c) as i:
+            with k.loop(last - c) as i:
                 row = (c + 1 + i) * n
                 factor = w[row + c] * reciprocal
                 w[row + c] = factor
-                with k.loop(n - 1 - c) as j:
+                with k.loop(last - c) as j:
                     at = c + 1 + j
                     w[row + at] = w[row + at] - factor * w[c * n + at]
 
-    def _choose(self, c: Value) -> None:
-        """Write the exchange of row c with a later one that has a much larger entry in column c."""
+    def _choose(self, c: Value, last: Value | int) -> None:
+        """Write the exchange of row c with a later one, up to the last, that has a much larger entry in column c."""
         k, w, n = self.k, self.matrix, self.size
         self.largest.value = abs(w[c * n + c]) * PREFERENCE
         self.pivots[c] = k.number(c)
-        with k.loop(n - 1 - c) as i:
+        with k.loop(last - c) as i:
             row = c + 1 + i
             entry = abs(w[row * n + c])
             larger = entry > self.largest.value
@@ -53,10 +57,10 @@ class LaneSolver:
             self.pivots[c] = larger.where(k.number(row), self.pivots[c])
         moved = self.pivots[c] > k.number(c)
         self.swapped.value = self.swapped.value | moved
-        with k.when(k.any(moved)), k.loop(n - 1 - c) as i:
+        with k.when(k.any(moved)), k.loop(last - c) as i:
             row = c + 1 + i
             mine = self.pivots[c].equals(k.number(row))
-            with k.when(k.any(mine)), k.loop(n) as j:
+            with k.when(k.any(mine)), k.loop(last + 1) as j:
                 self._exchange(w, mine, c * n + j, row * n + j)
 
     def _exchange(self, block: Block, mask: Value, i: Value, j: Value) -> None:
@@ -64,19 +68,20 @@ class LaneSolver:
         x, y = block[i], block[j]
         block[i], block[j] = mask.where(y, x), mask.where(x, y)
 
-    def solve(self, block: Block, first: Value) -> None:
+    def solve(self, block: Block, first: Value, used: Value | None = None) -> None:
         """Write the solution over the right-hand side, which begins at the entry `first` of a block."""
         k, w, n = self.k, self.matrix, self.size
-        with k.when(k.any(self.swapped.value)), k.loop(n) as c, k.loop(n - 1 - c) as i:
+        size, last = (n, n - 1) if used is None else (used, used - 1)
+        with k.when(k.any(self.swapped.value)), k.loop(size) as c, k.loop(last - c) as i:
             row = c + 1 + i
             self._exchange(block, self.pivots[c].equals(k.number(row)), first + c, first + row)
-        with k.loop(n) as c:
+        with k.loop(size) as c:
             x = block[first + c]
-            with k.loop(n - 1 - c) as i:
+            with k.loop(last - c) as i:
                 row = c + 1 + i
                 block[first + row] = block[first + row] - w[row * n + c] * x
-        with k.loop(n) as i:
-            c = n - 1 - i
+        with k.loop(size) as i:
+            c = last - i
             x = block[first + c] * w[c * n + c]
             block[first + c] = x
             with k.loop(c) as row:
