@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ...ir.program import Program
 from ...ir.trace import Op
-from . import aligned_lines, vector_math
+from . import aligned_lines, packed_rows, vector_math
 from .blocks import kernel
 from .number_types import LANES, Lanes, Scalars
 from .prefetch import Request, Spread, parameters, requests
@@ -82,6 +82,7 @@ def emit(program: Program, dtype: str) -> str:
         "  ret void",
         "}",
         kernel(program, lanes, w, bare_angles(program)[1], slots_of(program), found),
+        *packed_rows.functions(program, lanes, w, slots_of(program)),
         *aligned_lines.functions(program, lanes, w),
         vector_math.exact_functions(lanes, w),
         *sorted(w.used),
