@@ -11,6 +11,7 @@ from kinetree.compiler.ir.ordering import depth_first
 from kinetree.compiler.lower.build import Request
 from native_program import traced
 from strategies import random_mechanism
+from tolerance import assert_close
 
 
 def test_values_are_computed_when_they_are_needed():
@@ -29,7 +30,7 @@ def test_values_are_computed_when_they_are_needed():
 
 
 def test_jacobians_are_compact():
-    """Order the derivatives of a branched robot output by output, then compactly: every bit is kept."""
+    """Order the derivatives of a branched robot output by output, then compactly: the same up to rounding."""
     mechanism = random_mechanism(["free", *["revolute"] * 6], [-1, 0, 1, 2, 0, 4, 5], 4)
     p = page(mechanism, Request("inverse_dynamics").checked(mechanism), ("q", "qd", "qdd"))
     assert p is not None
@@ -38,4 +39,6 @@ def test_jacobians_are_compact():
     assert max(values_in_use(best), values_in_use(p)) < 0.9 * values_in_use(worse)
     rng = np.random.default_rng(2)
     state = [rng.normal(size=(3, a.size)) for a in p.inputs]
-    assert all(np.array_equal(a, b) for a, b in zip(p.interpret(*state), best.interpret(*state), strict=True))
+    for a, b, c in zip(p.interpret(*state), worse.interpret(*state), best.interpret(*state), strict=True):
+        assert np.array_equal(a, b)
+        assert_close(c, a, 1e-13 * np.abs(a).max())

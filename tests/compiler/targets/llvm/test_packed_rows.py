@@ -1,0 +1,74 @@
+"""Packed rows of whole blocks: every remainder, constant and repeated entries, and numbers that are not finite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kinetree.compiler.targets import target
+from kinetree.compiler.targets.llvm.packed_rows import LONGEST
+from native_program import gufunc, traced
+
+COUNTS = (1, 6, 21, 43)
+"""Entries of a row: one, fewer than a vector holds, and rows with a rest of each kind."""
+
+
+def mixed(count: int):
+    """Return a Program with entries that depend on their place, repeated ones and constants."""
+
+    def rows(*x):
+        return [
+            *(x[k] * (k + 2.0) - x[(k + 1) % count] for k in range(count)),
+            *(0.0 if k % 3 else 1.5 for k in range(count)),
+            *(x[0] * 2.0 for _ in range(2)),
+        ]
+
+    return traced(rows, count)
+
+
+def expected(x):
+    """Return the same by NumPy, for integers that float32 holds exactly."""
+    k = np.arange(x.shape[-1])
+    constants = np.broadcast_to(np.where(k % 3, 0.0, 1.5), x.shape)
+    twice = np.repeat(2 * x[..., :1], 2, axis=-1)
+    return np.concatenate([x * (k + 2.0) - np.roll(x, -1, axis=-1), constants, twice], axis=-1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("count", COUNTS)
+def test_every_batch_size(count, dtype):
+    """Run packed batches with and without a remainder, also from one row for all; write nothing around them."""
+    f = gufunc(mixed(count), dtype)
+    whole = np.random.default_rng(count).integers(-99, 99, (50, count)).astype(dtype)
+    whole[:, 0] = np.where(whole[:, 0] == 0, 7, whole[:, 0])
+    for n in (1, 7, 8, 9, 16, 31, 32, 50):
+        for x in (whole[:n], np.broadcast_to(whole[0], (n, count))):
+            wanted = expected(x) if count > 1 else expected(x).astype(dtype)
+            room = np.full(wanted.size + 40, 0.25, dtype)
+            out = room[19 : 19 + wanted.size].reshape(wanted.shape)
+            f(x, out=out)
+            assert np.array_equal(out, wanted), f"{n} samples with strides {x.strides}"
+            out[...] = 0.25
+            assert np.all(room == 0.25), f"{n} samples: written around them"
+
+
+@pytest.mark.parametrize("entry", [0, 20])
+def test_numbers_that_are_not_finite_are_counted(entry):
+    """Overflow in one entry is reported, also if the entry is repeated."""
+    f = gufunc(mixed(21))
+    x = np.ones((16, 21))
+    x[11, entry] = 1.7e308
+    with pytest.warns(RuntimeWarning, match="overflow encountered"):
+        found = f(x)
+    assert np.isinf(found[11, entry])
+    assert np.isfinite(np.delete(found, 11, axis=0)).all()
+
+
+def test_long_rows_are_not_copied_by_straight_lines():
+    """Find functions for rows up to the limit, and none for longer ones."""
+    code = target().emit(traced(lambda *x: [a * 3.0 for a in x], LONGEST), "float64")
+    assert "@load_packed0(" in code
+    assert "@store_packed1(" in code
+    code = target().emit(traced(lambda *x: [a * 3.0 for a in x], LONGEST + 1), "float64")
+    assert "packed0(" not in code
+    assert "packed1(" not in code
