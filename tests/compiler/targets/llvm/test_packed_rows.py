@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from kinetree.compiler.targets import target
-from kinetree.compiler.targets.llvm.packed_rows import LONGEST
+from kinetree.compiler.targets.llvm.packed_rows import LEAST, LONGEST
 from native_program import gufunc, traced
 
-COUNTS = (1, 6, 21, 43)
-"""Entries of a row: one, fewer than a vector holds, and rows with a rest of each kind."""
+COUNTS = (52, 54, 63)
+"""Entries of an input: the rows of the output have 106, 110 and 128 entries, with different rests."""
 
 
 def mixed(count: int):
@@ -40,10 +40,9 @@ def test_every_batch_size(count, dtype):
     """Run packed batches with and without a remainder, also from one row for all; write nothing around them."""
     f = gufunc(mixed(count), dtype)
     whole = np.random.default_rng(count).integers(-99, 99, (50, count)).astype(dtype)
-    whole[:, 0] = np.where(whole[:, 0] == 0, 7, whole[:, 0])
     for n in (1, 7, 8, 9, 16, 31, 32, 50):
         for x in (whole[:n], np.broadcast_to(whole[0], (n, count))):
-            wanted = expected(x) if count > 1 else expected(x).astype(dtype)
+            wanted = expected(x)
             room = np.full(wanted.size + 40, 0.25, dtype)
             out = room[19 : 19 + wanted.size].reshape(wanted.shape)
             f(x, out=out)
@@ -52,11 +51,11 @@ def test_every_batch_size(count, dtype):
             assert np.all(room == 0.25), f"{n} samples: written around them"
 
 
-@pytest.mark.parametrize("entry", [0, 20])
+@pytest.mark.parametrize("entry", [0, 51])
 def test_numbers_that_are_not_finite_are_counted(entry):
     """Overflow in one entry is reported, also if the entry is repeated."""
-    f = gufunc(mixed(21))
-    x = np.ones((16, 21))
+    f = gufunc(mixed(52))
+    x = np.ones((16, 52))
     x[11, entry] = 1.7e308
     with pytest.warns(RuntimeWarning, match="overflow encountered"):
         found = f(x)
@@ -64,11 +63,21 @@ def test_numbers_that_are_not_finite_are_counted(entry):
     assert np.isfinite(np.delete(found, 11, axis=0)).all()
 
 
-def test_long_rows_are_not_copied_by_straight_lines():
-    """Find functions for rows up to the limit, and none for longer ones."""
-    code = target().emit(traced(lambda *x: [a * 3.0 for a in x], LONGEST), "float64")
-    assert "@load_packed0(" in code
-    assert "@store_packed1(" in code
-    code = target().emit(traced(lambda *x: [a * 3.0 for a in x], LONGEST + 1), "float64")
-    assert "packed0(" not in code
-    assert "packed1(" not in code
+@pytest.mark.parametrize("gap", [0, 3])
+def test_rows_with_gaps_are_stored_one_by_one(gap):
+    """Store rows with and without gaps between them, and leave the gaps."""
+    f = gufunc(mixed(52))
+    x = np.random.default_rng(5).integers(-99, 99, (24, 52)).astype(float)
+    room = np.full((24, 106 + gap), 0.25)
+    f(x, out=room[:, :106])
+    assert np.array_equal(room[:, :106], expected(x))
+    assert np.all(room[:, 106:] == 0.25)
+
+
+@pytest.mark.parametrize(
+    ("count", "packed"), [(LEAST, True), (LEAST - 1, False), (LONGEST, True), (LONGEST + 1, False)]
+)
+def test_lengths_of_packed_rows(count, packed):
+    """Find a function for rows within the limits, and none for shorter and longer ones."""
+    code = target().emit(traced(lambda *x: [a * 3.0 for a in x], count), "float64")
+    assert (f"@packed{count}(" in code) is packed

@@ -23,7 +23,7 @@ from .dense_rows import (
 )
 from .flags import clear_flags
 from .memory import release, reserve
-from .packed_rows import LONGEST, begin_packed, load_packed, store_packed
+from .packed_rows import packed_outputs, store_packed
 from .prefetch import Request, arguments
 from .writer import Text
 
@@ -50,7 +50,6 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
     heap = reserve(t, {"in": max(n_in, 1) * block, "out": max(n_out, 1) * block, "top": block, "top_out": block})
     t.put("  %seen = load i64, ptr %bad", "  %n = load i64, ptr %dims")
     cores = _arguments(t, arrays, size)
-    begin_packed(t, lanes, program)
     if longs := long_outputs(program):
         begin_lines(t, lanes, program, longs)
     t.put(
@@ -67,25 +66,15 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
         "  %is_one = and i1 %dense, %is_last",
     )
     inputs, outputs = _numbered(program.inputs), _numbered(program.outputs, len(program.inputs))
-    samples = sample_indices(t, lanes)
-    full = t.new(f"icmp sle i64 {t.new(f'add i64 %i, {L}')}, %n")
+    samples, packed = sample_indices(t, lanes), packed_outputs(program)
 
     def read_one() -> None:
         for k, a, at in inputs:
             load_one(t, lanes, k, a.size, at)
 
     def read_dense() -> None:
-        whole = t.new(f"and i1 %packed_in, {full}")
         for k, a, at in inputs:
-            copy = (t, lanes, samples, k, a.size, at)
-            if a.size <= LONGEST:
-                t.either(
-                    whole,
-                    lambda k=k, a=a, at=at: load_packed(t, k, at, a, lanes),
-                    lambda copy=copy: load_rows(*copy),
-                )
-            else:
-                load_rows(*copy)
+            load_rows(t, lanes, samples, k, a.size, at)
 
     def read_any() -> None:
         for k, a, at in inputs:
@@ -98,14 +87,14 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
         scan(t, lanes, "%out", n_out, "%top_out")
 
     def write_dense() -> None:
-        whole = t.new(f"and i1 %packed_out, {full}")
-        by_lines = t.new(f"and i1 {'%packed' if longs else 'false'}, {full}")
+        t.put(f"  %full = icmp sle i64 {t.new(f'add i64 %i, {L}')}, %n")
+        whole = t.new(f"and i1 {'%packed' if longs else 'false'}, %full")
         for g, (k, a, at) in enumerate(outputs):
             copy = (t, lanes, samples, k, a.size, at)
             if g in longs:
-                t.either(by_lines, lambda copy=copy: store_lines(*copy), lambda copy=copy: store_rows(*copy))
-            elif a.size <= LONGEST:
-                t.either(whole, lambda k=k, a=a: store_packed(t, k, a, lanes), lambda copy=copy: store_rows(*copy))
+                t.either(whole, lambda copy=copy: store_lines(*copy), lambda copy=copy: store_rows(*copy))
+            elif g in packed:
+                store_packed(t, lanes, k, a, at, lambda copy=copy: store_rows(*copy))
             else:
                 store_rows(*copy)
 

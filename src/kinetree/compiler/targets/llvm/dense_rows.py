@@ -14,7 +14,7 @@ def load_rows(t, lanes, samples: list[str], k: int, n: int, at: int) -> None:
 
     def piece(start: str, used: int) -> None:
         offset = t.new(f"mul i64 {start}, {size}")
-        pieces = [load_piece(t, lanes, t.new(f"getelementptr i8, ptr {row}, i64 {offset}"), used) for row in rows]
+        pieces = [_load_piece(t, lanes, t.new(f"getelementptr i8, ptr {row}, i64 {offset}"), used) for row in rows]
         first = t.new(f"add i64 {start}, {at}")
         columns = transposed(t, lanes, pieces)[:used]
         raise_top(t, lanes, "%top", columns)
@@ -75,7 +75,7 @@ def load_one(t, lanes, k: int, n: int, at: int) -> None:
 
     def piece(start: str, used: int) -> None:
         place = t.new(f"getelementptr {S}, ptr {row}, i64 {start}")
-        raise_top(t, lanes, "%top", [load_piece(t, lanes, place, used)])
+        raise_top(t, lanes, "%top", [_load_piece(t, lanes, place, used)])
         first = t.new(f"add i64 {start}, {at}")
         for j in range(used):
             x = t.new(f"load {S}, ptr {t.new(f'getelementptr {S}, ptr {place}, i64 {j}')}, align {size}")
@@ -108,7 +108,7 @@ def output_vector(t, lanes, entry: str, slots: str = "slots") -> str:
     return t.new(f"getelementptr {lanes.vector}, ptr %out, i64 {slot}")
 
 
-def load_piece(t, lanes, p: str, used: int) -> str:
+def _load_piece(t, lanes, p: str, used: int) -> str:
     """Return a vector with the first `used` entries from memory; no entry after them is accessed."""
     V, L, S, size = lanes.vector, lanes.count, lanes.scalar, lanes.bits // 8
     if used == 1:
