@@ -20,6 +20,7 @@ from kinetree.simulation.contact_rates import OPENING, SLOW
 from kinetree.simulation.kernels import cone_solves
 from strategies import State, examples, moving_mechanisms, rotation
 from tolerance import assert_close
+from touching_bodies import ball
 
 H = 2e-3
 TILT = np.deg2rad(20.0)
@@ -285,6 +286,25 @@ def test_options_that_do_not_go_together_are_refused(options, words):
     system = block(0.3)
     with pytest.raises(InputError, match=words):
         kt.simulate(system, standing(system), **{"duration": 0.1, "method": "moreau", "dt": 1e-3} | options)
+
+
+def test_starts_under_the_ground_are_refused():
+    """Refuse a start deep under a surface, alone and in a batch, and take one that an impact leaves behind."""
+    system, q, contact = ball(-0.25, friction=0.3)
+    options = {"times": [0.0, 0.01], "contacts": contact, "method": "moreau", "dt": 1e-3}
+    told = "steps of 0.001 s leave a body at most 0.012 m under it, so start with gaps of zero or above"
+    high = q.copy()
+    high[2] += 1.0
+    for start, which in ((q, "q0"), (np.stack([high, high, q]), "q0[2]")):
+        with pytest.raises(InputError) as caught:
+            kt.simulate(system, start, **options)
+        message = str(caught.value)
+        assert message.startswith(f"{which} puts contact 'ground' 0.") and message.endswith(
+            f"under its surface; {told}"
+        )
+    left = kt.simulate(system, high, [0.0, 0.0, 0.0, 0.0, 0.0, -7.0], **(options | {"times": [0.0, 0.3]}))
+    assert -0.012 < left["contact_gaps"][-1].min() < -1e-4
+    assert kt.simulate(system, left.q[-1], left.qd[-1], **options).status == "finished"
 
 
 def landing(count: int) -> tuple[kt.System, np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import InputError
 from ..run_states import REASONS, Settings
+from .depths import refuse_depth
 from .event_search import Causes, Search, State, caught
 from .modes import BEGIN, Mode, accelerations, directions, refuse_painleve
 from .projection import placed, settled
@@ -42,15 +43,9 @@ class March:
         self.y, self.mode = self._transitions.restart(touching, self.t, y, Mode(), now=())
 
     def _refuse_depth(self, start: State) -> None:
-        state, given = self.given.at(*start), self.given
-        deep = [i for i, g in enumerate(state.gap) if g < -START * given.scales.length]
-        if deep:
-            worst = min(deep, key=lambda i: state.gap[i])
-            raise InputError(
-                f"q0 puts contact {given.names[worst]!r} {-state.gap[worst]:.6g} m under its surface"
-                + (f", and {len(deep) - 1} others" if len(deep) > 1 else "")
-                + "; start with all gaps zero or above"
-            )
+        given = self.given
+        limit = START * given.scales.length
+        refuse_depth(given.names, given.at(*start).gap, limit, "start with all gaps zero or above")
 
     def samples(self) -> Iterator[State]:
         """Yield the states at the times, and record forces and residuals there."""

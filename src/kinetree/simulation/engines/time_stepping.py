@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ...compiler.lower.contacts import candidate_names, motion_program
 from ...compiler.runtime.native import native
 from ...errors import InputError
+from ...model.scales import characteristic_length
+from ..contact.depths import refuse_depth
 from ..contact.loads import contact_wrenches
 from ..contact_rates import contact_programs, widened
 from ..events import Watch
@@ -22,6 +25,11 @@ from .gpu import in_blocks, refuse_on_gpu
 from .native import acting_on
 from .runs import run
 
+FAST = 3.0
+"""The velocity of impacts that a start may come from, in parts of that of a fall over the size of the mechanism plus
+its size per second. A time step leaves a body under a surface by a step at the velocity of its impact, so that a run
+can start where another one ended."""
+
 
 class TimeStepping:
     """The engine for mechanisms with contacts and the method "moreau"."""
@@ -33,6 +41,7 @@ class TimeStepping:
     def run(self, problem: Problem, watch: Watch, progress: Progress | None) -> Motion:
         """Integrate piece by piece; the impulses of the last step are a part of the state."""
         _refuse(problem)
+        _refuse_depth(problem)
         p, nv = problem, problem.mechanism.nv
         if p.device is not None:
             refuse_on_gpu(p, watch)
@@ -93,7 +102,7 @@ def contact_fields(problem: Problem, ended: Run, whole: Run) -> Fields:
     state = whole.qd[..., :nt, nv:]
     impulses, residuals = state[..., : 3 * count], state[..., 3 * count :]
     with np.errstate(invalid="ignore"):
-        gaps = p.kept.part("contact_motion", lambda: native(motion_program(p.mechanism)))(ended.q, ended.qd, *more)[0]
+        gaps = _motion(p)(ended.q, ended.qd, *more)[0]
     forces = impulses.reshape(*impulses.shape[:-1], count, 3) / lengths[:, None, None]
     normal, tangent = residuals[..., 0], residuals[..., 1]
     return {
@@ -107,6 +116,27 @@ def _plain(done: Run, nv: int) -> Run:
     """Return a run with velocities alone."""
     end = None if done.end is None else (done.end[0], done.end[1], done.end[2][..., :nv])
     return replace(done, qd=done.qd[..., :nv], end=end)
+
+
+def _refuse_depth(problem: Problem) -> None:
+    """Raise an InputError for a start that is deeper under a surface than time steps leave a body."""
+    p = problem
+    more = () if p.parameters is None else (p.parameters[..., : len(p.mechanism.free_parameters)],)
+    with np.errstate(all="ignore"):
+        gaps, velocities, *_ = _motion(p)(*p.start, *more)
+    size, pull = characteristic_length(p.mechanism), float(np.linalg.norm(p.mechanism.gravity))
+    fast = np.abs(velocities).max(axis=(-2, -1), initial=0.0) + FAST * (size + np.sqrt(pull * size))
+    allowed = np.asarray(p.settings.dt * fast)
+    for k in map(tuple, np.argwhere((gaps < -allowed[..., None]).any(axis=-1))[:1]):
+        left = f"steps of {p.settings.dt:g} s leave a body at most {allowed[k]:.2g} m under it"
+        start = f"q0[{', '.join(map(str, k))}]" if k else "q0"
+        remedy = f"{left}, so start with gaps of zero or above"
+        refuse_depth(candidate_names(p.mechanism), gaps[k], float(allowed[k]), remedy, start)
+
+
+def _motion(problem: Problem) -> Any:
+    """Return the compiled gaps and velocities of contacts."""
+    return problem.kept.part("contact_motion", lambda: native(motion_program(problem.mechanism)))
 
 
 def _refuse(problem: Problem) -> None:
