@@ -77,4 +77,4 @@ def test_other_files_are_refused(tmp_path, capsys):
     assert run("report", str(tmp_path)) == 2
     assert "is not the store of a study" in words(capsys.readouterr().err)
     assert run("report", str(tmp_path / "nothing.zarr")) == 2
-    assert "nothing.zarr: cannot be read as a study" in words(capsys.readouterr().err)
+    assert "nothing.zarr: does not exist; give the store of a study" in words(capsys.readouterr().err)

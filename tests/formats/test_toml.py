@@ -352,6 +352,7 @@ def test_lenient_files_keep_impossible_inertias():
         ("[mechanism]\nname = x\n", "f.toml:2: not TOML: Invalid value"),
         ("[mechanism\n", "f.toml:1: not TOML: Expected ']' at the end of a table declaration"),
         ("\n[[bodys]]\n", "f.toml:2: no table 'bodys'; did you mean 'body'?"),
+        ("name = 'arm'\n", "f.toml:1: the key 'name' belongs to no table; put it below a line [mechanism]"),
         ("[mechanism]\n\ngravty = [0, 0, 0]\n", "f.toml:3: mechanism: no key 'gravty'; did you mean 'gravity'?"),
         ("[mechanism]\nname = 3\n", "f.toml:2: mechanism, name: a number where a text belongs; put it in quotes"),
         ("[mechanism]\ngravity = [0, nan, 0]\n", "f.toml:2: mechanism, gravity: the number is nan"),

@@ -33,7 +33,7 @@ def test_numbers_are_read_in_any_form() -> None:
     ({"restitution": 1.2}, "contact 'c': the restitution is 1.2; give a number from 0 to 1"),
     ({"law": "hertz"}, "contact 'c': no law of restitution 'hertz'; available: newton, poisson"),
     ({"shape": "ball"}, "contact 'c': no shape of a contact 'ball'; available: point, sphere, capsule"),
-    ({"shape": "capsule", "size": (0.1,)}, "contact 'c': 1 sizes for a capsule; give radius, length"),
+    ({"shape": "capsule", "size": (0.1,)}, "contact 'c': 1 size for a capsule; give radius, length"),
     ({"shape": "sphere", "size": 0.0}, "contact 'c': the radius is 0.0 m; give a number above zero"),
     ({"friction": float("nan")}, "contact 'c', friction: a number is nan; give a finite number"),
     ({"placement": (1.0, 2.0)}, "contact 'c', placement: 2 numbers; give three, or a Placement"),

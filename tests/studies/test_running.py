@@ -187,6 +187,25 @@ def test_stores_of_other_studies_are_refused(undisturbed, tmp_path, monkeypatch)
         killed_study.study(tmp_path / "folder")
 
 
+def test_damaged_metadata_are_named(undisturbed, tmp_path):
+    """Name a damaged zarr.json, whose bytes the same study in another folder has; refuse paths that are none."""
+    import shutil
+
+    path = tmp_path / "store.zarr"
+    shutil.copytree(undisturbed[0], path)
+    (path / "zarr.json").write_text('{"attributes": ')
+    for call in (killed_study.study, kt.read_study):
+        with pytest.raises(kt.InputError) as caught:
+            call(path)
+        assert str(caught.value).startswith(f"{path / 'zarr.json'}: is damaged (")
+        assert str(caught.value).endswith("Start the same study in another folder, and copy its zarr.json to here")
+    killed_study.study(tmp_path / "other.zarr")
+    shutil.copy(tmp_path / "other.zarr" / "zarr.json", path)
+    assert contents(path) == contents(undisturbed[0])
+    with pytest.raises(kt.InputError, match="store is 3; give the path of a folder, such as 'study.zarr', or None"):
+        killed_study.study(3)
+
+
 def test_damaged_shards_are_named(undisturbed, tmp_path):
     """Find a damaged chunk by its checksum, name its file, and compute it anew once its statuses are removed."""
     import shutil

@@ -130,6 +130,10 @@ def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, 
             remedy="describe parts under [[body]] and [[joint]], or a [dh]",
         )
     for key in data:
+        if key in MECHANISM and key not in TABLES:
+            raise ModelError(
+                f"the key {key!r} belongs to no table", remedy="put it below a line [mechanism]", path=(key,)
+            )
         if key not in TABLES:
             raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
     places.note(("gravity",), ("mechanism", "gravity"))

@@ -108,7 +108,8 @@ def check_contact(contact: Contact, values: Mapping[str, Any] | None = None) -> 
     kind = shape_kind(plain.shape, where)
     if len(plain.size) != len(kind.sizes):
         wanted = ", ".join(kind.sizes) or "none"
-        raise ModelError(f"{len(plain.size)} sizes for a {plain.shape}", where=where, remedy=f"give {wanted}")
+        count = f"{len(plain.size)} size" + ("" if len(plain.size) == 1 else "s")
+        raise ModelError(f"{count} for a {plain.shape}", where=where, remedy=f"give {wanted}")
     if plain.law not in LAWS:
         raise unknown_name("law of restitution", plain.law, LAWS, where=where)
     for label, value in zip(kind.sizes, plain.size, strict=True):

@@ -38,6 +38,8 @@ def read_study(path: str | Path) -> Study:
     path = Path(path)
     if path.is_dir():
         return _read_store(path)
+    if not path.exists():
+        raise InputError(f"{path}: does not exist; give the store of a study (.zarr), or an .npz file of study.save")
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             refuse_packed(file.zip, path)
@@ -61,7 +63,7 @@ def _read_store(path: Path) -> Study:
     """Return the results in a store; columns over time stay there."""
     from .study import Study
 
-    about = attributes(path)
+    about = attributes(path, "give the store of a study (.zarr), or an .npz file of study.save")
     try:
         store = Store(path, int(about["runs"]), int(about["shard"]))
         dims, quantities = about["dims"], about["coordinates"].split()

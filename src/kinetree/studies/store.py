@@ -240,16 +240,30 @@ WORDS = {"mechanism": "the mechanism", "over": "the samplings, samples or seed",
 ONE = ("mechanism",)
 
 
-def attributes(path: Path) -> dict[str, Any]:
+def attributes(path: Path, remedy: str = "give another path, or remove it") -> dict[str, Any]:
     """Return the attributes of a store; other folders are refused."""
     zarr = optional("zarr", "Stores of studies", "studies")
     try:
         about = dict(zarr.open_group(str(path), mode="r").attrs)
     except Exception:  # anything that zarr cannot read was not written here
+        _refuse_damaged(path / "zarr.json")
         about = {}
     if about.get("format") != FORMAT:
-        raise InputError(f"{path}: exists and is not the store of a study; give another path, or remove it")
+        raise InputError(f"{path}: exists and is not the store of a study; {remedy}")
     return about
+
+
+def _refuse_damaged(file: Path) -> None:
+    """Raise InputError for metadata beside which the results of a study are probably whole."""
+    try:
+        json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{file}: is damaged ({error}); the arrays beside it may be whole. Start the same study in another folder, "
+            "and copy its zarr.json to here"
+        ) from None
+    except OSError:  # there is none
+        return
 
 
 def default_shard(plan: Plan) -> int:

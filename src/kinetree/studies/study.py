@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algebra.arrays import Numbers
-from ..errors import InputError, unknown_name
+from ..errors import InputError, brief, unknown_name
 from ..pictures import picture
 from ..results.trajectory import Trajectory
 from .choosing import Bounds, Choice, best_of, front_of, worst_of
@@ -270,6 +270,8 @@ def study(
     that was interrupted or killed, with the same bits. `keep` has columns that are stored over time, such as "q".
     `workers` is a number of processes, `on` a Dask client or the address of a scheduler.
     """
+    if store is not None and not isinstance(store, str | Path):
+        raise InputError(f"store is {brief(store)}; give the path of a folder, such as 'study.zarr', or None")
     plan = plan_of(
         system, over, measures, motion=motion, simulate=simulate, cycle=cycle, duration=duration, times=times,
         steps=steps, parameters=parameters, actuated=actuated, forces=forces, passive=passive, samples=samples,
