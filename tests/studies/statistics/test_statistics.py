@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,6 +132,14 @@ def test_histograms_count_the_finished_runs(fallen):
     values = fallen["fastest"][fallen.finished]
     assert np.array_equal(found.counts, np.histogram(values, 13)[0]) and found.counts.sum() == len(values)
     assert found.median == np.median(values) and found.unit == "rad/s"
+
+
+def test_histograms_of_values_that_differ_by_rounding(fallen):
+    """Count values that are equal up to their last digits, and values that are equal."""
+    for step in (0.0, 1.0):
+        values = 132.88 + step * np.spacing(132.88) * (np.arange(fallen.runs) % 3)
+        found = replace(fallen, measures={"fastest": values}).histogram("fastest")
+        assert found.counts.sum() == fallen.finished.sum() and (np.diff(found.edges) > 0).all()
 
 
 def test_failures_are_counted_by_reason(fallen):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 BINS = 40
 """The number of intervals by default."""
+FINEST = 4
+"""The least width of an interval, in units of the last digit of the values."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,12 +55,22 @@ def histogram_of(study: Study, measure: str, bins: int = BINS) -> Histogram:
     """Return the histogram of a measure over the runs that finished."""
     values = finished_values(study, measure)
     count = whole(bins, "bins", of="intervals")
-    counts, edges = np.histogram(values, bins=count)
+    counts, edges = np.histogram(values, bins=count, range=_range(values, count))
     deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return Histogram(
         measure, study.units.get(measure, ""), edges, counts, float(values.mean()), deviation,
         float(np.median(values)), len(values), study.evaluated, study.runs,
     )  # fmt: skip
+
+
+def _range(values: Numbers, count: int) -> tuple[float, float]:
+    """Return the range of the intervals: that of the values, or wider if these differ by rounding alone."""
+    low, high = float(values.min()), float(values.max())
+    least = count * FINEST * float(np.spacing(max(abs(low), abs(high))))
+    if low == high or high - low >= least:
+        return low, high
+    middle = low + 0.5 * (high - low)
+    return middle - 0.5 * least, middle + 0.5 * least
 
 
 def finished_values(study: Study, measure: str) -> Numbers:
