@@ -127,6 +127,13 @@ def test_height_fields_are_those_of_mujoco() -> None:
         assert line in text, (line, text)
 
 
+def test_huge_height_fields_are_refused_before_mujoco_makes_them() -> None:
+    """Refuse a field of ten billion heights."""
+    huge = FIELD.replace('nrow="3" ncol="4"', 'nrow="100000" ncol="100000"').replace("elevation", "unread")
+    with pytest.raises(ModelError, match="has 100000 by 100000 heights; give no more than 10000"):
+        read_mjcf_text(huge, contacts=True)
+
+
 def test_a_loaded_robot_stands_on_its_floor(tmp_path) -> None:
     """Load a ball over a floor with contacts, and let it come to rest; without the option it has none."""
     path = tmp_path / "ball.xml"

@@ -139,6 +139,8 @@ minutes = 5
         (HEAD + "[[step]]\ntitle = 'A'\ntext = 'B'\ndo = 'C'\n", r"a button and what it sets belong together"),
         (HEAD + "[[step]]\ntitle = 'A'\ntext = 'B'\ndo = 'C'\nset = { script = 'x' }\n", r"script"),
         (HEAD + "[[step]]\ntitle = 'A'\ntext = 'B'\n[step.question]\nask = 'x'\nanswer = 'q.x'\n", r"not a formula"),
+        (HEAD + "[[step]]\ntitle = 'A'\ntext = 'B'\nreading = 5\n", r"step 1, reading: a number where a list belongs"),
+        (HEAD + "a = " + "[" * 3000 + "]" * 3000, r"the nesting is too deep; write flat tables"),
     ],
 )
 def test_wrong_files_are_refused(tmp_path, text, message):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..contacts import SURFACES, features
 from ..errors import unknown_name
-from ..model.contacts import Contact, Surface
+from ..model.contacts import Contact, Surface, refuse_many_contacts
 from ..model.mechanism import Mechanism
 from ..model.part_fields import free_name
 from .report import Report
@@ -39,6 +39,7 @@ def contacts_from_shapes(
             if reason := misfit(shape.kind, shape.size, surface):
                 report.dropped(f"{shape.kind} {name!r} of body {body.name!r}: {reason}")
                 continue
+            refuse_many_contacts(len(out) + 1)
             out.append(
                 Contact(free_name(name, taken), body.name, shape.kind, shape.size, shape.placement, surface, **law)
             )

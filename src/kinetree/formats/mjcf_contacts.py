@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.contacts import Contact, Surface
+from ..model.contacts import Contact, Surface, refuse_many_contacts
 from ..model.part_fields import free_name
 from ..model.parts import Placement
 from ..model.placing import composed
@@ -33,6 +33,7 @@ def read_contacts(given: Import) -> list[Contact]:
         if made is not None:
             out.append(made)
             taken.add(made.name)
+            refuse_many_contacts(len(out))
     if left:
         given.report.dropped(
             f"{left} pairs of geoms that may touch: shapes touch planes and height fields only, not each other"

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import quoteattr
 
 from ..errors import shown
+from ..model.contact_fields import MOST
 from .elements import Source, described
 from .urdf_shapes import find_mesh
 from .xml import MAX_BYTES, Element, parse_xml, read_bytes
@@ -58,7 +59,7 @@ def prepare(source: Source, root: Element, folder: Path | None, *, contacts: boo
         raise source.error(root, "the root element is not <mujoco>", "give an MJCF file")
     source.rest(root, ("model",), [child.tag for child in root.children])
     root = _included(source, root, folder, {})
-    kept = _height_fields(root) if contacts else frozenset()
+    kept = _height_fields(source, root) if contacts else frozenset()
     sections = [s for section in root.children if (s := _section(source, section, contacts, kept)) is not None]
     out = Prepared()
     for element in _all(Element("mujoco", {}, sections)):
@@ -100,10 +101,18 @@ def _included(source: Source, element: Element, folder: Path | None, seen: dict[
     return Element(element.tag, element.attributes, children, element.line, element.text)
 
 
-def _height_fields(root: Element) -> frozenset[str]:
-    """Return the names of the height fields whose heights are in the file itself."""
+def _height_fields(source: Source, root: Element) -> frozenset[str]:
+    """Return the names of the height fields whose heights are in the file itself; those that are too large are errors.
+
+    MuJoCo takes the memory of all heights that a field declares, also if the file has none.
+    """
     fields = [x for section in root.all("asset") for x in section.all("hfield")]
-    return frozenset(x.attributes["name"] for x in fields if "name" in x.attributes and "file" not in x.attributes)
+    own = [x for x in fields if "name" in x.attributes and "file" not in x.attributes]
+    for x in own:
+        rows, columns = (source.number(x, key, default=0.0) for key in ("nrow", "ncol"))
+        if rows * columns > MOST["heights"]:
+            raise source.error(x, f"has {rows:g} by {columns:g} heights", f"give no more than {MOST['heights']}")
+    return frozenset(x.attributes["name"] for x in own)
 
 
 def _section(source: Source, section: Element, contacts: bool, fields: frozenset[str]) -> Element | None:

@@ -119,6 +119,8 @@ def parsed_toml(source: str) -> dict[str, Any]:
             remedy="write key = value lines under [table] headers, with texts in quotes",
             line=line,
         ) from None
+    except RecursionError:
+        raise ModelError("the nesting is too deep", remedy="write flat tables") from None
     except ValueError:  # an integer with thousands of digits
         raise ModelError("not TOML: a number has too many digits", remedy="write it as a decimal") from None
 

@@ -5,7 +5,7 @@ Texts are Markdown of a small kind: paragraphs, *emphasis*, `code`, formulas bet
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,13 @@ def _step(table: Any, where: str) -> Step:
         text(table.get("do", ""), below(where, "do")),
         known_keys(table.get("set", {}), SETTINGS, below(where, "set")),
         text(table.get("look", ""), below(where, "look")).strip(),
-        tuple(_reading(x, below(where, "reading", k)) for k, x in enumerate(table.get("reading", []))),
+        tuple(_reading(x, below(where, "reading", k)) for k, x in enumerate(_readings(table, where))),
         None if question is None else _question(question, below(where, "question")),
     )
+
+
+def _readings(table: Mapping[str, Any], where: str) -> Sequence[Any]:
+    return sequence(table.get("reading", []), below(where, "reading"))
 
 
 def _reading(table: Any, where: str) -> Reading:
