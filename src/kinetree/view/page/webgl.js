@@ -71,7 +71,8 @@ export function webglRenderer(canvas, solids) {
       gl.attachShader(made, shader);
     }
     gl.linkProgram(made);
-    const place = (name) => gl.getUniformLocation(made, name);
+    const places = new Map(); // asked once: each question waits for the graphics process
+    const place = (name) => places.get(name) || places.set(name, gl.getUniformLocation(made, name)).get(name);
     return { made, place };
   }
 
