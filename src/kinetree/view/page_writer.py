@@ -112,8 +112,8 @@ def written_page(data: dict[str, Any], path: str | Path | None = None, *, served
 
     A page that is `served` opens other mechanisms and lessons as well. `parts` are other texts of the page.
     """
-    text = _text(data, served=served, **parts)
-    if not served and len(text) > LARGEST and len(less := _text(without_read_table(data), **parts)) <= LARGEST:
+    text = _text(data, parts, served=served)
+    if not served and len(text) > LARGEST and len(less := _text(without_read_table(data), parts)) <= LARGEST:
         text = less
     page = Page(text)
     if path is not None:
@@ -121,7 +121,7 @@ def written_page(data: dict[str, Any], path: str | Path | None = None, *, served
     return page
 
 
-def _text(data: dict[str, Any], *, served: bool = False, **parts: str) -> str:
+def _text(data: dict[str, Any], parts: dict[str, str], *, served: bool = False) -> str:
     """Return the text of a page."""
     lesson = served or "lesson" in data
     more = {"TITLE": html.escape(data["title"]), "STATE": "", "SOCKET": "", "CONNECT": "", **parts}
