@@ -17,7 +17,11 @@ BARE = """() => {
     const seen = (x) => x.checkVisibility();
     const controls = [...document.querySelectorAll(".control:has(input.number)")].filter(seen);
     const rows = [...document.querySelectorAll("table.values tbody tr")].filter(seen);
-    const bare = (row) => !row.querySelector(".unit")?.textContent;
+    const unit = (row) => [...row.querySelectorAll(".unit")].some((x) => seen(x) && x.textContent);
+    const heads = (row) => row.closest("table.lines")?.querySelectorAll("thead th:nth-child(n + 3)")
+        || row.closest("section")?.querySelectorAll("h2") || [];
+    const headed = (row) => heads(row).length > 0 && [...heads(row)].every((x) => /\\[.+\\]/.test(x.textContent));
+    const bare = (row) => !unit(row) && !headed(row);
     return [...controls, ...rows].filter(bare).map((row) => row.querySelector(".name, th").textContent);
 }"""
 

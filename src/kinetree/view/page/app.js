@@ -43,7 +43,7 @@ async function build(host, data, { hash = "", mode = "", state = {}, shown, sess
   app.open = (next, given = {}) => {
     const kept = Object.fromEntries(KEPT.map((name) => [name, store.get(name)]));
     history.replaceState(null, "", server ? server.addressOf(next.source) : "#");
-    Object.assign(session, { structures: given.structures, made: given.made });
+    Object.assign(session, { structures: given.structures, made: given.made, linked: Boolean(next.source) });
     return build(host, next, { hash: given.hash, mode: given.mode ?? store.get("mode"), state: { ...kept, ...given.state }, shown, session });
   };
   defineState(app);

@@ -40,7 +40,7 @@ export function saving(app) {
       row("Picture (PNG)", "the stage as it is", async () => download(`${fileName(model.name)}.png`, await stage.image())),
       row("This page (HTML)", "the whole page as one file, in its present state", async () => download(`${fileName(model.name)}.html`, await wholePage(state), "text/html"))),
     ...(server ? [buildFolder(fileName(model.name), [["Page", ".html", () => wholePage(state)], ["Picture", ".png", () => stage.image()], ...(app.data.kernel?.editable ? [["Mechanism", ".toml", () => tomlText(app)]] : []), ...(app.plots.charts.length ? [["Curves", ".csv", () => csvOf(app.plots.charts)]] : [])])] : []),
-    field("Link to this state", link),
+    server && app.session.linked === false ? el("p", { class: "hint", text: "Link to this state: save the mechanism into the folder, and open it from there, so that a link can open it again." }) : field("Link to this state", link),
     ...text("The same in Python", part?.python?.(), "Save as .py", `${fileName(model.name)}_run.py`),
     ...text("The same as an experiment", part?.toml?.(), "Save as .toml", `${fileName(model.name)}_experiment.toml`));
 }

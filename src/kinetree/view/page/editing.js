@@ -34,6 +34,8 @@ export function connectTable(app) {
         return "The loops cannot close with this number: change it less, or change another one first.";
       }
       store.set({ table, ...(model.closed ? { q: made.q } : {}) }, { undo });
+      app.stage.draw();
+      if (!app.stage.showsAll) app.stage.fit(); // a longer link may leave the picture
       return "";
     },
   };

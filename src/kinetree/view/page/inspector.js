@@ -81,7 +81,7 @@ function detailsOf(app) {
       ["mass", short(body.mass), "kg", body.mass],
       ...["x", "y", "z"].map((axis, k) => [`center of mass ${axis}`, short(body.com[k]), "m", body.com[k]]),
       ...["xx", "yy", "zz", "xy", "yz", "zx"].map((axis, k) => [`inertia ${axis}`, short(body.inertia[k]), "kg m\u00b2", body.inertia[k]]),
-    ])),
+    ]), el("p", { class: "hint", text: "In the frame of the body, which is at its joint." })),
     section(`Joint ${joint.name}`, valueTable(jointRows)),
     section("Pose in the ground", poseTable(rows)),
   ];

@@ -3,7 +3,7 @@
 import { numberControl } from "./controls.js";
 import { el } from "./elements.js";
 import { ANGLES, GEOMETRY, faultOf } from "./table.js";
-import { neat } from "./units.js";
+import { neat, shownUnit } from "./units.js";
 
 export const SYMBOLS = { theta: "\u03b8", b: "b", a: "a", alpha: "\u03b1", gamma: "\u03b3", epsilon: "\u03b5" };
 const WORDS = {
@@ -66,9 +66,14 @@ export function buildLines(app, { choose, edit, editPart }) {
       ? cell({ name }, field, (t) => t[part]?.[field] ?? 0, (x) => editPart(part, field, x)) : { control: "" })), -1));
     box.replaceChildren(el("table", { class: "lines", "aria-label": "table of the mechanism" },
       el("thead", {}, el("tr", {}, el("th", { scope: "col", text: "body" }), el("th", { scope: "col", text: "joint" }),
-        columns.map((field) => el("th", { scope: "col", text: SYMBOLS[field], title: WORDS[field] })))),
+        columns.map(headOf))),
       el("tbody", {}, ofEnd("base", "base"), table.rows.flatMap(ofRow), ofEnd("end", "tool"))));
     shape = shapeOf(table);
+  }
+  function headOf(field) {
+    const head = el("th", { scope: "col", title: WORDS[field] });
+    cells.push(() => { head.textContent = `${SYMBOLS[field]} [${shownUnit(unitOf(field), store.get("units")).unit}]`; });
+    return head;
   }
   const shapeOf = (table) => `${table.form}|${Boolean(table.base)}|${Boolean(table.end)}|${table.rows.map((row) => row.form + (row.gamma || row.epsilon ? "b" : "")).join()}`;
   return {

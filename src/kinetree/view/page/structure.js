@@ -56,7 +56,7 @@ export function buildArguments({ model, store }, table) {
 
 const matrix = (T) => [0, 4, 8, 12].map((k) => Array.from(T.slice(k, k + 4)));
 
-// Returns { element, refresh }.
+// Returns { element, fresh, refresh }.
 export function buildStructure(app) {
   const { store, data } = app;
   const isTable = data.table.serial;
@@ -87,9 +87,9 @@ export function buildStructure(app) {
   const element = section("Structure", ...(isTable ? [
     el("div", { class: "buttons" }, add, remove, up, down), el("label", { class: "control turns" }, el("span", { class: "name", text: "joint" }), kind), count,
   ] : [el("p", { class: "hint", text: "The structure of chains that are given by DH parameters can be changed here; that of others is changed in their files." })]),
-  el("div", { class: "buttons" }, fresh), message);
+  message);
   return {
-    element,
+    element, fresh, // a button
     refresh() {
       if (!isTable) return;
       const [i, name] = [app.row(), rows()[app.row()].name];

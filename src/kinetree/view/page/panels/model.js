@@ -46,12 +46,12 @@ export const panel = {
     const motions = buildMotions(app);
     const structure = server ? buildStructure(app) : unchanging();
     host.append(
-      ...(server ? [el("div", { class: "buttons" }, el("button", { type: "button", text: "Open another mechanism", title: "of the library, with pictures, of the folder, or of this computer (Ctrl+o)", onclick: () => chooser(app) }))] : []),
+      ...(server ? [el("div", { class: "buttons" }, el("button", { type: "button", text: "Open another mechanism", title: "of the library, with pictures, of the folder, or of this computer (Ctrl+o)", onclick: () => chooser(app) }), structure.fresh)] : []),
       section("Numbers", el("p", { class: "hint", text: liveSentence(app) }), data.table.serial ? form : null, units, lines.element,
         el("p", { class: "hint", hidden: !store.get("table").rows.some((r) => r.form !== "placement" && !r.placed), text: "The coordinate of a joint is added to its shaded number. Play shows what the numbers of the picked row mean." }), motions.buttons, el("div", { class: "buttons", hidden: !app.table.kinds.size }, reset)),
       el("section", { class: "group" }, heading, body),
-      section("Gravity", el("div", { class: "two three" }, gravity.element)),
-      ...(loops ? [section("Ends of loops", loops.element)] : []),
+      section("Gravity [m/s\u00b2]", el("div", { class: "two three" }, gravity.element)),
+      ...(loops ? [section("Ends of loops [m]", loops.element)] : []),
       structure.element,
       motions.element,
       buildChecks(app),
