@@ -272,3 +272,12 @@ def test_all_public_robots(path, base, tmp_path):
     if not system.nv:
         pytest.skip("no joint moves")
     check_robot(path, base, tmp_path)
+
+
+def test_motions_without_their_contacts_are_not_exported(tmp_path):
+    """Refuse code that would let a body fall through the ground; write functions that have no contacts anyway."""
+    body, joint = kt.Body("ball", 1.3, inertia=(0.1, 0.1, 0.1, 0, 0, 0)), kt.Joint("base", "free", kt.GROUND, "ball")
+    ball = kt.build_mechanism("ball", [body], [joint], contacts=[kt.Contact("floor", "ball", "sphere", 0.1)])
+    with pytest.raises(InputError, match="'ball' has contacts, which exported code does not have: step, rates would"):
+        kt.export(kt.System(ball), ["gravity_torque", "step", "rates"], "c", tmp_path / "out")
+    assert kt.export(kt.System(ball), "gravity_torque", "c", tmp_path / "out")

@@ -66,6 +66,9 @@ def test_measures_of_transport(walked):
         unrepeated(run, robot.ahead, 0.3017)
     with pytest.raises(kt.InputError, match="start the measures before"):
         transport(run, robot.ahead, start=3.0)
+    for measure in (lambda: transport(run, 3), lambda: advances(run, 3, gait.period)):
+        with pytest.raises(kt.InputError, match="axis is 3; give no more than 2"):
+            measure()
 
 
 def test_impossible_walks_are_refused(walked):

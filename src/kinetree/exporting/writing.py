@@ -29,6 +29,8 @@ would take the place of another one in a shared library."""
 
 OBJECT_NAME = "object"
 """The name of object code in `to`, followed by a colon and a processor."""
+MOVING = ("step", "run", "rates")
+"""Functions that move a mechanism: without its contacts they would be those of another one."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ def write_functions(system: Any, functions: Any, to: Any, folder: str | Path, op
     acting = _acting(system, o)
     formats = [_format(x) for x in _names(to, "to")]
     chosen = [_known(name) for name in _names(functions, "functions")]
+    if moving := [name for name in chosen if name in MOVING and system.mechanism.contacts]:
+        raise InputError(
+            f"{system.mechanism.name!r} has contacts, which exported code does not have: {', '.join(moving)} would let "
+            "its bodies fall through the ground; export a mechanism without them, dataclasses.replace(m, contacts=())"
+        )
     if flag(o.jacobian, "jacobian") and (without := [name for name in chosen if name in EXTRA]):
         raise InputError(f"jacobian: {', '.join(without)} has none in files; export it by itself")
     ready = [

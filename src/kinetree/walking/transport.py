@@ -10,7 +10,7 @@ import numpy as np
 from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
-from ..numbers import positive
+from ..numbers import positive, whole
 from ..results.trajectory import Trajectory
 
 
@@ -41,6 +41,7 @@ def transport(run: Trajectory, axis: int, *, start: float = 0.0) -> Transport:
     Integrals are those of straight lines between the samples. Give as many of these as the motion needs, some hundred
     in a step.
     """
+    whole(axis, "axis", least=0, most=2)
     if run.shape or run.control is None:
         raise InputError("transport measures a single run under control; choose one of a batch by run.runs()")
     rows = np.flatnonzero(run.t >= start - 1e-12)
@@ -68,7 +69,7 @@ def weight(mechanism: Mechanism, parameters: Numbers | None = None) -> float:
 
 def advances(run: Trajectory, axis: int, period: float) -> Numbers:
     """Return the distances that the center of mass moves along an axis of the ground in all whole periods [m]."""
-    rows = _rows(run, period)
+    rows = _rows(run, axis, period)
     return np.diff(_center(run, rows)[:, axis])
 
 
@@ -77,7 +78,7 @@ def unrepeated(run: Trajectory, axis: int, period: float) -> Numbers:
 
     One value per pair of periods, over all samples in them; coordinates in rad and m, velocities in rad/s and m/s.
     """
-    rows = _rows(run, period)
+    rows = _rows(run, axis, period)
     count = rows[1] - rows[0]
     states = np.concatenate([run.q, run.qd], axis=-1)[: rows[-1]].reshape(len(rows) - 1, count, -1).copy()
     states[..., axis] -= states[:, :1, axis]
@@ -90,8 +91,9 @@ def _center(run: Trajectory, rows: np.ndarray) -> Numbers:
     return run.system.center_of_mass(run.q[rows], **more)
 
 
-def _rows(run: Trajectory, period: float) -> np.ndarray:
-    """Return the samples at the ends of all whole periods."""
+def _rows(run: Trajectory, axis: int, period: float) -> np.ndarray:
+    """Return the samples at the ends of all whole periods, for an axis of the ground."""
+    whole(axis, "axis", least=0, most=2)
     count = int(np.floor((run.t[-1] - run.t[0]) / positive(period, "period") + 1e-9))
     ends = run.t[0] + period * np.arange(count + 1)
     rows = np.clip(np.searchsorted(run.t, ends - 1e-9 * period), 0, len(run.t) - 1)

@@ -69,5 +69,5 @@ def _refuse(problem: Problem) -> None:
     if problem.method.name not in PAIRS:
         raise InputError(
             f"contacts are simulated event by event with {' or '.join(PAIRS)}, not with {problem.method.name}; "
-            "leave out method and dt"
+            'leave out method and dt, or give method="moreau" and dt for time steps'
         )
