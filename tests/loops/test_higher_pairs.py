@@ -260,7 +260,9 @@ def test_derivatives_of_a_cam_are_those_of_differences():
         ),
         (lambda: kt.Curve(points=((0, 0), (1, 0, 2), (1, 1))), "curve, points: 3 numbers in a point; give two"),
         (lambda: kt.Curve(points=((0, 0), (1, True), (1, 1))), "curve, points: True is not a finite number"),
-        (lambda: kt.Curve(points=((0, 0), (1e300, 0), (1, 1))), "a curve with a size of 1e+300 m; give its points in"),
+        (lambda: kt.Curve(points=((0, 0), (1e300, 0), (1, 1))), "curve, points: 1e+300 is too large; give numbers up"),
+        (lambda: kt.Curve(points=((0, 0), (1e-31, 0), (0, 1e-31))), "a curve with a size of 1e-31 m; give its points"),
+        (lambda: kt.Law(points=((0, 0), (1e-15, 1), (1, 2))), "law, points: the points of a law do not increase, or"),
         (
             lambda: kt.Curve(points=[(k, k * k) for k in range(1001)]),
             "curve, points: 1001 entries of points; give",

@@ -105,7 +105,7 @@ class Law:
             )
         u = [p[0] for p in self.points]
         few = len(u) < (3 if self.periodic else 2)
-        if self.points and (few or any(b <= a for a, b in pairwise(u))):
+        if self.points and (few or any(b - a <= CLOSEST * (u[-1] - u[0]) for a, b in pairwise(u))):
             raise ModelError(
                 "the points of a law do not increase, or are too few",
                 where="law, points",
@@ -136,6 +136,8 @@ def _number(x: Any, where: str) -> float:
     value = plain(x)
     if value is None or not math.isfinite(value):
         raise ModelError(f"{brief(x)} is not a finite number", where=where, remedy="give numbers, not formulas")
+    if abs(value) > SIZES[1]:
+        raise ModelError(f"{value:.3g} is too large", where=where, remedy=f"give numbers up to {SIZES[1]:g}")
     return value
 
 

@@ -81,6 +81,9 @@ def test_many_instants_are_one_call() -> None:
     one = system.ground_forces(q, scale[3] * qd, scale[3] ** 2 * qdd, contacts=contacts)
     assert_close(many.forces[3], one.forces, 1e-11, "forces")
     assert_close(many.tau[3], one.tau, 1e-11, "torques")
+    kept = len(system._parts)
+    system.ground_forces(q, qd, qdd, contacts=[replace(c, friction=0.37) for c in contacts])
+    assert len(system._parts) == kept, "friction compiles no other function"
 
 
 def test_motions_that_cannot_be_realized_are_named() -> None:

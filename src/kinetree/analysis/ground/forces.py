@@ -97,7 +97,9 @@ def contact_motion(
     system: CompiledMechanism, mechanism: Mechanism, q: Numbers, qd: Numbers, parameters: Numbers | None
 ) -> tuple[ContactNumbers, tuple[Numbers, ...]]:
     """Return the numbers of the contacts, and gaps, velocities, biases, J, points and axes of their candidates."""
-    motion = system._part(("contact motion", mechanism.contacts), lambda: native(motion_program(mechanism)))
+    # one function for all coefficients of friction, such as those of a sweep
+    geometry = tuple((c.body, c.shape, c.size, c.placement, c.surface) for c in mechanism.contacts)
+    motion = system._part(("contact motion", geometry), lambda: native(motion_program(mechanism)))
     if parameters is None and mechanism.free_parameters:
         parameters = np.array([p.value for p in mechanism.free_parameters], dtype=float)
     numbers = ContactNumbers.of(mechanism, None if parameters is None else parameters.tolist())
