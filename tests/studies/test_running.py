@@ -19,7 +19,7 @@ import kinetree as kt
 from killed_study import contents, settled
 from kinetree.studies.plan import Plan
 from kinetree.studies.statuses import Status
-from kinetree.studies.store import PARTIAL, Store
+from kinetree.studies.store import PARTIAL, Store, prepared
 
 pytest.importorskip("zarr")
 SCRIPT = Path(killed_study.__file__)
@@ -199,7 +199,7 @@ def test_damaged_metadata_are_named(undisturbed, tmp_path):
             call(path)
         assert str(caught.value).startswith(f"{path / 'zarr.json'}: is damaged (")
         assert str(caught.value).endswith("Start the same study in another folder, and copy its zarr.json to here")
-    killed_study.study(tmp_path / "other.zarr")
+    prepared(undisturbed[1].plan, tmp_path / "other.zarr", killed_study.OPTIONS["shard"])  # a study begins with this
     shutil.copy(tmp_path / "other.zarr" / "zarr.json", path)
     assert contents(path) == contents(undisturbed[0])
     with pytest.raises(kt.InputError, match="store is 3; give the path of a folder, such as 'study.zarr', or None"):
