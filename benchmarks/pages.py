@@ -107,7 +107,8 @@ def section(quick: bool) -> Section:
     note = (
         f"Steps of {STEP:g} s of the classical Runge-Kutta method, from rest under gravity, "
         f"{' and '.join(f'{n:,}' for n in STEPS.values())} per reading, by a clock with ticks of 5 us. "
-        "With typed numbers, all numbers of the mechanism are inputs of the functions. A frame at 60 Hz has 16.7 "
+        "With typed numbers, all numbers of the mechanism are inputs of the functions, and a reading has a quarter of "
+        "the steps. A frame at 60 Hz has 16.7 "
         "ms. The first picture is that of a file from disk, from the start of its navigation, in a browser that runs. "
         "A slider's event leads to all numbers of the page and to the commands for the graphics processor; without "
         "one, as here, the processor draws the picture."
@@ -157,9 +158,10 @@ def paces(browser: Any, text: str, system: kt.System, name: str, readings: int) 
     run = kt.simulate(system, q, qd, times=[0.0, 3 * STEP], dt=STEP * (1 + 1e-12), method="rk4", progress=False)
 
     def pace(numbers: list[float] | None) -> Figure:
-        stepped = page.evaluate(PACE, [readings, STEPS[name], STEP, qd.tolist(), numbers])
+        steps = STEPS[name] // (4 if numbers else 1)
+        stepped = page.evaluate(PACE, [readings, steps, STEP, qd.tolist(), numbers])
         agree(f"{name} in the page", np.array(stepped["q"]), run.q[-1], AGREE)
-        return Figure.of([1000.0 * STEP * STEPS[name] / x for x in stepped["times"]])
+        return Figure.of([1000.0 * STEP * steps / x for x in stepped["times"]])
 
     numbers = typed(page, system)
     found = pace(None), pace(numbers) if numbers else None
