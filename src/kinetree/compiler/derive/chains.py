@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ir.operations import Op
-from ..ir.ordering import reordered
 from ..ir.program import Program
+from ..ir.staging import some_outputs
 
 SUMS = (Op.ADD, Op.SUB)
 Term = tuple[bool, int]
@@ -39,7 +39,8 @@ def chained(program: Program) -> Program:
             new.append(op if op[0] <= Op.CONST else (op[0], *(place[j] for j in op[1:])))
             place[k] = len(new) - 1
     results = tuple(tuple(place[k] for k in entries) for entries in program.results)
-    return _needed(Program(program.name, program.inputs, program.outputs, tuple(new), results))
+    made = Program(program.name, program.inputs, program.outputs, tuple(new), results)
+    return some_outputs(made, range(len(results)))  # without negations that became subtractions
 
 
 def _terms(program: Program, k: int, inner: set[int], uses: list[int]) -> tuple[list[Term], set[int]]:
@@ -92,16 +93,3 @@ def _uses(program: Program) -> list[int]:
 
 def _operands(program: Program) -> Iterable[tuple[int, ...]]:
     return (op[1:] for op in program.ops if op[0] > Op.CONST)
-
-
-def _needed(program: Program) -> Program:
-    """Return the Program without operations that serve no result, such as negations that became subtractions."""
-    needed = bytearray(len(program.ops))
-    for entries in program.results:
-        for k in entries:
-            needed[k] = 1
-    for k in reversed(range(len(program.ops))):
-        if needed[k] and program.ops[k][0] > Op.CONST:
-            for j in program.ops[k][1:]:
-                needed[j] = 1
-    return reordered(program, [k for k, used in enumerate(needed) if used])
