@@ -20,7 +20,7 @@ from report import Table
 from robot_files import ROBOTS
 
 WORKERS = 2
-SHARDS = 30
+SHARDS = 40
 SECONDS = 1.0
 """The work of a shard on one core [s]."""
 MOST = 1.05
@@ -74,13 +74,14 @@ def section(quick: bool) -> Section:
         import zarr  # noqa: F401
     except ImportError as error:
         raise NotMeasured(f"{error.name} is not installed") from None
-    count = SHARDS // 3 if quick else SHARDS
+    count = SHARDS // 4 if quick else SHARDS
     with all_cores(), tempfile.TemporaryDirectory() as folder:
         study = Study(Path(folder), _shard(), count)
         found: dict[str, list[Ratio]] = {}
+        after = None
         for _ in range(1 if quick else 3):
             one, before = study.here(workers=1), study.here(workers=WORKERS)
-            found.setdefault(ONE, []).append(Ratio(one, before, before))
+            found.setdefault(ONE, []).append(Ratio(one, after or before, before))
             for cluster, settings in CLUSTERS.items():
                 costs = study.on_cluster(settings)
                 after = study.here(workers=WORKERS)
