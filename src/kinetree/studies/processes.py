@@ -21,6 +21,9 @@ from .worker import HEAD
 LOOK = 0.1
 """The time between looks for Ctrl-C [s]."""
 
+START = "from kinetree.studies.worker import main; main()"
+"""The code of a worker process."""
+
 
 def run_in_processes(
     blob: bytes, store: Store, shards: Sequence[int], workers: int, done: Callable[[int], None]
@@ -123,7 +126,7 @@ def _started() -> Any:
     """Return a worker process that finds the same modules as this one."""
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
-        [sys.executable, "-c", "from kinetree.studies.worker import main; main()"],
+        [sys.executable, "-c", START],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
