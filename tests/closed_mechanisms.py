@@ -182,3 +182,12 @@ def held_body(kind: str, seed: int = 11) -> tuple[kt.System, kt.System]:
 def free_coordinates(pose: np.ndarray) -> np.ndarray:
     """Return the coordinates of a free joint at a pose."""
     return np.concatenate([pose[:3, 3], Rotation.from_matrix(pose[:3, :3]).as_quat()])
+
+
+def start_of(system: kt.System):
+    """Return an awkward start, closed if there are loops."""
+    q, qd = system.random_state(6)
+    if system.closures:
+        q = system.assemble()
+        qd = np.asarray(system.closing_speed(q, qd))
+    return q, 0.4 * qd

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_mechanisms import start_of
 from complex_runs import derivatives_of_steps
 from interpreted import STEP
 from kinetree.model import parse
@@ -24,15 +25,6 @@ slow = pytest.mark.slow
 METHODS = [pytest.param("dopri5", marks=slow), pytest.param("dop853", marks=slow), "rodas5p"]
 TIMES = np.array([0.0, 0.11, 0.17])
 LOOSE = {"rtol": 1e-6, "atol": 1e-8}
-
-
-def start_of(system: kt.System):
-    """Return an awkward start, closed if there are loops."""
-    q, qd = system.random_state(6)
-    if system.closures:
-        q = system.assemble()
-        qd = np.asarray(system.closing_speed(q, qd))
-    return q, 0.4 * qd
 
 
 def weighted(system: kt.System):

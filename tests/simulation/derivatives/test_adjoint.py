@@ -1,3 +1,5 @@
+"""Gradients of runs by their steps in reverse, against forward derivatives and differences."""
+
 from __future__ import annotations
 
 from itertools import pairwise
@@ -6,6 +8,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from closed_mechanisms import start_of
 from kinetree.errors import KinetreeError
 from kinetree.model import parse
 from kinetree.simulation.derivatives import adjoint
@@ -14,15 +17,6 @@ from tolerance import assert_close
 
 TIMES = np.linspace(0.0, 0.3, 4)
 H = 0.02
-
-
-def start_of(system: kt.System):
-    """Return an awkward start, closed if there are loops."""
-    q, qd = system.random_state(6)
-    if system.closures:
-        q = system.assemble()
-        qd = np.asarray(system.closing_speed(q, qd))
-    return q, 0.4 * qd
 
 
 class Objective:

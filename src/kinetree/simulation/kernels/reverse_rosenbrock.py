@@ -54,16 +54,10 @@ class ReverseRosenbrock(ReverseStep):
             states.stage(s, method.a, h)
             with k.loop(n) as j:
                 self.image[j] = states.inputs[j + 1]
-            self.place(self.image, begin + h * k.choose(s, method.c), h)
-            self.pull("rates_back", self.z)
-            self.add_parameters(None)
-            with k.loop(n) as j:
-                self.pulled[s * n + j] = self.image[j]
+            self.pull_stage(s, begin + h * k.choose(s, method.c), h)
         with k.loop(n) as j:
-            total = self.cotangent[j] + self.bent[j]
-            for stage in range(self.count):
-                total = total + self.pulled[j + stage * n]
-            self.cotangent[j] = total
+            self.cotangent[j] = self.cotangent[j] + self.bent[j]
+        self.add_stages()
 
     def gather(self, s: Value, h: Value) -> None:
         """Write the cotangent of stage s: from the end of the step, and from later points and stages."""

@@ -92,12 +92,22 @@ class ReverseStep:
                     self.z[j] = total * wide
             with k.loop(n) as j:
                 self.image[j] = self.points[s * n + j]
-            self.place(self.image, begin + h * k.choose(s, tableau.c), h)
-            self.pull("rates_back", self.z)
-            self.add_parameters(None)
-            with k.loop(n) as j:
-                self.pulled[s * n + j] = self.image[j]
-        with k.loop(n) as j:
+            self.pull_stage(s, begin + h * k.choose(s, tableau.c), h)
+        self.add_stages()
+
+    def pull_stage(self, s: Value, now: Value, h: Value) -> None:
+        """Write what stage s, whose state is the image, adds to the cotangents of state and parameters."""
+        n = self.states.n
+        self.place(self.image, now, h)
+        self.pull("rates_back", self.z)
+        self.add_parameters(None)
+        with self.k.loop(n) as j:
+            self.pulled[s * n + j] = self.image[j]
+
+    def add_stages(self) -> None:
+        """Write the cotangent of the state before the step: that after it, with what all stages add."""
+        n = self.states.n
+        with self.k.loop(n) as j:
             total = self.cotangent[j]
             for stage in range(self.count):
                 total = total + self.pulled[j + stage * n]
