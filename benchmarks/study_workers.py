@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +110,7 @@ def _section(found: dict[str, list[Ratio]], study: Study) -> Section:
         f"store, in {study.count} shards of some {SECONDS:g} s. Ratios are to the mean of two processes before and "
         "after. At even speed: of times per processor time of the shards, which is the same work; the speed of a "
         "shared machine changes from study to study. Processes are started by each study; workers of Dask before the "
-        "first one, which still loads Kinetree and its compiled code in them (Kinetree before the clock of shards is "
-        "set, which is added). Workers, scheduler and client share two "
+        "first one, which still loads Kinetree and its compiled code in them. Workers, scheduler and client share two "
         "cores. A calm Dask samples no stacks, and looks at its event loops and its memory less often: "
         "docs/many-machines.md has its settings. `cpu` is the processor time of all processes. All stores have equal "
         "bytes."
@@ -173,9 +172,8 @@ class Study:
             LocalCluster(n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
-            loading = max(client.run(clocked).values())
-            first, *others = (self._there(client) for _ in STUDIES)
-            return [replace(first, wall=first.wall + loading), *others]
+            client.run(clocked)
+            return [self._there(client) for _ in STUDIES]
 
     def _there(self, client: Any) -> Cost:
         return self._cost(lambda: time.process_time() + sum(client.run(time.process_time).values()), on=client)

@@ -29,6 +29,7 @@ from .statistics.histograms import BINS, Histogram, histogram_of
 from .statistics.indices import Indices, indices_of
 from .statuses import Status
 from .store import Store, opened
+from .varied import Varied
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +42,7 @@ class Study:
     """
 
     dims: dict[str, int]
-    over: dict[str, tuple[str, Numbers]]
+    over: Mapping[str, tuple[str, Numbers]]
     measures: dict[str, Numbers]
     status: NDArray[np.uint8]
     failed_at: Numbers
@@ -321,12 +322,7 @@ def stored(whole: Block, first: int, block: Block) -> None:
 def study_of(plan: Plan, whole: Block, store: str | Path | None = None) -> Study:
     """Return the Study of a plan and the results of all its runs, with the path of its store."""
     space = plan.space
-    sampled = space.sampled(0, space.samples) if len(space.dims) > sum(n in space.dims for n in space.names) else {}
-    over = {
-        name: (space.dims_of(name)[0], sampled[name] if name in sampled else np.array(own.values))  # type: ignore[union-attr]
-        for name, own in space.over
-    }
     return Study(
-        dict(space.dims), over, whole.measures, whole.status, whole.failed_at, dict(plan.units), plan.about, plan,
-        None if store is None else opened(plan, Path(store), None),
+        dict(space.dims), Varied(space), whole.measures, whole.status, whole.failed_at, dict(plan.units), plan.about,
+        plan, None if store is None else opened(plan, Path(store), None),
     )  # fmt: skip
