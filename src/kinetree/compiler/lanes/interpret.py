@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .form import Call, Constant, EachLane, Kernel, Kind, Let, Loop, Operand, Put, Repeat, Statement, Store, When, While
+from .visiting import visit
 
 TYPES = {Kind.MASK: bool, Kind.INDEX: int, Kind.COUNT: int, Kind.FLAG: bool}
 
@@ -71,14 +72,9 @@ class _Machine:
         }
         self.values: dict[int, Any] = {}
         self.lane: int | None = None
-        self.steps: dict[type, Callable[[Any], None]] = {
-            Let: self.let, Store: self.store, Put: self.put, Call: self.call, Loop: self.loop, Repeat: self.repeat,
-            While: self.while_, When: self.when, EachLane: self.each_lane,
-        }  # fmt: skip
 
     def run(self, body: tuple[Statement, ...]) -> None:
-        for statement in body:
-            self.steps[type(statement)](statement)
+        visit(self, body)
 
     def read(self, x: Operand) -> Any:
         if isinstance(x, Constant):

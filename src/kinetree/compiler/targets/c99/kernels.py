@@ -9,22 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...ir.program import Program
-from ...lanes.form import (
-    Call,
-    Constant,
-    EachLane,
-    Kernel,
-    Kind,
-    Let,
-    Loop,
-    Operand,
-    Put,
-    Repeat,
-    Statement,
-    Store,
-    When,
-    While,
-)
+from ...lanes import form
+from ...lanes.form import Constant, Kernel, Kind, Operand, Statement
+from ...lanes.visiting import every, operands, visit
 from .names import REALS, identifier, number
 from .programs import functions, idle
 
@@ -85,13 +72,7 @@ def _called(program: Program, dtype: str, name: str) -> list[str]:
 
 
 def _uses_bits(body: Iterable[Statement]) -> bool:
-    for s in body:
-        if isinstance(s, Let) and s.op in ("bits", "unbits"):
-            return True
-        nested = (*getattr(s, "test", ()), *getattr(s, "body", ()))
-        if _uses_bits(nested):
-            return True
-    return False
+    return any(isinstance(s, form.Let) and s.op in ("bits", "unbits") for s in every(body))
 
 
 class _Writer:
@@ -105,10 +86,6 @@ class _Writer:
         self.used: set[str] = set()
         self.lines: list[str] = []
         self.depth = 0
-        self._steps: dict[type, Callable[[Any], None]] = {
-            Let: self.let, Store: self.store, Put: self.put, Call: self.call, Loop: self.loop, Repeat: self.repeat,
-            While: self.while_, When: self.when, EachLane: self.each_lane,
-        }  # fmt: skip
         self.read = _needed(kernel.body)
         self.write(kernel.body)
 
@@ -126,8 +103,7 @@ class _Writer:
         self.lines.append("    " * self.depth + text)
 
     def write(self, body: Iterable[Statement]) -> None:
-        for statement in body:
-            self._steps[type(statement)](statement)
+        visit(self, body)
 
     def nested(self, body: Iterable[Statement]) -> None:
         self.depth += 1
@@ -141,12 +117,12 @@ class _Writer:
             return number(float(x.value), self.suffix)
         return str(int(x.value))
 
-    def let(self, s: Let) -> None:
+    def let(self, s: form.Let) -> None:
         if s.to in self.read:
             self.values[s.to] = f"v{s.to}"
             self.put_line(f"const {self.type(s.kind)} v{s.to} = {self._operation(s)};")
 
-    def _operation(self, s: Let) -> str:
+    def _operation(self, s: form.Let) -> str:
         if s.op == "load":
             return self._entry(str(s.args[0]), s.args[1])
         if s.op in ("own", "shared"):
@@ -178,27 +154,27 @@ class _Writer:
             flat = f"({flat}) * {size} + {self.text(index)}" if flat else self.text(index)
         return f"{identifier(name)}[{flat or '0'}]"
 
-    def store(self, s: Store) -> None:
+    def store(self, s: form.Store) -> None:
         self.put_line(f"{self._entry(s.memory, s.index)} = {self.text(s.value)};")
 
-    def put(self, s: Put) -> None:
+    def put(self, s: form.Put) -> None:
         self.put_line(f"{self._element(s.argument, s.indices)} = {self.text(s.value)};")
 
-    def call(self, s: Call) -> None:
+    def call(self, s: form.Call) -> None:
         self.used |= {s.source, s.target}
         target = f"m_{identifier(s.target)} + {self.text(s.first)}"
         self.put_line(f"{self.name}_{identifier(s.program)}(m_{identifier(s.source)}, {target});")
 
-    def loop(self, s: Loop) -> None:
+    def loop(self, s: form.Loop) -> None:
         counter = self.values[s.counter] = f"v{s.counter}"
         head = f"long long {counter} = 0; {counter} < {self.text(s.stop)}; ++{counter}"
         self.block(f"for ({head}) {{", s.body)
 
-    def repeat(self, s: Repeat) -> None:
+    def repeat(self, s: form.Repeat) -> None:
         # The condition is computed inside the braces, where a test after them could not read it.
         self.block("for (;;) {", s.body, lambda: self.put_line(f"if (!({self.text(s.again)})) break;"))
 
-    def while_(self, s: While) -> None:
+    def while_(self, s: form.While) -> None:
         self.put_line("for (;;) {")
         self.nested(s.test)
         self.depth += 1
@@ -207,10 +183,10 @@ class _Writer:
         self.depth -= 1
         self.put_line("}")
 
-    def when(self, s: When) -> None:
+    def when(self, s: form.When) -> None:
         self.block(f"if ({self.text(s.condition)}) {{", s.body)
 
-    def each_lane(self, s: EachLane) -> None:
+    def each_lane(self, s: form.EachLane) -> None:
         self.block("{", s.body)
 
     def block(self, head: str, body: Iterable[Statement], end: Callable[[], None] | None = None) -> None:
@@ -226,31 +202,14 @@ class _Writer:
 
 def _needed(body: Iterable[Statement]) -> set[int]:
     """Return the values that statements read, except for those of which only unread values are made."""
-    found = _operands(body, None)
-    while (fewer := _operands(body, found)) != found:
-        found = fewer
-    return found
+    statements = list(every(body))
+    needed = {s.to for s in statements if isinstance(s, form.Let)}
+    while (read := _read(statements, needed)) != needed:
+        needed = read
+    return needed
 
 
-def _operands(body: Iterable[Statement], needed: set[int] | None) -> set[int]:
-    """Return the values that statements read; those of `Let` only if its own value is needed."""
-    found: set[int] = set()
-    for s in body:
-        given: tuple = ()
-        if isinstance(s, Let):
-            given = s.args if needed is None or s.to in needed else ()
-        elif isinstance(s, Store):
-            given = (s.index, s.value)
-        elif isinstance(s, Put):
-            given = (*s.indices, s.value)
-        elif isinstance(s, Call):
-            given = (s.first,)
-        elif isinstance(s, Loop):
-            given = (s.stop,)
-        elif isinstance(s, Repeat):
-            given = (s.again,)
-        elif isinstance(s, While | When):
-            given = (s.condition,)
-        found |= {x for x in given if isinstance(x, int)}
-        found |= _operands((*getattr(s, "test", ()), *getattr(s, "body", ())), needed)
-    return found
+def _read(statements: Iterable[Statement], needed: set[int]) -> set[int]:
+    """Return the values that statements read, without those that are not needed themselves."""
+    used = (s for s in statements if not isinstance(s, form.Let) or s.to in needed)
+    return {x for s in used for x in operands(s) if isinstance(x, int)}

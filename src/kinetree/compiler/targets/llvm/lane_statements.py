@@ -5,25 +5,12 @@ With one lane, as on a graphics card, all values are scalars.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from ...lanes.form import (
-    Call,
-    Constant,
-    EachLane,
-    Kernel,
-    Kind,
-    Let,
-    Loop,
-    Operand,
-    Put,
-    Repeat,
-    Statement,
-    Store,
-    When,
-    While,
-)
+from ...lanes import form
+from ...lanes.form import Constant, Kernel, Kind, Operand, Statement
+from ...lanes.visiting import every, visit
 from .number_types import Lanes, Scalars
 from .writer import Text
 
@@ -34,9 +21,6 @@ COMPARISONS = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq"}
 """The predicates for integers; numbers are compared by ordered predicates."""
 
 REAL = (Kind.LANE, Kind.SCALAR)
-
-NESTED = (Loop, Repeat, While, When, EachLane)
-"""The statements with statements inside."""
 
 
 class Statements:
@@ -49,15 +33,10 @@ class Statements:
         self.values: dict[int, tuple[str, Kind, bool]] = {}  # text, kind, whether it is a vector
         self.lane: str | None = None
         self.rows: dict[str, str] = {}
-        self._steps: dict[type, Callable[[Any], None]] = {
-            Let: self.let, Store: self.store, Put: self.put, Call: self.call, Loop: self.loop, Repeat: self.repeat,
-            While: self.while_, When: self.when, EachLane: self.each_lane,
-        }  # fmt: skip
 
     def write(self, body: Iterable[Statement]) -> None:
         """Write statements in order."""
-        for statement in body:
-            self._steps[type(statement)](statement)
+        visit(self, body)
 
     def element(self, kind: Kind) -> str:
         """Return the type of the value of one lane, or of a uniform value."""
@@ -95,11 +74,11 @@ class Statements:
         """Return the kind of an operand."""
         return x.kind if isinstance(x, Constant) else self.values[x][1]
 
-    def let(self, s: Let) -> None:
+    def let(self, s: form.Let) -> None:
         """Write an operation."""
         self.values[s.to] = (self._operation(s), s.kind, self.wide(s.kind))
 
-    def _operation(self, s: Let) -> str:
+    def _operation(self, s: form.Let) -> str:
         if s.op == "load":
             return self._load(s)
         if s.op in ("own", "shared"):
@@ -108,7 +87,7 @@ class Statements:
             return "%count"
         return self._arithmetic(s, s.args)  # type: ignore[arg-type]
 
-    def _arithmetic(self, s: Let, args: tuple[Operand, ...]) -> str:
+    def _arithmetic(self, s: form.Let, args: tuple[Operand, ...]) -> str:
         t, T, x = self.t, self.type(s.kind), [self.text(a) for a in args]
         if (known := folded(s, x)) is not None:
             return known
@@ -188,12 +167,12 @@ class Statements:
         place = self.t.new(f"getelementptr {element}, ptr {place}, i64 {self.lane}")
         return kind, element, place, self.width(kind) // self.lanes.count
 
-    def _load(self, s: Let) -> str:
+    def _load(self, s: form.Let) -> str:
         kind, T, place, align = self._entry(str(s.args[0]), s.args[1])  # type: ignore[arg-type]
         x = self.t.new(f"load {T}, ptr {place}, align {min(align, 64)}")
         return self.t.new(f"icmp ne {T} {x}, zeroinitializer") if self.element(kind) == "i1" else x
 
-    def store(self, s: Store) -> None:
+    def store(self, s: form.Store) -> None:
         """Write a store into the memory."""
         kind, T, place, align = self._entry(s.memory, s.index)
         x = self.text(s.value)
@@ -209,18 +188,18 @@ class Statements:
             place = self.t.new(f"getelementptr i8, ptr {place}, i64 {offset}")
         return place
 
-    def put(self, s: Put) -> None:
+    def put(self, s: form.Put) -> None:
         """Write a store into an output."""
         place = self._place(s.argument, s.indices, "own")
         self.t.put(f"  store {self.lanes.scalar} {self.text(s.value)}, ptr {place}")
 
-    def call(self, s: Call) -> None:
+    def call(self, s: form.Call) -> None:
         """Write the call of a Program."""
         target = self.t.new(f"getelementptr {self.lanes.vector}, ptr %m_{s.target}, i64 {self.text(s.first)}")
         bad = "" if self.alone else ", ptr %bad"
         self.t.put(f"  call void @{s.program}(ptr %m_{s.source}, ptr {target}{bad})")
 
-    def loop(self, s: Loop) -> None:
+    def loop(self, s: form.Loop) -> None:
         """Write a loop over a counter."""
 
         def body(counter: str) -> None:
@@ -237,7 +216,7 @@ class Statements:
         else:  # loops in the assembly run at least once
             self.t.if_(self.t.new(f"icmp sgt i64 {stop}, 0"), lambda: self.t.loop(stop, 1, body))
 
-    def _one_by_one(self, s: Loop) -> bool:
+    def _one_by_one(self, s: form.Loop) -> bool:
         """Return whether the iterations of a loop are written one by one.
 
         Vectors are in memory, and the stages of a step are written out. A single lane is in registers, which have no
@@ -246,7 +225,7 @@ class Statements:
         """
         return calls_programs(s.body) != self.alone
 
-    def repeat(self, s: Repeat) -> None:
+    def repeat(self, s: form.Repeat) -> None:
         """Write a loop with its test at the end."""
 
         def body() -> str:
@@ -255,7 +234,7 @@ class Statements:
 
         self.t.repeat(body)
 
-    def while_(self, s: While) -> None:
+    def while_(self, s: form.While) -> None:
         """Write a loop with its test at the start."""
 
         def test() -> str:
@@ -264,7 +243,7 @@ class Statements:
 
         self.t.while_(test, lambda: self.write(s.body))
 
-    def when(self, s: When) -> None:
+    def when(self, s: form.When) -> None:
         """Write statements under a condition."""
         condition = self.text(s.condition)
         if condition == "true":
@@ -272,7 +251,7 @@ class Statements:
         elif condition != "false":
             self.t.if_(condition, lambda: self.write(s.body))
 
-    def each_lane(self, s: EachLane) -> None:
+    def each_lane(self, s: form.EachLane) -> None:
         """Write a loop over the lanes, or the statements themselves for a single one."""
 
         def body(lane: str) -> None:
@@ -296,7 +275,7 @@ class Statements:
         return t.new(f"getelementptr i8, ptr %p_{name}, i64 {t.new(f'mul i64 {inside}, %s_{name}')}")
 
 
-def folded(s: Let, x: list[str]) -> str | None:
+def folded(s: form.Let, x: list[str]) -> str | None:
     """Return the text of an operation on known counts and flags, as in loops whose iterations are written one by one.
 
     None if it depends on values that are not known.
@@ -318,19 +297,10 @@ def folded(s: Let, x: list[str]) -> str | None:
 
 def calls_programs(body: Iterable[Statement]) -> bool:
     """Return whether statements call a Program."""
-    return any(isinstance(s, Call) or (isinstance(s, NESTED) and calls_programs(s.body)) for s in body)
+    return any(isinstance(s, form.Call) for s in every(body))
 
 
 def arguments_of(body: Iterable[Statement]) -> set[str]:
     """Return the arguments whose own samples statements read or write."""
-    names: set[str] = set()
-    for s in body:
-        if isinstance(s, Put):
-            names.add(s.argument)
-        elif isinstance(s, Let) and s.op == "own":
-            names.add(str(s.args[0]))
-        elif isinstance(s, While):
-            names |= arguments_of(s.test) | arguments_of(s.body)
-        elif isinstance(s, Loop | Repeat | When):
-            names |= arguments_of(s.body)
-    return names
+    written = {s.argument for s in every(body) if isinstance(s, form.Put)}
+    return written | {str(s.args[0]) for s in every(body) if isinstance(s, form.Let) and s.op == "own"}
