@@ -90,7 +90,7 @@ def _add_kernel(module: Module, kernel: Kernel, dtype: str, functions: dict[str,
     statements.write(kernel.body)
     extra = int("t" in kernel.dimensions)
     count = len(kernel.arguments) + extra
-    made = assign(statements.tokens, statements.types, count, kernel.name, statements.loops)
+    made = assign(statements.values.code, statements.values.types, count, kernel.name, statements.loops)
     one = module.add(("i32",) * count, (), body(*made), kernel.name)
     _add_batch(module, kernel.name, one, len(kernel.arguments), extra=extra)
 
