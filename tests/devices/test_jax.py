@@ -13,8 +13,14 @@ from kinetree.errors import InputError
 from kinetree.model import parse
 from tolerance import assert_close
 
-jax = pytest.importorskip("jax", reason="JAX is not installed: pip install kinetree[learning]")
 EPS = float(np.finfo("float32").eps)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library():
+    """Import JAX, or skip; not when tests are collected, because it takes seconds."""
+    global jax
+    jax = pytest.importorskip("jax", reason="JAX is not installed: pip install kinetree[learning]")
 
 
 @pytest.fixture(autouse=True)

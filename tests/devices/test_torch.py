@@ -12,7 +12,12 @@ from kinetree.errors import InputError
 from kinetree.model import parse
 from tolerance import assert_close
 
-torch = pytest.importorskip("torch", reason="torch is not installed: pip install kinetree[learning]")
+
+@pytest.fixture(scope="module", autouse=True)
+def library():
+    """Import torch, or skip; not when tests are collected, because it takes seconds."""
+    global torch
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install kinetree[learning]")
 
 
 @pytest.fixture(scope="module")

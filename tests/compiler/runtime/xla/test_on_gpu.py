@@ -11,7 +11,12 @@ from kinetree.compiler.runtime.xla import on_gpu
 from kinetree.compiler.runtime.xla.on_gpu import GpuHandler
 from tolerance import assert_close
 
-jax = pytest.importorskip("jax", reason="JAX is not installed: pip install kinetree[learning]")
+
+@pytest.fixture(scope="module", autouse=True)
+def library():
+    """Import JAX, or skip; not when tests are collected, because it takes seconds."""
+    global jax
+    jax = pytest.importorskip("jax", reason="JAX is not installed: pip install kinetree[learning]")
 
 
 def call(name: str, handler: GpuHandler, shape: tuple[int, ...], *arrays):
