@@ -141,7 +141,8 @@ class CompiledMechanism:
     ) -> Numbers:
         """Return the accelerations qdd under joint torques, in O(n) by I = U D U^T [rad/s^2, m/s^2], shape [..., nv].
 
-        Loops and couplings stay closed if q and qd satisfy their equations.
+        Loops and couplings stay closed if q and qd satisfy their equations. At a singular position of the loops, an
+        equation that depends on the others is left out for that instant.
         """
         ...
 
@@ -233,7 +234,8 @@ class CompiledMechanism:
 
         Positions are displaced in the tangent space, as by integrate(q, dq). Without loops dqdd/dtau is I^-1. With
         loops, entries of q and qd are displaced one by one, so that J qdd + dJ/dt qd = 0 holds at positions that need
-        not be closed: only displacements that keep the loops closed have a physical meaning.
+        not be closed: only displacements that keep the loops closed have a physical meaning. At singular positions of
+        the loops there are no derivatives, and InputError is raised; with check=False they are NaN.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from .scalars import Scalar, is_number, where
@@ -74,6 +75,16 @@ class Definite:
             part = where(inverse > 0.0, pivot * (1.0 / self._sizes[k]), 1.0)
             least = where(part < least, part, least)
         return least
+
+    @property
+    def rank(self) -> Scalar:
+        """The number of rows that take part."""
+        return _sum(where(x > 0.0, 1.0, 0.0) for x in self.inverse)
+
+    def require(self, rank: int) -> None:
+        """Make all solutions NaN where fewer than `rank` rows take part."""
+        one = where(self.rank < rank - 0.5, math.nan, 1.0)
+        self.inverse = [x * one for x in self.inverse]
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
         """Return x with S x = b, where b is in the range of S."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..algebra.definite import Definite
-from ..algebra.scalars import where
 from ..algebra.spatial import Wrench, power
 from . import forward
 from .closure import Row, of_row, rows
@@ -41,16 +40,17 @@ def closing_speed(tree, locked=frozenset()):
     return velocities(at_rest(tree, locked), tree.joints("qd"))
 
 
-def response(tree, rates: list):
+def response(tree, rates: list, rank: int = 0):
     """Return the accelerations at rest without gravity under the torques tau, with J qdd = -rates.
 
     They are linear in both: the same factors as those of forward dynamics solve for a change of its right-hand sides.
+    They are NaN where fewer than `rank` equations are independent.
     """
     for i in tree.records:
         i.w = Wrench()
     forward.eliminate(tree)
     pulls = Pulls(tree, rows(tree))
-    pulls.balance(rates)
+    pulls.balance(rates, rank)
     return pulls.accelerate()
 
 
@@ -147,19 +147,23 @@ class Pulls:
 
     def rank(self):
         """Return the number of independent equations that take part."""
-        return sum((where(x > 0.0, 1.0, 0.0) for x in self.factors().inverse), start=0.0)
+        return self.factors().rank
 
     def diagonal(self) -> list:
         """Return the diagonal of J I^-1 J^T."""
         return [self.product(k, k) for k in range(len(self.rows))]
 
-    def balance(self, rates: list) -> list:
+    def balance(self, rates: list, rank: int = 0) -> list:
         """Return the multipliers with J qdd = -rates, and add what they pull to the torques of the pivots.
+
+        All are NaN where fewer than `rank` equations are independent.
 
         Done twice: the second time finds what rounding left of the first, which near singular positions is more than
         that of an orthogonal factorisation (Bjorck's corrected seminormal equations).
         """
         total, factors = [0.0] * len(self.rows), self.factors()
+        if rank:
+            factors.require(rank)
         for _ in range(2):
             wanted = self._wanted(rates)
             change = dict(zip(self.kept, factors.solve([wanted[k] for k in self.kept]), strict=True))

@@ -60,16 +60,16 @@ def linearize(
             raise InputError(f"linearize: {name} has shape {x.shape}; expected [..., {n}]")
     if dt is not None and not dt > 0:
         raise InputError(f"linearize: dt is {dt}; expected more than 0 [s], or None for continuous time")
-    options: dict[str, Any] = {"parameters": parameters, "wrenches": wrenches, "forces": forces and has_forces(system)}
-    by_q, by_qd, by_tau = system.forward_dynamics_derivatives(
-        *arrays, **{k: x for k, x in options.items() if x is not None and x is not False}
-    )
-    moved = transported(system, arrays[0], arrays[1])
     labels = tuple(axis_labels(system.mechanism, 1))
     every = Independence(labels, (), tuple(range(system.nv)), np.eye(system.nv))
     places, speeds, H = every, every, np.zeros((system.nv, system.nv))
     if system.closures:
         places, speeds, H = _independent(system, arrays[0], arrays[1], parameters)
+    options: dict[str, Any] = {"parameters": parameters, "wrenches": wrenches, "forces": forces and has_forces(system)}
+    by_q, by_qd, by_tau = system.forward_dynamics_derivatives(
+        *arrays, **{k: x for k, x in options.items() if x is not None and x is not False}
+    )
+    moved = transported(system, arrays[0], arrays[1])
     rows, moving, G, V = list(places.at), list(speeds.at), places.G, speeds.G
     top = [(moved @ G + H)[..., rows, :], np.broadcast_to(V[rows], (moved @ V)[..., rows, :].shape)]
     low = [(by_q @ G + by_qd @ H)[..., moving, :], (by_qd @ V)[..., moving, :]]

@@ -15,6 +15,7 @@ from .closed import closed_accelerations
 from .jacobians import Charts, cheapest, derivative
 from .pages import page
 from .products import hvp, jvp, vjp
+from .singular_loops import guarded, required_rank
 
 SHORT = 400
 """The most operations of a function that is also differentiated itself if there is another way to its derivative.
@@ -28,14 +29,23 @@ def build(mechanism: Mechanism, request: Request) -> Program:
     if wanted is None:
         return lower.build(mechanism, request)
     inputs, outputs = signature(mechanism, request)
-    found = _derived(mechanism, replace(request, derivative=None), wanted)
+    found = _derived(mechanism, request, wanted)
     return replace(found, name=f"{wanted.kind}_of_{request.name}", inputs=inputs, outputs=outputs)
 
 
-def _derived(mechanism: Mechanism, plain: Request, wanted: Derivative) -> Program:
+def _derived(mechanism: Mechanism, request: Request, wanted: Derivative) -> Program:
+    plain = replace(request, derivative=None)
     charts = tangent_charts(mechanism, plain) if wanted.tangent else {}
+    rank = required_rank(mechanism, request)
     if wanted.kind == "jacobian":
-        return _jacobian(mechanism, plain, wanted, charts)
+        if wanted.tangent and (found := closed_accelerations(mechanism, plain, wanted.wrt, charts, rank)):
+            return found
+        return guarded(mechanism, request, _jacobian(mechanism, plain, wanted, charts), rank)
+    return guarded(mechanism, request, _product(mechanism, plain, wanted, charts), rank)
+
+
+def _product(mechanism: Mechanism, plain: Request, wanted: Derivative, charts: Charts) -> Program:
+    """Return the Program of a product with tangents or cotangents."""
     program = lower.build(mechanism, plain)
     implicit = product_of_accelerations(mechanism, plain, wanted.kind, wanted.wrt, charts)
     if implicit is not None and len(program.ops) > SHORT:
@@ -46,8 +56,6 @@ def _derived(mechanism: Mechanism, plain: Request, wanted: Derivative) -> Progra
 
 def _jacobian(mechanism: Mechanism, plain: Request, wanted: Derivative, charts: Charts) -> Program:
     """Return the Program of a Jacobian with the fewest operations of all ways to compute it."""
-    if wanted.tangent and (found := closed_accelerations(mechanism, plain, wanted.wrt, charts)):
-        return found
     program = lower.build(mechanism, plain)
     sweeps = page(mechanism, plain, wanted.wrt) if wanted.tangent else None
     if sweeps is None:

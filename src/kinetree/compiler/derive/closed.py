@@ -25,9 +25,12 @@ from .recorded import Recorded, traced
 Scalars = Mapping[str, Sequence[Scalar]]
 
 
-def closed_accelerations(mechanism: Mechanism, request: Request, wrt: Sequence[str], charts: Charts) -> Program | None:
+def closed_accelerations(
+    mechanism: Mechanism, request: Request, wrt: Sequence[str], charts: Charts, rank: int = 0
+) -> Program | None:
     """Return the Jacobians of the accelerations of a mechanism with loops; None for other functions and trees.
 
+    They are NaN at positions where the equations of the loops have less than a `rank`.
     With the forces of the mechanism, which may act in any way, the whole function is differentiated instead.
     """
     if request.name != "forward_dynamics" or not mechanism.closures or request.forces:
@@ -42,7 +45,7 @@ def closed_accelerations(mechanism: Mechanism, request: Request, wrt: Sequence[s
     equations = _equations(mechanism, request)
     moved = [name for name in wrt if name != "tau"]
     rows = _differentiated(equations, known, moved, charts)
-    solve = _solution(mechanism, request)
+    solve = _solution(mechanism, request, rank)
     n, count = mechanism.nv, len(mechanism.closures)
     sizes = {name: n if name == "tau" else directions(equations, name, charts).size for name in wrt}
     changes = {
@@ -114,12 +117,12 @@ def _differentiated(equations: Program, known: Scalars, wrt: Sequence[str], char
     return [found[k] for k in equations.results[0]]
 
 
-def _solution(mechanism: Mechanism, request: Request) -> Program:
+def _solution(mechanism: Mechanism, request: Request, rank: int) -> Program:
     """Return the Program of the accelerations at rest under torques, with J qdd = -rates."""
     skipped = ("qd", "tau", "wrenches")
     others = [a for a in signature(mechanism, request)[0] if a.name not in skipped]
     arrays = (*others, Array("tau", (mechanism.nv,)), Array("rates", (len(mechanism.closures),)))
     trace, given = traced(arrays)
     tree = tree_maker(mechanism, request.dtype)(mechanism, {k: x for k, x in given.items() if k != "rates"})
-    results = closed.response(tree, given["rates"])
+    results = closed.response(tree, given["rates"], rank)
     return Program.of_trace("response", arrays, [Array("qdd", (mechanism.nv,))], trace, [results])

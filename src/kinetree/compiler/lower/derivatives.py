@@ -20,12 +20,14 @@ class Derivative:
     """A derivative of a function with respect to the inputs `wrt`; () in a request stands for all.
 
     Coordinates are displaced in the tangent space, as `integrate` does. Otherwise, with `tangent=False`, they are
-    displaced entry by entry.
+    displaced entry by entry. Derivatives that do not exist at singular positions of loops are NaN there, unless they
+    are wanted `everywhere`.
     """
 
     kind: str
     wrt: tuple[str, ...] = ()
     tangent: bool = True
+    everywhere: bool = False
 
     def checked(self, name: str, inputs: Sequence[str]) -> Derivative:
         """Return the derivative with its inputs filled in; InputError with the possible ones for an unknown input."""

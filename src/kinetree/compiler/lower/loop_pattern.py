@@ -121,7 +121,7 @@ def _where_closed(mechanism: Mechanism, kept: np.ndarray) -> _Closed:
     count = len(mechanism.closures)
     size, pivot = np.zeros(count), np.zeros(count)
     rank, independent = 0, set[int]()
-    loops = _Loops(mechanism)
+    loops = PlainLoops(mechanism)
     positions = loops.positions()
     for q, J in positions:
         found = [int(kept[k]) for k in leading_rows(J[kept], np.sqrt(DEPENDENT))]
@@ -148,17 +148,20 @@ def _factored(mechanism: Mechanism, q, kept) -> tuple[np.ndarray, np.ndarray]:
     return np.array(pulls.diagonal(), dtype=float), np.array(pulls.factors().pivots, dtype=float)
 
 
-class _Loops:
+class PlainLoops:
     """Residual, J and steps of a mechanism on plain numbers, with lengths relative to the mechanism's."""
 
     def __init__(self, mechanism: Mechanism) -> None:
+        """Find the units of the equations and of the degrees of freedom."""
         self.mechanism = mechanism
         self.units, self.speeds = loop_units(mechanism)
 
     def residual(self, q: np.ndarray) -> np.ndarray:
+        """Return the residual of every equation."""
         return np.array(closure.closure_residual(Tree(self.mechanism, {"q": q.tolist()})), dtype=float) / self.units
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
+        """Return J."""
         rows = closure.closure_jacobian(Tree(self.mechanism, {"q": q.tolist()}))
         return np.array(rows, dtype=float).reshape(len(self.units), -1) * self.speeds / self.units[:, None]
 
@@ -167,11 +170,13 @@ class _Loops:
         return np.where([[e.holonomic] for e in self.mechanism.closures], self.jacobian(q), 0.0)
 
     def move(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return q displaced by a step."""
         given = {"q": q.tolist(), "qd": (self.speeds * step).tolist()}
         return np.array(states.integrate(Tree(self.mechanism, given)), dtype=float)
 
-    def closed(self, q: np.ndarray, enough: float = 0.0) -> tuple[np.ndarray, float]:
-        return newton(self.residual, self.of_positions, self.move, q, iterations=20, enough=enough)
+    def closed(self, q: np.ndarray, enough: float = 0.0, *, held: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+        """Return the closed position that Newton's method finds from q, and its gap; `held` ones do not move."""
+        return newton(self.residual, self.of_positions, self.move, q, held=held, iterations=20, enough=enough)
 
     def positions(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return two closed positions with J: one near the guess, and one at a distance STRIDE from it."""

@@ -95,7 +95,7 @@ def _call(
             function.refuse_masked(arrays)
             raise function.explained(arguments, out, error) from None
         if count[1] != before:
-            function.refuse_non_finite(arguments)
+            function.refuse_non_finite(arguments, result)
         if type(result) is not np.ndarray and type(result) is not np.float64:
             function.refuse_masked(arrays)
         return result

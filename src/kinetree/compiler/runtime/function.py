@@ -33,6 +33,7 @@ from .native import loaded
 from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
 from .singular_inertia import refuse_singular
+from .singular_loops import complete
 from .threads import in_parts
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Function:
         before = self._bad[1]
         result = self.unchecked(arguments, out=out, threads=threads)
         if self._bad[1] != before:
-            self.refuse_non_finite(arguments)
+            self.refuse_non_finite(arguments, result)
         return result
 
     def unchecked(self, arguments: tuple, *, out=None, threads: int | None = None) -> Any:
@@ -305,8 +306,8 @@ class Function:
                     "such as x.filled(0.0), or leave those samples out"
                 )
 
-    def refuse_non_finite(self, arguments: tuple) -> None:
-        """Raise InputError with the first entry of the arguments that is not finite, if there is one."""
+    def refuse_non_finite(self, arguments: tuple, result: Any) -> None:
+        """Raise InputError for numbers that are not finite: of an argument, or of derivatives that do not exist."""
         if self._rolled is not None and self._rolled.failures():
             raise MemoryError(f"{self.name}: no memory for a workspace of {self._rolled.workspace:,} numbers a sample")
         for a, given in zip(self.inputs, arguments, strict=True):
@@ -320,9 +321,10 @@ class Function:
                     + "; give finite numbers, or check=False to let NaN through"
                 )
         self._refuse_zero_quaternions(arguments)
+        complete(self, arguments, result)
 
     def _refuse_zero_quaternions(self, arguments: tuple) -> None:
-        """Raise InputError for a quaternion of length zero; singular states are no error."""
+        """Raise InputError for a quaternion of length zero."""
         starts = zip(self.mechanism.joints, self.mechanism.q_slices, strict=True)
         for joint, own in ((j, at) for j, at in starts if kind(j.kind).QUATERNION is not None):
             for a, given in zip(self.inputs, arguments, strict=True):
