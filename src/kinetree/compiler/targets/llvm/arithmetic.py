@@ -9,13 +9,14 @@ lanes, so that the bits of a sample do not depend on its neighbors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from ...ir.program import Program
 from ...ir.trace import Op
 from . import aligned_lines, packed_rows, vector_math
 from .blocks import kernel
-from .number_types import LANES, Lanes, Scalars
+from .instructions import Writer, instruction
+from .number_types import LANES
 from .prefetch import Request, Spread, parameters, requests
 
 FLAGS = "nsz contract"
@@ -23,50 +24,6 @@ FLAGS = "nsz contract"
 
 nnan and ninf are excluded because NaN and infinities must be visible. Reassociation would be allowed, but it made
 larger robots slower by about 5 percent."""
-
-BINARY = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul", Op.DIV: "fdiv"}
-BOOLEAN = {Op.AND: "and", Op.OR: "or", Op.NOT: "xor"}
-
-
-Numbers = TypeVar("Numbers", Lanes, Scalars)
-
-
-class Writer(Generic[Numbers]):
-    """Lines of assembly with unique names."""
-
-    def __init__(self, lanes: Numbers) -> None:
-        """Start an empty function body."""
-        self.lanes, self.lines, self._next = lanes, [], 0
-        self.label = "entry"
-        self.used: set[str] = set()
-
-    def new(self, text: str) -> str:
-        """Append `name = text` and return the name."""
-        self._next += 1
-        name = f"%v{self._next}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def do(self, text: str) -> None:
-        """Append an instruction without result."""
-        self.lines.append(f"  {text}")
-
-    def block(self, hint: str) -> str:
-        """Return a new label."""
-        self._next += 1
-        return f"{hint}{self._next}"
-
-    def begin(self, label: str) -> None:
-        """Start a basic block."""
-        self.lines.append(f"{label}:")
-        self.label = label
-
-    def intrinsic(self, name: str, *arguments: str) -> str:
-        """Call an LLVM intrinsic on numbers of all samples."""
-        full = f"{name}.{self.lanes.suffix}"
-        V = self.lanes.vector
-        self.used.add(f"declare {V} @{full}({', '.join([V] * len(arguments))})")
-        return self.new(f"call {V} @{full}({', '.join(f'{V} {a}' for a in arguments)})")
 
 
 def emit(program: Program, dtype: str) -> str:
@@ -159,11 +116,6 @@ def bare_angles(program: Program) -> tuple[set[int], list[int]]:
     return bare, places
 
 
-def boolean(w: Writer, op: Op, names: list[str]) -> str:
-    """Write a combination of comparisons; "not" is "xor" with true."""
-    return w.new(f"{BOOLEAN[op]} {w.lanes.mask} {names[0]}, {names[1] if op is not Op.NOT else w.lanes.true}")
-
-
 class Surroundings(Protocol):
     """The code around the arithmetic of a Program: its loads, its stores, and its elementary functions.
 
@@ -185,7 +137,7 @@ class Surroundings(Protocol):
         ...
 
     def fused(self, k: int, names: list[str], /) -> str | None:
-        """Write operation k, a sum, together with one of its products; None if they are separate."""
+        """Write operation k, if it is a sum, together with one of its products; None if they are separate."""
         ...
 
     def sines(self, k: int, x: str) -> tuple[str, str]:
@@ -199,7 +151,6 @@ class Surroundings(Protocol):
 
 def operations(program: Program, w: Writer, around: Surroundings) -> None:
     """Write the operations of a program, on vectors or on scalars."""
-    V, lanes = w.lanes.vector, w.lanes
     names: list[str] = []
     trig: dict[int, tuple[str, str]] = {}
     for k, (op, *x) in enumerate(program.ops):
@@ -207,25 +158,15 @@ def operations(program: Program, w: Writer, around: Surroundings) -> None:
         if op is Op.INPUT:
             name = around.load(*x)
         elif op is Op.CONST:
-            name = lanes.constant(x[0])
-        elif op in BINARY:
-            name = around.fused(k, names) or w.new(f"{BINARY[op]} {around.flags} {V} {names[x[0]]}, {names[x[1]]}")
-        elif op is Op.NEG:
-            name = w.new(f"fneg {around.flags} {V} {names[x[0]]}")
-        elif op is Op.SQRT:
-            name = w.intrinsic("llvm.sqrt", names[x[0]])
+            name = w.lanes.constant(x[0])
         elif op in (Op.SIN, Op.COS):
             if x[0] not in trig:
                 trig[x[0]] = around.sines(x[0], names[x[0]])
             name = trig[x[0]][op is Op.COS]
-        elif op is Op.LESS:
-            name = w.new(f"fcmp olt {V} {names[x[0]]}, {names[x[1]]}")
-        elif op is Op.SELECT:
-            name = w.new(f"select {lanes.mask} {names[x[0]]}, {V} {names[x[1]]}, {V} {names[x[2]]}")
-        elif op in BOOLEAN:
-            name = boolean(w, op, [names[j] for j in x])
         else:
-            name = around.function(op.name.lower(), [names[j] for j in x])
+            given = [names[j] for j in x]
+            name = around.fused(k, names) or instruction(w, op, given, around.flags)
+            name = name or around.function(op.name.lower(), given)
         names.append(name)
         around.store(k, name)  # immediately, because values in use longer are spilled to the stack
 

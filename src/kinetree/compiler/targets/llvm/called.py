@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...ir.program import Program
-from .arithmetic import Writer, arithmetic, bare_angles, places_of
+from .arithmetic import arithmetic, bare_angles, places_of
 from .block_checks import check_inputs, reduce_angles, scan_entries
+from .instructions import Writer
 from .writer import Text
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ..polynomials import ATAN, EXP, LOG, LOG_2_SHORT, QUARTER_PI
 from . import vector_math
-from .arithmetic import Writer
+from .instructions import Writer
 from .number_types import SCALARS
 from .revolution import revolution
 

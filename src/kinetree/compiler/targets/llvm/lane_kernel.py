@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ...lanes.form import Kernel
 from . import vector_math
-from .arithmetic import Writer, attributes
+from .arithmetic import attributes
 from .called import called
+from .instructions import Writer
 from .lane_statements import Statements
 from .memory import release, reserve
 from .number_types import LANES

@@ -8,7 +8,8 @@ from ....errors import InputError
 from ...ir.program import Program
 from ...lanes.form import Kernel
 from ..protocol import Unit
-from .arithmetic import Writer, operations
+from .arithmetic import operations
+from .instructions import Writer
 from .lane_statements import Statements
 from .number_types import SCALARS
 from .processors import processor, target_machine

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 
-from .arithmetic import Writer
+from .instructions import Writer
 from .number_types import SCALARS
 
 LEAD = 64

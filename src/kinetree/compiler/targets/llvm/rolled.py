@@ -14,8 +14,9 @@ from __future__ import annotations
 from ...rolled.context import PAD, SHAPE, RolledUnit
 from ...rolled.program import Step
 from . import vector_math
-from .arithmetic import Writer, attributes
+from .arithmetic import attributes
 from .flags import clear_flags
+from .instructions import Writer
 from .number_types import LANES, Lanes
 from .rolled_context import Context, Module, splat, vector_at
 from .rolled_loops import last_function, loop_function

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...rolled.context import Layout
 from . import vector_math
-from .arithmetic import Writer
+from .instructions import Writer
 from .number_types import Lanes
 
 

@@ -18,7 +18,7 @@ from ...rolled.program import (
     RolledProgram,
     Step,
 )
-from .arithmetic import Writer
+from .instructions import Writer
 from .number_types import Lanes
 from .rolled_context import Context, Module, vector_at
 from .rolled_steps import Reader, arithmetic

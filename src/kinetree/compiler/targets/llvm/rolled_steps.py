@@ -7,8 +7,10 @@ from collections import Counter
 from ...ir.trace import Op
 from ...rolled.program import GLOBAL, RolledProgram, Step, is_angle
 from . import vector_math
-from .arithmetic import BINARY, BOOLEAN, Writer, boolean
+from .instructions import Writer, instruction
 from .rolled_context import Context, splat, vector_at
+
+SUMS = (Op.ADD, Op.SUB)
 
 
 def arithmetic(w: Writer, step: Step, read) -> list[str]:
@@ -17,14 +19,7 @@ def arithmetic(w: Writer, step: Step, read) -> list[str]:
     `read(ops, op)` writes an input, or the sine or cosine of a coordinate. A product that is used in one sum only is
     fused with it.
     """
-    V, lanes, ops = w.lanes.vector, w.lanes, step.ops
-    uses = [0] * len(ops)
-    for op, *x in ops:
-        if op > Op.CONST:
-            for k in x:
-                uses[k] += 1
-    for _, k in step.results:
-        uses[k] += 1
+    ops, uses, users = step.ops, _uses(step), _users(step)
     bare = Counter(op[1] for op in ops if is_angle(ops, op))
     names: list[str] = [""] * len(ops)
     trig: dict[int, tuple[str, str]] = {}
@@ -32,57 +27,56 @@ def arithmetic(w: Writer, step: Step, read) -> list[str]:
     def fusible(k: int) -> bool:
         return ops[k][0] is Op.MUL and uses[k] == 1
 
-    def negative(x: str) -> str:
-        return w.new(f"fneg {V} {x}")
+    def given(k: int) -> list[str]:
+        return [names[j] for j in ops[k][1:]]
 
-    def product(k: int) -> str:
-        return w.new(f"fmul {V} {names[ops[k][1]]}, {names[ops[k][2]]}")
+    def negative(x: str) -> str:
+        return w.new(f"fneg {w.lanes.vector} {x}")
 
     def fused(k: int, other: str, sign: str) -> str:
-        a, b = names[ops[k][1]], names[ops[k][2]]
+        a, b = given(k)
         return w.intrinsic("llvm.fma", negative(a) if sign == "-" else a, b, other)
 
-    def total(op: Op, a: int, b: int) -> str:
+    def total(j: int) -> str | None:
+        op, a, b = ops[j]
         if fusible(b):
-            left = names[a] or product(a)
+            left = names[a] or w.new(f"fmul {w.lanes.vector} {', '.join(given(a))}")
             return fused(b, left, "-" if op is Op.SUB else "+")
         if fusible(a):
             return fused(a, negative(names[b]) if op is Op.SUB else names[b], "+")
-        return w.new(f"{BINARY[op]} {V} {names[a]}, {names[b]}")
+        return None
 
-    last_use = {k: j for j, (op, *x) in enumerate(ops) if op > Op.CONST for k in x}
     for j, op in enumerate(ops):
         code, *x = op
         if code is Op.INPUT:
             if bare[j] < uses[j]:  # it is read directly, not only by its sine and cosine
                 names[j] = read(ops, op)
         elif code is Op.CONST:
-            names[j] = lanes.constant(x[0])
-        elif code is Op.MUL and uses[j] == 1 and j in last_use and ops[last_use[j]][0] in (Op.ADD, Op.SUB):
-            continue  # written with its sum
-        elif code in (Op.ADD, Op.SUB):
-            names[j] = total(code, *x)
-        elif code in BINARY:
-            names[j] = w.new(f"{BINARY[code]} {V} {names[x[0]]}, {names[x[1]]}")
-        elif code is Op.NEG:
-            names[j] = negative(names[x[0]])
-        elif code is Op.SQRT:
-            names[j] = w.intrinsic("llvm.sqrt", names[x[0]])
+            names[j] = w.lanes.constant(x[0])
         elif is_angle(ops, op):
             names[j] = read(ops, op)
         elif code in (Op.SIN, Op.COS):
             if x[0] not in trig:
                 trig[x[0]] = vector_math.guarded_sines(w, names[x[0]])
             names[j] = trig[x[0]][code is Op.COS]
-        elif code is Op.LESS:
-            names[j] = w.new(f"fcmp olt {V} {names[x[0]]}, {names[x[1]]}")
-        elif code is Op.SELECT:
-            names[j] = w.new(f"select {lanes.mask} {names[x[0]]}, {V} {names[x[1]]}, {V} {names[x[2]]}")
-        elif code in BOOLEAN:
-            names[j] = boolean(w, code, [names[k] for k in x])
+        elif fusible(j) and j in users and ops[users[j]][0] in SUMS:
+            continue  # written with its sum
         else:
-            names[j] = vector_math.by_library(w, code.name.lower(), [names[k] for k in x])
+            name = (total(j) if code in SUMS else None) or instruction(w, code, given(j))
+            names[j] = name or vector_math.by_library(w, code.name.lower(), given(j))
     return names
+
+
+def _users(step: Step) -> dict[int, int]:
+    """Return the last operation that reads each one."""
+    return {k: j for j, (op, *x) in enumerate(step.ops) if op > Op.CONST for k in x}
+
+
+def _uses(step: Step) -> Counter[int]:
+    """Return how often each operation is read, by others or as a result."""
+    read = Counter(k for op, *x in step.ops if op > Op.CONST for k in x)
+    read.update(k for _, k in step.results)
+    return read
 
 
 class Reader:

@@ -7,8 +7,9 @@ from typing import Protocol
 
 from ...ir.program import Program
 from . import elementary, vector_math
-from .arithmetic import FLAGS, Writer, operations
+from .arithmetic import FLAGS, operations
 from .fusion import Fusion
+from .instructions import Writer
 from .number_types import SCALARS
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ...ir.operations import Op
 from ...ir.program import Program
-from ..llvm.arithmetic import Writer, operations
+from ..llvm.arithmetic import operations
+from ..llvm.instructions import Writer
 from ..llvm.scalar import Entries, OwnFunctions
 from .choices import bare_angles, fused
 from .head import GLOBAL, head, reduce_angles, row

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from ...ir.program import Program
-from ..llvm.arithmetic import Writer
+from ..llvm.instructions import Writer
 from ..llvm.number_types import SCALARS
 from ..llvm.scalar import OwnFunctions
 from .direct import write_direct, write_staged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ir.program import Program
 from ..llvm import elementary
-from ..llvm.arithmetic import Writer
+from ..llvm.instructions import Writer
 
 REGISTERS = ("tid", "ctaid", "ntid")
 """Registers with the number of a thread in its block, the number of its block, and the threads of a block."""

@@ -11,10 +11,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...ir.operations import OPERATIONS, Op
+from ...ir.operations import BOOLEANS, OPERATIONS, Op, Type
 from ...ir.program import Program
 from ..llvm import elementary, vector_math
-from ..llvm.arithmetic import BINARY, BOOLEAN, Writer
+from ..llvm.instructions import Writer, instruction
 from ..llvm.number_types import SCALARS
 from ..llvm.scalar import OwnFunctions
 from .entries import arranged
@@ -172,27 +172,11 @@ class _Cases:
         """Write an operation; conditions are numbers, 1 or 0."""
         w, S = self.w, self.w.lanes.scalar
         zero, one = w.lanes.number(0.0), w.lanes.number(1.0)
-        x = [self.load(f"%{name}") for name in "abc"[: len(OPERATIONS[op].operands)]]
-
-        def holds(a: str) -> str:
-            return w.new(f"fcmp une {S} {a}, {zero}")
-
-        if op in BINARY:
-            self.store(w.new(f"{BINARY[op]} {S} {x[0]}, {x[1]}"))
-        elif op is Op.NEG:
-            self.store(w.new(f"fneg {S} {x[0]}"))
-        elif op is Op.SQRT:
-            self.store(w.intrinsic("llvm.sqrt", x[0]))
-        elif op is Op.SELECT:
-            self.store(w.new(f"select i1 {holds(x[0])}, {S} {x[1]}, {S} {x[2]}"))
-        elif op is Op.LESS or op in BOOLEAN:
-            if op is Op.LESS:
-                condition = w.new(f"fcmp olt {S} {x[0]}, {x[1]}")
-            else:
-                condition = w.new(f"{BOOLEAN[op]} i1 {holds(x[0])}, {'true' if op is Op.NOT else holds(x[1])}")
-            self.store(w.new(f"select i1 {condition}, {S} {one}, {S} {zero}"))
-        else:
-            self.store(elementary.call(w, op.name.lower(), x))
+        kinds = OPERATIONS[op].operands
+        x = [self.load(f"%{name}") for name in "abc"[: len(kinds)]]
+        x = [w.new(f"fcmp une {S} {a}, {zero}") if k is Type.BOOLEAN else a for a, k in zip(x, kinds, strict=True)]
+        found = instruction(w, op, x) or elementary.call(w, op.name.lower(), x)
+        self.store(w.new(f"select i1 {found}, {S} {one}, {S} {zero}") if op in BOOLEANS else found)
 
 
 _SPECIAL: dict[str, Callable[[_Cases], None]] = {

@@ -11,7 +11,8 @@ from __future__ import annotations
 from ...ir.program import Program
 from ...lanes.form import Kernel
 from ..llvm import elementary
-from ..llvm.arithmetic import Writer, operations
+from ..llvm.arithmetic import operations
+from ..llvm.instructions import Writer
 from ..llvm.lane_statements import Statements
 from ..llvm.number_types import SCALARS
 from ..llvm.scalar import Entries, OwnFunctions

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...ir.program import Program
-from ..llvm.arithmetic import Writer, operations
+from ..llvm.arithmetic import operations
+from ..llvm.instructions import Writer
 from ..llvm.scalar import Entries, OwnFunctions
 from .choices import bare_angles, fused
 from .head import GLOBAL, head, reduce_angles, row

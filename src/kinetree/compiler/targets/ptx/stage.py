@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..llvm import elementary
-from ..llvm.arithmetic import Writer
+from ..llvm.instructions import Writer
 from .head import GLOBAL, registers
 from .staging import CHUNK, WARP, Block, Layout, Place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from ..llvm.arithmetic import Writer
+from ..llvm.instructions import Writer
 from .head import GLOBAL, registers, row
 from .stage import SHARED, Stage
 from .staging import CHUNK, WARP, Block
