@@ -17,9 +17,9 @@ import pytest
 import killed_study
 import kinetree as kt
 from killed_study import contents, settled
-from kinetree.studies.plan import Plan
 from kinetree.studies.statuses import Status
-from kinetree.studies.store import PARTIAL, Store, prepared
+from kinetree.studies.store import PARTIAL, Store
+from kinetree.studies.store_creation import prepared
 
 pytest.importorskip("zarr")
 SCRIPT = Path(killed_study.__file__)
@@ -84,20 +84,6 @@ def test_a_resumed_study_computes_missing_shards_only(undisturbed, tmp_path, mon
     assert killed_study.study(tmp_path / "part.zarr").complete
     assert len(written) == 33
     assert contents(tmp_path / "part.zarr") == contents(path)
-
-
-def test_chunks_are_those_of_zarr(tmp_path):
-    """Write a chunk, also a partial one, with the bytes that Zarr writes itself."""
-    import zarr
-
-    from kinetree.studies.store import _created, encoded
-
-    group = zarr.open_group(str(tmp_path / "z"), mode="w", zarr_format=3)
-    for name, values in (("x", np.random.default_rng(1).normal(size=(5, 3))), ("s", np.arange(5, dtype=np.uint8))):
-        array = _created(group, name, values.shape, (7, *values.shape[1:]), values.dtype, ("a", "b")[: values.ndim])
-        array[...] = values
-        found = (tmp_path / "z" / name / "c" / "/".join(["0"] * values.ndim)).read_bytes()
-        assert encoded(values, 7) == found
 
 
 @pytest.mark.slow
@@ -333,18 +319,3 @@ def test_impossible_ways_are_refused(options, message, tmp_path, monkeypatch):
             measures={"x": "rms control.main_bearing"}, **options,
         )  # fmt: skip
     assert message in str(caught.value)
-
-
-def test_shards_bound_memory(tmp_path, monkeypatch):
-    """Choose shards by blocks, by the number of runs, and by the size of stored columns."""
-    from kinetree.studies.plan import plan_of
-    from kinetree.studies.store import default_shard
-
-    options = {"cycle": {"drive": "main_bearing", "speed": 3.0}, "steps": 1000, "samples": 1_000_000}
-    given = ({"m_c": kt.uniform(0.0, 1.0)}, {"x": "rms control.main_bearing"})
-    plan = plan_of(kt.load("press"), *given, **options)
-    assert default_shard(plan) == 16 * plan.block
-    kept = plan_of(kt.load("press"), *given, **options, keep=("q",))
-    assert default_shard(kept) * 8 * 3 * 1001 <= 128e6
-    monkeypatch.setattr(Plan, "block", 1000)
-    assert default_shard(plan_of(kt.load("press"), *given, **options | {"samples": 64})) == 2

@@ -15,7 +15,8 @@ from .plan import Plan
 from .processes import run_in_processes
 from .progress import shown
 from .shards import dumped, write_shard
-from .store import STATUS, Store, prepared
+from .store import STATUS, Store
+from .store_creation import prepared
 
 
 def stored_results(

@@ -12,10 +12,11 @@ import numpy as np
 
 from ..errors import InputError
 from ..version import VERSION
-from .evaluating import evaluate
+from .evaluating import Block, evaluate
 from .memory import keep_memory
 from .plan import Plan
-from .store import Store, encoded, shard_arrays
+from .store import STATUS, Store
+from .zarr_arrays import encoded
 
 ATTEMPTS = 3
 """The number of workers that may die on one shard: more would not help, since the shard is the cause."""
@@ -48,8 +49,14 @@ def loaded(blob: bytes) -> Plan:
 def write_shard(plan: Plan, store: Store, k: int) -> int:
     """Evaluate a shard and write it; return its number."""
     start, stop = store.span(k)
-    store.write(k, shard_arrays(plan, evaluate(plan, start, stop), start, stop))
+    store.write(k, _arrays(plan, evaluate(plan, start, stop), start, stop))
     return k
+
+
+def _arrays(plan: Plan, block: Block, start: int, stop: int) -> dict[str, np.ndarray]:
+    """Return all arrays of a shard by name: quantities, measures, stored columns, and statuses."""
+    arrays: dict[str, np.ndarray] = {**plan.space.values(start, stop), **block.measures, **block.kept}
+    return arrays | {"failed_at": block.failed_at, STATUS: block.status}
 
 
 def remote_shard(k: int, *, blob: bytes, path: str, runs: int, shard: int, version: str, token: str) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,13 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, writing
-from ..results.files.atomic import optional, temporary
-from ..version import VERSION
-from .evaluating import Block
-from .kept_columns import Kept
-from .labelled import flags
 from .plan import Plan
-from .statuses import Status
+from .zarr_arrays import encoded, package
 
 FORMAT = "kinetree-study-store-1"
 """The attribute that marks a store."""
@@ -35,20 +29,17 @@ FORMAT = "kinetree-study-store-1"
 STATUS = "status"
 """The array whose chunk is written last."""
 
+DIFFERENCES = {
+    "mechanism": "the mechanism differs",
+    "over": "the samplings, samples or seed differ",
+    "measures": "the measures differ",
+    "evaluation": "the motion or the options of the simulation differ",
+    "keep": "the stored columns differ",
+}
+"""Messages for each part of a plan that is not that of an existing store."""
+
 PARTIAL = ".partial"
 """The folder for chunks under way, inside of the store; it is removed when the study is complete."""
-
-BLOCKS = 16
-"""Blocks of runs in a shard by default: some seconds of work, which makes the overhead of a shard negligible."""
-
-LEVEL = 3
-"""The level of Zstandard: its default, fast and close to the best."""
-
-SHARDS = 32
-"""The least number of shards of a large study by default, so that several workers finish together."""
-
-MEMORY = 128e6
-"""The largest size of the stored columns of a shard by default [bytes]."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +79,7 @@ class Store:
     @cached_property
     def group(self) -> Any:
         """The Zarr group."""
-        return optional("zarr", "Stores of studies", "studies").open_group(str(self.path), mode="r")
+        return package("zarr").open_group(str(self.path), mode="r")
 
     def write(self, k: int, arrays: dict[str, np.ndarray]) -> None:
         """Write the chunks of a shard: first under other names, then renamed, the statuses last."""
@@ -176,73 +167,23 @@ class Store:
             ) from None
 
 
-def shard_arrays(plan: Plan, block: Block, start: int, stop: int) -> dict[str, np.ndarray]:
-    """Return all arrays of a shard by name: quantities, measures, stored columns, and statuses."""
-    arrays: dict[str, np.ndarray] = {**plan.space.values(start, stop), **block.measures, **block.kept}
-    return arrays | {"failed_at": block.failed_at, STATUS: block.status}
-
-
-def encoded(values: np.ndarray, count: int) -> bytes:
-    """Return the bytes of a chunk of `count` rows as Zarr writes them: little-endian, by Zstandard, with a CRC-32C."""
-    checksum = optional("google_crc32c", "Stores of studies", "studies").value
-    zstd = optional("numcodecs.zstd", "Stores of studies", "studies")
-    if len(values) < count:
-        rest = np.full((count - len(values), *values.shape[1:]), _fill(values.dtype), dtype=values.dtype)
-        values = np.concatenate([values, rest])
-    plain = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes()
-    packed = bytes(zstd.Zstd(level=LEVEL, checksum=False).encode(plain))
-    return packed + checksum(packed).to_bytes(4, "little")
-
-
-def _fill(dtype: Any) -> Any:
-    """Return the value of runs that were not evaluated."""
-    return np.nan if np.dtype(dtype).kind == "f" else int(Status.NOT_EVALUATED)
-
-
-def prepared(plan: Plan, path: str | Path, shard: int | None) -> Store:
-    """Return the store of a plan, created unless it exists; that of another study is refused."""
-    path = Path(path)
-    if path.exists():
-        return opened(plan, path, shard)
-    runs = plan.space.runs
-    store = Store(path, runs, shard or default_shard(plan))
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made = temporary(path)
-        try:
-            _create(plan, made, store)
-            os.replace(made, path)
-        except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
-            if path.exists():  # another process was first
-                return opened(plan, path, shard)
-            raise
-    return store
-
-
 def opened(plan: Plan, path: Path, shard: int | None) -> Store:
     """Return the existing store of a plan, or raise an error that names the difference."""
     about = attributes(path)
     for part, value in plan.parts.items():
         if about["parts"].get(part) != value:
             raise InputError(
-                f"{path}: is the store of another study: {WORDS[part]} differ{'s' * (part in ONE)}; give another path, "
-                "or the arguments with which it was made"
+                f"{path}: is the store of another study: {DIFFERENCES[part]}; give another path, or the arguments with "
+                "which it was made"
             )
     if shard is not None and shard != about["shard"]:
         raise InputError(f"{path}: has shards of {about['shard']} runs, and shard is {shard}; leave shard out")
     return Store(path, about["runs"], about["shard"])
 
 
-WORDS = {"mechanism": "the mechanism", "over": "the samplings, samples or seed", "measures": "the measures",
-         "evaluation": "the motion or the options of the simulation", "keep": "the stored columns"}  # fmt: skip
-"""The parts of a study in messages."""
-ONE = ("mechanism",)
-
-
 def attributes(path: Path, remedy: str = "give another path, or remove it") -> dict[str, Any]:
     """Return the attributes of a store; other folders are refused."""
-    zarr = optional("zarr", "Stores of studies", "studies")
+    zarr = package("zarr")
     try:
         about = dict(zarr.open_group(str(path), mode="r").attrs)
     except Exception:  # anything that zarr cannot read was not written here
@@ -264,70 +205,3 @@ def _refuse_damaged(file: Path) -> None:
         ) from None
     except OSError:  # there is none
         return
-
-
-def default_shard(plan: Plan) -> int:
-    """Return the number of runs in a shard: some blocks, fewer if there are few runs or much to store."""
-    found = min(BLOCKS * plan.block, max(1, -(-plan.space.runs // SHARDS)))
-    stored = 8 * sum(int(np.prod(kept.shape)) for kept in plan.kept)
-    return max(1, min(found, int(MEMORY / stored) if stored else found))
-
-
-def _create(plan: Plan, path: Path, store: Store) -> None:
-    """Write the metadata of all arrays, and the times."""
-    zarr = optional("zarr", "Stores of studies", "studies")
-    group, runs, shard = zarr.open_group(str(path), mode="w-", zarr_format=3), store.runs, store.shard
-    for name, dtype, kept, attrs in _arrays(plan):
-        dims, more = (("run",), ()) if kept is None else (("run", *kept.dims), kept.shape)
-        made = _created(group, name, (runs, *more), (shard, *more), dtype, dims)
-        made.attrs.update(attrs)
-    if plan.kept:
-        times = plan.evaluation.times
-        made = _created(group, "time", times.shape, times.shape, times.dtype, ("time",))
-        made[...] = times
-        made.attrs.update({"units": "s"})
-    group.attrs.update(_about(plan, store))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an extension of Zarr v3, which xarray reads
-        zarr.consolidate_metadata(str(path))
-    _sort_members(path / "zarr.json")
-
-
-def _sort_members(file: Path) -> None:
-    """Sort the arrays in the metadata of a group, whose order is otherwise that of the folder."""
-    data = json.loads(file.read_text())
-    listed = data["consolidated_metadata"]["metadata"]
-    data["consolidated_metadata"]["metadata"] = dict(sorted(listed.items()))
-    file.write_text(json.dumps(data, indent=2))
-
-
-def _arrays(plan: Plan) -> Iterator[tuple[str, Any, Kept | None, dict[str, Any]]]:
-    """Yield name, type, column and attributes of all arrays over runs."""
-    for name in (*plan.space.names, *plan.measures):
-        attrs = {"units": plan.units.get(name, "")}
-        if name in plan.measures:
-            attrs["long_name"] = str(plan.about["measures"][name])
-        yield name, np.float64, None, attrs
-    for kept in plan.kept:
-        labels = {"labels": list(kept.labels)} if kept.labels else {}
-        yield kept.name, np.float64, kept, {"units": kept.units, **labels}
-    yield "failed_at", np.float64, None, {"units": "s", "long_name": "time of the failure"}
-    yield STATUS, np.uint8, None, flags()
-
-
-def _about(plan: Plan, store: Store) -> dict[str, Any]:
-    # xarray reads quantities as coordinates by this attribute of the CF conventions
-    return {
-        "format": FORMAT, "coordinates": " ".join(plan.space.names), **plan.about, "numpy": np.__version__,
-        "kinetree": VERSION, "parts": plan.parts, "runs": store.runs, "shard": store.shard,
-        "dims": dict(plan.space.dims), "units": dict(plan.units),
-    }  # fmt: skip
-
-
-def _created(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, ...]) -> Any:
-    """Return a new array; its checksums find damaged files."""
-    codecs = optional("zarr.codecs", "Stores of studies", "studies")
-    return group.create_array(
-        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=_fill(dtype), dimension_names=dims,
-        compressors=[codecs.ZstdCodec(level=LEVEL), codecs.Crc32cCodec()],
-    )  # fmt: skip

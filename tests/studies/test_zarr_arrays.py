@@ -1,0 +1,18 @@
+"""Arrays of stores: the bytes of chunks."""
+
+from __future__ import annotations
+
+import numpy as np
+import zarr
+
+from kinetree.studies.zarr_arrays import created, encoded
+
+
+def test_chunks_are_those_of_zarr(tmp_path):
+    """Write a chunk, also a partial one, with the bytes that Zarr writes itself."""
+    group = zarr.open_group(str(tmp_path / "z"), mode="w", zarr_format=3)
+    for name, values in (("x", np.random.default_rng(1).normal(size=(5, 3))), ("s", np.arange(5, dtype=np.uint8))):
+        array = created(group, name, values.shape, (7, *values.shape[1:]), values.dtype, ("a", "b")[: values.ndim])
+        array[...] = values
+        found = (tmp_path / "z" / name / "c" / "/".join(["0"] * values.ndim)).read_bytes()
+        assert encoded(values, 7) == found
