@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .... import joints as joint_kinds
 from ...ir.trace import Op
 from ...rolled.program import (
@@ -22,6 +24,9 @@ from .instructions import Writer
 from .number_types import Lanes
 from .rolled_context import Context, Module, vector_at
 from .rolled_steps import Reader, arithmetic
+
+STARTS = {"q": FIRST_Q, "v": FIRST_V, "body": BODY, "row": ROW, "slot": SLOT}
+"""The entries of a segment that are the places of its first body."""
 
 
 def last_function(program: RolledProgram, context: Context, lanes: Lanes, parametric: bool, module: Module) -> None:
@@ -94,86 +99,113 @@ class _LoopWriter:
 
     def segment_of(self, c: int, step: Step) -> None:
         """Write the loop over the bodies of a segment of class c."""
-        w, lanes, reader = self.w, self.lanes, self.reader
-        V = lanes.vector
-        kind = joint_kinds.kind(self.program.classes[c].kind)
+        w, V = self.w, self.lanes.vector
         w.begin(f"class{c}")
         count = self.field(COUNT)
-        own = w.new(f"mul i64 {w.new('add i64 %s, 1')}, {self.width}")
-        parent = w.new(f"mul i64 {self.field(PARENT)}, {self.width}")
-        own, parent = (vector_at(w, lanes, self.rows, x) for x in (own, parent))
-        source, target = (own, parent) if self.inward else (parent, own)
-        carries = [reader.vector(vector_at(w, lanes, source, j)) for j in range(self.width)]
-        fields = {"q": FIRST_Q, "v": FIRST_V, "body": BODY, "row": ROW, "slot": SLOT}
-        starts = {name: self.field(x) for name, x in fields.items()}
+        source, target = self.rows_of_carries()
+        carries = [self.reader.vector(place) for place in self.entries_of(source)]
+        starts = {name: self.field(x) for name, x in STARTS.items()}
         begin, last = w.label, w.new(f"sub i64 {count}, 1")
         w.do(f"br label %body{c}")
         w.begin(f"body{c}")
         place = len(w.lines)
         i = f"%i{c}"
-
-        def at(name: str, stride: int) -> str:
-            return w.new(f"add i64 {starts[name]}, {w.new(f'mul i64 {i}, {stride}')}")
-
-        at_q, at_v, at_body = at("q", kind.NQ), at("v", kind.NV), at("body", 1)
-        row = at("row", len(self.program.columns[c]))
-        table = vector_at(w, lanes, reader.base("table"), row) if self.parametric else w.new(
-            f"getelementptr {lanes.scalar}, ptr {reader.base('table')}, i64 {row}"
-        )  # fmt: skip
-        slots = vector_at(w, lanes, reader.base("slots"), at("slot", self.program.slots[c]))
-        places = {"q": at_q, "q2": at_q, "wrenches": w.new(f"mul i64 {at_body}, 6")}
-        arrays = {
-            name: vector_at(w, lanes, reader.base(name), places.get(name, at_v))
-            for name in self.program.inputs
-            if name != "parameters"
-        }
-        trig = {name: vector_at(w, lanes, reader.base(name), at_q) for name in ("sin", "cos")}
-
-        def read(ops, op: tuple) -> str:
-            if op[0] is not Op.INPUT:
-                return reader.vector(vector_at(w, lanes, trig[op[0].name.lower()], ops[op[1]][2]))
-            _, group, index = op
-            if group == TABLE:
-                return reader.number(table, self.program.columns[c].index(index))
-            if group[0] == "array":
-                return reader.vector(vector_at(w, lanes, arrays[group[1]], index))
-            if group == ("slot",):
-                return reader.vector(vector_at(w, lanes, slots, index))
-            if group == ("in", self.loop.index):
-                return f"%carry{c}_{self.loop.keys.index(index)}"
-            return reader.common(ops, op)
-
-        names = arithmetic(w, step, read)
-        size = max((t[1] + 1 for t, _ in step.results if t[0] == "out"), default=0)
-        out_at = {"joints": at_q if self.program.coordinates else at_v, "columns": at_v}.get(
-            self.program.output, w.new(f"mul i64 {at_body}, {size}")
-        )
-        out = vector_at(w, lanes, reader.base("out"), out_at)
-        handed = {}
-        for target_, j in step.results:
-            if target_[0] == "carry":
-                handed[target_[1]] = names[j]
-            elif target_[0] == "slot":
-                reader.store(names[j], vector_at(w, lanes, slots, target_[1]))
-            elif target_[0] == "out":
-                reader.store(names[j], vector_at(w, lanes, out, target_[1]))
-            else:
-                far = w.new(f"add i64 {w.new(f'mul i64 {self.nv}, {target_[1]}')}, {target_[2]}")
-                reader.store(names[j], vector_at(w, lanes, out, far))
+        body = _Body(self, c, starts)
+        handed = body.store(step, arithmetic(w, step, body.read))
         end = w.label
         w.do(f"{i}_next = add i64 {i}, {-1 if self.inward else 1}")
         w.do(f"%go{c} = icmp {f'sge i64 {i}_next, 0' if self.inward else f'slt i64 {i}_next, {count}'}")
         w.do(f"br i1 %go{c}, label %body{c}, label %end{c}")
-        phis = [f"  {i} = phi i64 [ {last if self.inward else 0}, %{begin} ], [ {i}_next, %{end} ]"]
-        phis += [
-            f"  %carry{c}_{j} = phi {V} [ {carries[j]}, %{begin} ], [ {handed[j]}, %{end} ]" for j in range(self.width)
+        w.lines[place:place] = [
+            f"  {i} = phi i64 [ {last if self.inward else 0}, %{begin} ], [ {i}_next, %{end} ]",
+            *(
+                f"  {body.carry(j)} = phi {V} [ {carries[j]}, %{begin} ], [ {handed[j]}, %{end} ]"
+                for j in range(self.width)
+            ),
         ]
-        w.lines[place:place] = phis
         w.begin(f"end{c}")
-        for j in range(self.width):
-            spot = vector_at(w, lanes, target, j)
-            x = handed[j]
-            if self.inward:
-                x = w.new(f"fadd {V} {reader.vector(spot)}, {x}")
-            reader.store(x, spot)
+        for j, spot in enumerate(self.entries_of(target)):
+            x = w.new(f"fadd {V} {self.reader.vector(spot)}, {handed[j]}") if self.inward else handed[j]
+            self.reader.store(x, spot)
         w.do("br label %latch")
+
+    def rows_of_carries(self) -> tuple[str, str]:
+        """Write the addresses of the carries before and after the bodies of the segment."""
+        w = self.w
+        own = w.new(f"mul i64 {w.new('add i64 %s, 1')}, {self.width}")
+        parent = w.new(f"mul i64 {self.field(PARENT)}, {self.width}")
+        own, parent = (vector_at(w, self.lanes, self.rows, x) for x in (own, parent))
+        return (own, parent) if self.inward else (parent, own)
+
+    def entries_of(self, row: str) -> Iterator[str]:
+        """Write the addresses of the carries in a row, one by one."""
+        return (vector_at(self.w, self.lanes, row, j) for j in range(self.width))
+
+
+class _Body:
+    """Reads and writes of the body %i of a segment of class c; `starts` are the places of the segment's first body."""
+
+    def __init__(self, loop: _LoopWriter, c: int, starts: dict[str, str]) -> None:
+        w, lanes, reader, program = loop.w, loop.lanes, loop.reader, loop.program
+        kind = joint_kinds.kind(program.classes[c].kind)
+        self.loop, self.c = loop, c
+
+        def at(name: str, stride: int) -> str:
+            return w.new(f"add i64 {starts[name]}, {w.new(f'mul i64 %i{c}, {stride}')}")
+
+        def vector(name: str, index: str) -> str:
+            return vector_at(w, lanes, reader.base(name), index)
+
+        self.at_q, self.at_v, self.at_body = at("q", kind.NQ), at("v", kind.NV), at("body", 1)
+        row = at("row", len(program.columns[c]))
+        self.table = vector("table", row) if loop.parametric else w.new(
+            f"getelementptr {lanes.scalar}, ptr {reader.base('table')}, i64 {row}"
+        )  # fmt: skip
+        self.slots = vector("slots", at("slot", program.slots[c]))
+        places = {"q": self.at_q, "q2": self.at_q, "wrenches": w.new(f"mul i64 {self.at_body}, 6")}
+        given = [name for name in program.inputs if name != "parameters"]
+        self.arrays = {name: vector(name, places.get(name, self.at_v)) for name in given}
+        self.trig = {name: vector(name, self.at_q) for name in ("sin", "cos")}
+
+    def carry(self, j: int) -> str:
+        """Return the name of a carry before the body."""
+        return f"%carry{self.c}_{j}"
+
+    def read(self, ops, op: tuple) -> str:
+        """Write an input, or the sine or cosine of a coordinate."""
+        loop = self.loop
+        if op[0] is not Op.INPUT:
+            return self._load(self.trig[op[0].name.lower()], ops[op[1]][2])
+        _, group, index = op
+        if group == TABLE:
+            return loop.reader.number(self.table, loop.program.columns[self.c].index(index))
+        if group[0] == "array":
+            return self._load(self.arrays[group[1]], index)
+        if group == ("slot",):
+            return self._load(self.slots, index)
+        if group == ("in", loop.loop.index):
+            return self.carry(loop.loop.keys.index(index))
+        return loop.reader.common(ops, op)
+
+    def _load(self, first: str, index: int) -> str:
+        return self.loop.reader.vector(vector_at(self.loop.w, self.loop.lanes, first, index))
+
+    def store(self, step: Step, names: list[str]) -> dict[int, str]:
+        """Write the results of a step, and return the names of the carries after the body."""
+        loop, w = self.loop, self.loop.w
+        size = max((t[1] + 1 for t, _ in step.results if t[0] == "out"), default=0)
+        first = {"joints": self.at_q if loop.program.coordinates else self.at_v, "columns": self.at_v}.get(
+            loop.program.output, w.new(f"mul i64 {self.at_body}, {size}")
+        )
+        out = vector_at(w, loop.lanes, loop.reader.base("out"), first)
+        handed = {}
+        for (sort, *at), j in step.results:
+            if sort == "carry":
+                handed[at[0]] = names[j]
+            elif sort == "column":
+                far = w.new(f"add i64 {w.new(f'mul i64 {loop.nv}, {at[0]}')}, {at[1]}")
+                loop.reader.store(names[j], vector_at(w, loop.lanes, out, far))
+            else:
+                base = self.slots if sort == "slot" else out
+                loop.reader.store(names[j], vector_at(w, loop.lanes, base, at[0]))
+        return handed
