@@ -21,6 +21,18 @@ EVERY = 250
 
 def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     """Print torques, differences of routes beside their bounds, timings and files."""
+    _print_torques(console, demo)
+    _print_agreement(console, demo)
+    _print_simulations(console, demo)
+    _print_speed(console, demo)
+    heading(console, "Figures, and pages that replay the runs in a browser")
+    for file in files:
+        console.print(str(file), soft_wrap=True)
+    console.print()
+    console.print("All agreements hold." if demo.holds else "A CHECK FAILS: see above.", style="bold")
+
+
+def _print_torques(console: Console, demo: Demo) -> None:
     heading(console, "Stanford arm along the cycloid of the papers: torques and force")
     columns = [f"joint {k} [{unit}]" for k, unit in enumerate(demo.stanford.units, 1)]
     table = make_table(console, "t [s]", *columns, numeric=("t [s]", *columns))
@@ -28,6 +40,8 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
         table.add_row(f"{t:.1f}", *(f"{x + 0.0:.4g}" for x in row.round(12)))
     print_table(console, table)
 
+
+def _print_agreement(console: Console, demo: Demo) -> None:
     heading(console, "Agreement of independent routes")
     columns = ("what", "largest relative difference", "bound", "")
     table = make_table(console, *columns, numeric=columns[1:3])
@@ -42,6 +56,8 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
         f"{demo.smallest_eigenvalue:.3g}, largest condition number {demo.condition:.3g}."
     )
 
+
+def _print_simulations(console: Console, demo: Demo) -> None:
     heading(console, "Simulations")
     for text, run in (
         ("free fall from rest", demo.fall),
@@ -59,10 +75,11 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     )
     errors = np.abs(tracking_errors(demo.tracking)).max(axis=1)
     console.print(f"Under control, the largest error shrinks from {errors[0]:.1e} to {errors[-1]:.1e} rad.")
-
     pin = np.linalg.norm(demo.bars["loop_reactions"][:, 0, 3:], axis=-1)
     console.print(f"The force in the four-bar's cut pin is up to {pin.max():.4g} N; its loop stays closed throughout.")
 
+
+def _print_speed(console: Console, demo: Demo) -> None:
     heading(console, "Speed")
     timing = demo.timing
     console.print(
@@ -71,15 +88,8 @@ def print_demo(console: Console, demo: Demo, files: Sequence[Path]) -> None:
     )
     for what, same in (("split into four calls", timing.same_split), ("on two threads", timing.same_threads)):
         console.print(f"The batch {what}: {'the same bits' if same else 'OTHER BITS'}.")
-
     links = demo.links
     console.print(
         f"Forward dynamics of a chain of {links.count:,} links: {links.seconds * 1e3:.2f} ms, "
         f"{links.seconds / links.count * 1e9:.0f} ns per link."
     )
-
-    heading(console, "Figures, and pages that replay the runs in a browser")
-    for file in files:
-        console.print(str(file), soft_wrap=True)
-    console.print()
-    console.print("All agreements hold." if demo.holds else "A CHECK FAILS: see above.", style="bold")
