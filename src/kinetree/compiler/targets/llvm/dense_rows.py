@@ -102,9 +102,9 @@ def store_one(t, lanes, k: int, n: int, at: int) -> None:
     pieces(t, n, L, piece)
 
 
-def output_vector(t, lanes, entry: str, slots: str = "slots") -> str:
+def output_vector(t, lanes, entry: str) -> str:
     """Return a pointer to the vector of an entry of the outputs."""
-    slot = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr @{slots}, i64 {entry}')}")
+    slot = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr @slots, i64 {entry}')}")
     return t.new(f"getelementptr {lanes.vector}, ptr %out, i64 {slot}")
 
 

@@ -21,7 +21,6 @@ ATTRIBUTES = {
     "shared_per_block": 97,  # with opt-in, see Module.find
     "shared_per_multiprocessor": 81,
     "registers_per_multiprocessor": 82,
-    "multiprocessors": 16,
     "threads_per_multiprocessor": 39,
     "clock_khz": 13,
     "l2_cache": 38,
@@ -30,8 +29,6 @@ ATTRIBUTES = {
 MAJOR, MINOR = 75, 76  # the driver's numbers for the two parts of the compute capability
 
 RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
-MOST_BLOCKS = 2**31 - 1
-"""The largest number of blocks along the first axis of a launch."""
 
 
 class Device:
@@ -146,14 +143,6 @@ class Device:
                 status = self._library.launch_kernel(*given)
         if status:
             raise self._library.error(status, "cuLaunchKernel")
-
-    def resident_blocks(self, function: int, threads: int, shared: int = 0) -> int:
-        """Return how many blocks of a function run on the whole device at the same time."""
-        value = c_int()
-        with self.current():
-            name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
-            self._library.call(name, byref(value), function, threads, shared)
-        return value.value * self.properties["multiprocessors"]
 
     def allocate(self, size: int) -> DeviceMemory:
         """Return memory of this device [bytes], freed with the object; waits for the device."""

@@ -35,7 +35,6 @@ FUNCTIONS: dict[str, Sequence[Any]] = {
     "cuModuleGetGlobal_v2": (c_void_p, c_void_p, c_void_p, c_char_p),
     "cuFuncGetAttribute": (c_void_p, c_int, c_void_p),
     "cuFuncSetAttribute": (c_void_p, c_int, c_int),
-    "cuOccupancyMaxActiveBlocksPerMultiprocessor": (c_void_p, c_void_p, c_int, c_size_t),
     "cuLaunchKernel": (c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p),
     "cuPointerGetAttribute": (c_void_p, c_int, c_void_p),
     "cuMemGetInfo_v2": (c_void_p, c_void_p),
