@@ -13,8 +13,8 @@ import numpy as np
 from ..algebra.arrays import Numbers
 from ..errors import InputError, brief, unknown_name, writing
 from ..numbers import positive
+from ..packages import optional
 from ..pictures import picture
-from ..results.files.atomic import optional
 from ..results.trajectory import Trajectory
 from .bearings import BearingLoad, bearing_loads
 from .candidates import Candidate, candidates

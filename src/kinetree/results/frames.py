@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import unknown_name
-from .files.atomic import optional
+from ..packages import optional
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory

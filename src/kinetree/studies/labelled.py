@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results.files.atomic import optional
+from ..packages import optional
 from .statuses import MEANINGS
 
 if TYPE_CHECKING:

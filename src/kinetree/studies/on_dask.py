@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import InputError, WriteError
-from ..results.files.atomic import optional
+from ..packages import optional
 from ..version import VERSION
 from .shards import WORDS, remote_shard, store_arguments, warmed
 from .store import Store

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError, brief, unknown_name
 from ..numbers import number, whole
-from ..results.files.atomic import optional
+from ..packages import optional
 from .samplings import VALUES, Given, Grid, Normal, Uniform
 
 METHODS = ("sobol", "morris")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..results.files.atomic import optional
+from ..packages import optional
 from .statuses import Status
 
 LEVEL = 3

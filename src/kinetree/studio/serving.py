@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..results.files.atomic import optional
+from ..packages import optional
 from .folder import Folder
 from .server import LARGEST_MESSAGE, Served, application
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..model.parts import Shape
+from ..packages import optional
 from .meshes import Mesh
 
 TRIANGLES = 1500
@@ -51,10 +52,7 @@ def read_mesh(path: str | Path) -> Mesh:
         )
     if file.stat().st_size > LARGEST:
         raise InputError(f"the mesh {str(path)!r} has {file.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-    try:
-        import trimesh  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise InputError("meshes need the package trimesh: pip install 'kinetree[meshes]'") from None
+    trimesh = optional("trimesh", "Meshes", "meshes")
     kind = file.suffix.lower()
     if kind not in KINDS:
         raise InputError(f"the mesh {str(path)!r} has the suffix {kind!r}; meshes are read from {', '.join(KINDS)}")

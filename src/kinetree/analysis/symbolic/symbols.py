@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
-from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ...model.parameters import Expression, Parameter
+from ...packages import optional
 
 
 def freed_numbers(mechanism: Mechanism, symbols: str) -> tuple[Mechanism, dict[str, float]]:
@@ -80,7 +79,4 @@ class _Names:
 
 def import_sympy() -> Any:
     """Return SymPy, or raise an error that names the package to install."""
-    try:
-        return import_module("sympy")
-    except ImportError:
-        raise InputError("equations in symbols need SymPy: pip install 'kinetree[symbolic]'") from None
+    return optional("sympy", "Equations in symbols", "symbolic")

@@ -1,16 +1,14 @@
-"""Atomic writing of files, and imports of optional packages."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-from ...errors import InputError, writing
+from ...errors import writing
 
 
 def temporary(path: Path) -> Path:
@@ -35,14 +33,3 @@ def replacing(path: Path) -> Iterator[Path]:
             with suppress(OSError):  # the first error counts
                 written.unlink()
             raise
-
-
-def optional(package: str, purpose: str, extra: str = "results") -> Any:
-    """Import an optional package, or raise an InputError that names the command to install it."""
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        name = package.partition(".")[0]
-        raise InputError(
-            f"{purpose} need the package {name}, which is not installed; pip install 'kinetree[{extra}]'"
-        ) from None

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .atomic import optional, replacing
+from ...packages import optional
+from .atomic import replacing
 from .content import Content
 from .sizes import refuse_large
 from .table import from_table, headings, to_table

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError
-from .atomic import optional, temporary
+from ...packages import optional
+from .atomic import temporary
 from .content import FORMAT, Content
 from .sizes import refuse_large
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...algebra.arrays import Numbers
 from ...errors import InputError, unknown_name
 from ...numbers import number
+from ...packages import optional
 from ...pictures import picture
-from ...results.files.atomic import optional
 from ..schemes import Scheme
 
 if TYPE_CHECKING:
