@@ -16,7 +16,7 @@ from .results.trajectory import Trajectory
 from .run_derivatives import added_torques, differentiable, loaded_run
 from .simulation.derivatives.adjoint import gradient
 from .simulation.functions_of_now import HINT
-from .simulation.rates import Instant
+from .simulation.instants import Instant
 from .simulator import shown
 from .system import System
 

@@ -36,6 +36,7 @@ from .simulation.engines.table import engine_of
 from .simulation.events import Event, EventHit, Watch, as_options
 from .simulation.forces.joint_forces import JointSpring
 from .simulation.forces.point_forces import forces_of
+from .simulation.instants import Controller, Force
 from .simulation.integrators import METHODS, choose
 from .simulation.motion_problem import Problem, closer_of, default_position
 from .simulation.near_redundancy import explained
@@ -52,7 +53,6 @@ from .simulation.option_arguments import (
     system_of,
     threads_of,
 )
-from .simulation.rates import Controller, Force
 from .simulation.run_states import Run
 from .simulation.stabilization import Loops, projected, settled
 from .system import System

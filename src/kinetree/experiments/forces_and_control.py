@@ -21,7 +21,7 @@ from ..simulation.arguments import spread
 from ..simulation.control.controllers import PD, ComputedTorque, FeedForward, PDGravity, Saturated
 from ..simulation.control.driven import Driven, resolved_control
 from ..simulation.forces import ground_forces, joint_forces, point_forces
-from ..simulation.rates import Instant
+from ..simulation.instants import Instant
 from ..simulation.stabilization import Baumgarte, Minimal, Projection
 from .paths import inner
 

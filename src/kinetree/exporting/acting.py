@@ -23,9 +23,10 @@ from ..errors import InputError
 from ..model.mechanism import Mechanism
 from ..simulation.drives import drives_of
 from ..simulation.engines.held_torques import held
+from ..simulation.instants import Force
 from ..simulation.integrators import METHODS, Method, choose, stepper_of
 from ..simulation.kernels.single_step import step_kernel
-from ..simulation.rates import Force, euler_step, loads, loads_and_drives, rates
+from ..simulation.rates import euler_step, loads, loads_and_drives, rates
 from ..simulation.stabilization import Loops
 from ..simulation.tableaus import Tableau
 from ..system import System

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..model.mechanism import Mechanism
-    from ..simulation.rates import Force
+    from ..simulation.instants import Force
     from ..simulation.stabilization import Loops
     from ..system import System
 

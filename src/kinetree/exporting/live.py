@@ -11,9 +11,10 @@ from ..compiler.ir.operations import Op
 from ..compiler.ir.program import Array, Program
 from ..compiler.lanes.form import Kernel
 from ..model.mechanism import Mechanism
+from ..simulation.instants import Force, Instant
 from ..simulation.integrators import stepper_of
 from ..simulation.kernels.single_step import step_kernel
-from ..simulation.rates import Force, Instant, rates
+from ..simulation.rates import rates
 from ..simulation.tableaus import RK4
 
 LIVE = "live"

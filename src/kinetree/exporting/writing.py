@@ -17,8 +17,8 @@ from ..dynamics import ALGORITHMS
 from ..errors import InputError, brief, unknown_name, writing
 from ..simulation.control.driven import resolved_control
 from ..simulation.forces.point_forces import forces_of
+from ..simulation.instants import Force
 from ..simulation.option_arguments import control_of, flag, listed, method_name, system_of
-from ..simulation.rates import Force
 from ..simulation.stabilization import Loops, Minimal
 from ..system import System
 from .acting import EXTRA, Acting, made

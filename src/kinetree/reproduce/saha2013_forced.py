@@ -13,7 +13,7 @@ from ..formulations import spatial_operators
 from ..loading import load
 from ..results.trajectory import Trajectory
 from ..simulation.control.controllers import ComputedTorque, FeedForward
-from ..simulation.rates import Instant
+from ..simulation.instants import Instant
 from ..simulation.references import Reference, sampled
 from ..simulation.smooth import where
 from ..simulator import simulate

@@ -29,9 +29,10 @@ from ..compiler.lower.contacts import candidate_names
 from ..compiler.lower.sweeps import Tree
 from ..dynamics import contact, states
 from ..model.mechanism import Mechanism
+from .instants import Controller, Force
 from .kernels.cone_programs import IMPULSE, abs_of, cone_inputs, largest
 from .kernels.cone_reductions import ARRIVAL, BOUNCE, BOUND
-from .rates import Controller, Force, acted_on, rate_inputs
+from .rates import acted_on, rate_inputs
 
 CHANGE = "dqd"
 """The name of the changes of the velocities by impulses."""

@@ -18,7 +18,7 @@ from ..compiler.runtime.native import native
 from ..errors import InputError
 from ..model.mechanism import Mechanism
 from .functions_of_now import HINT, observed
-from .rates import Instant
+from .instants import Instant
 from .run_states import Run, of_run
 
 TOLERANCE = 1e-10

@@ -8,7 +8,7 @@ from typing import Any
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..model.mechanism import Mechanism
-from .rates import Instant
+from .instants import Instant
 
 HINT = (
     "write it with the functions of kinetree.simulation.smooth (sin, cos, sqrt, where, clip, ...) "

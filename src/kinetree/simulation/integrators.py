@@ -12,8 +12,9 @@ from ..model.axes import quaternion_places
 from ..model.mechanism import Mechanism
 from . import tableaus
 from .drives import Drives, drives_of
+from .instants import Controller, Force
 from .loop_closing import closing_program
-from .rates import Controller, Force, euler_step, rates
+from .rates import euler_step, rates
 from .rosenbrock import rodas5p
 from .stabilization import Baumgarte, Loops, locked_by
 from .steppers import Stepper

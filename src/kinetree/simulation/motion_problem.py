@@ -15,9 +15,9 @@ from ..model.mechanism import Mechanism
 from ..system import System
 from .compiled_parts import Kept, kept_of, value_key
 from .drives import Drives, drives_of
+from .instants import Force
 from .integrators import Method
 from .loop_closing import Closer, closing_program
-from .rates import Force
 from .run_states import Settings
 from .stabilization import Loops
 

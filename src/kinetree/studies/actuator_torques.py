@@ -9,7 +9,7 @@ from typing import Any
 from ..compiler.ir.program import Array, Program
 from ..compiler.ir.trace import Trace
 from ..model.mechanism import Mechanism
-from ..simulation.rates import Force, Instant
+from ..simulation.instants import Force, Instant
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..model.contacts import Contact
 from ..numbers import whole
 from ..results.trajectory import Trajectory
 from ..simulation.control.controllers import PD, Sum
-from ..simulation.rates import Instant
+from ..simulation.instants import Instant
 from ..simulation.references import Constant, Reference
 from ..simulator import simulate
 from ..system import System

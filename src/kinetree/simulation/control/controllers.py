@@ -18,7 +18,7 @@ from ..arguments import coefficients, spread
 from ..drives import desired
 from ..forces.joint_forces import number_in, require_flat
 from ..functions_of_now import HINT
-from ..rates import Controller, Instant
+from ..instants import Controller, Instant
 from ..references import Reference
 from ..smooth import clip
 

@@ -11,7 +11,7 @@ from ...model.axes import entries
 from ...model.mechanism import Mechanism
 from ..drives import Drives
 from ..forces.joint_forces import require_flat
-from ..rates import Controller, Instant
+from ..instants import Controller, Instant
 from .controllers import Sum
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ...compiler.ir.operations import FUNCTIONS, Op, apply
 from ...errors import InputError
 from .. import smooth
-from ..rates import Instant
+from ..instants import Instant
 from ..smooth import absolute, exp, log, maximum, minimum, sqrt, where
 
 MAX_EXPONENT = 64

@@ -19,7 +19,7 @@ from ...errors import InputError, unknown_name
 from ...model.axes import entries
 from ...numbers import real_array
 from ...system import System
-from ..rates import Instant
+from ..instants import Instant
 
 AT_REST = 1e-6
 """The largest acceleration at a state that a regulator holds, relative to that of the joints without torques."""

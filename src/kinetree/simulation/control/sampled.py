@@ -18,7 +18,7 @@ from ...errors import InputError, argument
 from ...model.mechanism import Mechanism
 from ...numbers import positive
 from ..functions_of_now import observed
-from ..rates import Controller, Instant
+from ..instants import Controller, Instant
 from ..run_states import Run
 
 

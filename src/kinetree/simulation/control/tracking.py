@@ -14,7 +14,7 @@ from ...analysis.linear.linearization import discrete, linearize
 from ...errors import InputError
 from ...numbers import whole
 from ..forces.joint_forces import require_flat
-from ..rates import Instant
+from ..instants import Instant
 from ..references.table import Table
 from .lqr import driven_joints, fed_back, weights
 

@@ -11,11 +11,11 @@ from ...compiler.ir.program import Program
 from ...compiler.runtime.native import native_kernel
 from ...errors import InputError
 from ...model.axes import quaternion_places
+from ..instants import Instant
 from ..kernels.adjoint_steps import Reversed, adjoint_kernel
 from ..kernels.recorded_runs import recorded_kernel
 from ..kernels.recorded_steps import recording_kernel
 from ..motion_problem import Problem
-from ..rates import Instant
 from ..rosenbrock import Rosenbrock
 from ..slopes import slopes_of
 from ..tableaus import Pair, Tableau

@@ -15,10 +15,11 @@ from ...compiler.ir.program import Array, Program
 from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..drives import drives_of
+from ..instants import Instant
 from ..kernels.tangent_states import Differentiated
 from ..loop_closing import closing_program
 from ..motion_problem import Problem
-from ..rates import Instant, euler_step, measured, rates
+from ..rates import euler_step, measured, rates
 from ..slopes import LONGEST, jacobian_of
 from ..stabilization import Baumgarte, locked_by
 

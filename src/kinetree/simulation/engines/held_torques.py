@@ -18,10 +18,11 @@ from ...errors import InputError
 from ...model.mechanism import Mechanism
 from ..control.sampled import Law
 from ..events import Watch
+from ..instants import Force, Instant
 from ..integrators import stepper_of
 from ..loads_at_samples import Acting
 from ..motion_problem import Problem
-from ..rates import Force, Instant, euler_step, loads, rates
+from ..rates import euler_step, loads, rates
 from ..run_states import Run, blank_run, of_run
 from ..steppers import Stepper
 from .engine import Fields, Motion, Progress, no_checkpoint

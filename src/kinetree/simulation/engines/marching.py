@@ -21,9 +21,10 @@ from ...model.axes import quaternion_places
 from ...model.mechanism import Mechanism
 from ..control.sampled import Law
 from ..forces.joint_law import joint_law
+from ..instants import Controller, Force
 from ..loads_at_samples import zeros
 from ..loop_closing import Closer
-from ..rates import Controller, Force, loads_and_drives
+from ..rates import loads_and_drives
 from ..run_states import LOST, OPEN, Run, Settings, blank_run
 from ..stabilization import Loops
 from ..tableaus import RK4

@@ -16,7 +16,7 @@ from ...errors import InputError, Where, argument, unknown_name
 from ...model.parts import GROUND
 from ...numbers import positive
 from ..arguments import coefficient, vector
-from ..rates import Instant
+from ..instants import Instant
 from .joint_forces import number_in
 
 

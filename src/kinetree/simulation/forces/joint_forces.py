@@ -17,7 +17,7 @@ from ...model.force_checks import require_flat
 from ...model.mechanism import Mechanism, resolved
 from ...numbers import positive
 from ..arguments import coefficients, spread
-from ..rates import Force, Instant
+from ..instants import Force, Instant
 from ..smooth import soft_ramp
 
 SOFTNESS = 1e-3

@@ -17,7 +17,7 @@ from ...model.force_checks import JOINT_SPRING, coefficient_names, spring_joint
 from ...model.mechanism import Mechanism
 from ...model.parts import GROUND, ForceElement, Joint
 from ..arguments import coefficient, mechanism_of, vector
-from ..rates import Force, Instant
+from ..instants import Force, Instant
 from .joint_forces import JointSpring, number_in, passive
 
 if TYPE_CHECKING:
