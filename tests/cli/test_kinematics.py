@@ -34,7 +34,7 @@ def test_ik_without_a_solution_fails(capsys):
     assert run("ik", "planar_2r", "--frame", "tool", "--at", "0.1,0.2") == 2
     assert "--at has 2 numbers; give 3: x, y, z" in capsys.readouterr().err
     assert run("ik", "planar_2r", "--frame", "tool", "--at", "0.1,0.2,0", "-o", "x.png") == 2
-    assert "--output is a picture of all solutions; add --all" in capsys.readouterr().err
+    assert "--out is a picture of all solutions; add --all" in capsys.readouterr().err
 
 
 @pytest.mark.slow

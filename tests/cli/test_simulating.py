@@ -162,6 +162,10 @@ def test_inverse_along_a_table(tmp_path, capsys):
         ("simulate planar_3r --method rk4", "rk4 takes fixed steps: give dt [s]"),
         ("simulate planar_3r --save x.txt", "--save 'x.txt': use a name that ends with .csv, .npz, .parquet, .zarr"),
         ("simulate planar_3r --replay x", "--replay 'x': use a name that ends with .html"),
+        (
+            "simulate planar_3r -o x.npz",
+            "--out 'x.npz': give a folder; files are named by --save, or in the experiment",
+        ),
         ("inverse planar_3r", "--cycloid, --table and --path: give one of them"),
         ("inverse planar_3r --cycloid", "--cycloid requires --q1, the position at which the motion ends"),
         ("inverse planar_3r --table t.csv --q0 1", "--q0 and --q1 belong to --cycloid; leave them out with --table"),

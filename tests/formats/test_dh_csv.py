@@ -53,7 +53,7 @@ def test_cells_are_rows(tmp_path):
     file.write_text(ARM)
     mechanism, report = read_dh_csv(file)
     assert mechanism == expected
-    assert str(report) == f"read (1)\n  {file}: 4 bodies, 4 degrees of freedom"
+    assert str(report) == f"{file}\nread (1)\n  {file.name}: 4 bodies, 4 degrees of freedom"
 
 
 def test_arguments_go_before_comments(tmp_path):

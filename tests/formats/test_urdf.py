@@ -112,6 +112,15 @@ def test_frames_of_merged_links():
     assert [shape.kind for shape in mechanism.scenery] == ["box"]
 
 
+def test_a_heavy_root_may_float():
+    """Report how a root link with mass is made to float."""
+    text = '<robot name="r"><link name="a"><inertial><mass value="1.5"/></inertial></link></robot>'
+    _, report = read_urdf_text(text)
+    assert texts(report, "changed").endswith(
+        "link 'a' is fixed to the ground as a frame; its mass of 1.5 kg does not move; base=\"free\" lets it float"
+    )
+
+
 def test_inertia_in_a_turned_frame():
     """Rotate the inertia from the inertial frame into the link's, about the center of mass."""
     upper = read_urdf_text(ARM)[0].body("upper")

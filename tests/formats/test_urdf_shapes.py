@@ -149,6 +149,7 @@ def test_meshes_of_a_file(folders):
     assert none.file == "package://arm/none.stl"
     suspect = report.of("suspect")
     assert [e.text for e in suspect] == [
-        "mesh 'package://arm/none.stl' is not found in the given folders; its path is kept unchanged"
+        "mesh 'package://arm/none.stl' is not found and not drawn; give the folder that contains 'arm' as one of "
+        "roots= (command line: --root)"
     ]
     assert suspect[0].line == 1

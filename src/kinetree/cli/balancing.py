@@ -30,7 +30,7 @@ def balance(
     lenient: Lenient = False,
     param: Param = None,
     picture: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The picture to write. Default: MODEL_balance.png.")
+        Path | None, typer.Option("--out", "--output", "-o", help="The picture to write. Default: MODEL_balance.png.")
     ] = None,
 ) -> None:
     """Compute the torques that hold a mechanism over its workspace.

@@ -36,7 +36,9 @@ def inverse_kinematics(
     root: Root = None,
     lenient: Lenient = False,
     param: Param = None,
-    picture: Annotated[Path | None, typer.Option("--output", "-o", help="--all: a picture of the solutions.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--out", "--output", "-o", help="--all: a picture of the solutions.")
+    ] = None,
 ) -> None:
     """Find the joint positions at which a frame has a given pose.
 
@@ -51,7 +53,7 @@ def inverse_kinematics(
     names = ("x", "y", "z", "roll", "pitch", "yaw")
     target = listed_numbers("--at", at, names[: 3 if at.count(",") < 3 else 6])
     if picture is not None and not everything:
-        raise InputError("--output is a picture of all solutions; add --all")
+        raise InputError("--out is a picture of all solutions; add --all")
     options = {
         "q0": state(system, "q", "--q0", q0),
         "limits": not no_limits,
@@ -83,7 +85,7 @@ def workspace(
     lenient: Lenient = False,
     param: Param = None,
     picture: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The picture to write. Default: MODEL_workspace.png.")
+        Path | None, typer.Option("--out", "--output", "-o", help="The picture to write. Default: MODEL_workspace.png.")
     ] = None,
 ) -> None:
     """Draw the points that a frame reaches, and print their extent.

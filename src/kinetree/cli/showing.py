@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..formats.report import SORTS, Entry, Report
+from ..formats.report import SORTS, Report
 from ..joints import kind
 from ..model.mechanism import Mechanism, resolved
 from ..model.parameters import Expression, resolve
@@ -174,13 +173,7 @@ def _print_report(console: Console, report: Report, whole: bool) -> None:
             console.print(
                 f"{sort} ({len(entries)}): {MEANING[sort]}", style="bold" if sort != "suspect" else "bold red"
             )
-            _print_lines(console, [_entry(report, e) for e in entries], whole)
-
-
-def _entry(report: Report, entry: Entry) -> str:
-    """Return `file:line: text`, with the full path only if it differs from that in the heading."""
-    file = Path(entry.file).name if entry.file == report.file else entry.file
-    return clean(str(Entry(entry.sort, entry.text, file, entry.line)))
+            _print_lines(console, [clean(report.short(e)) for e in entries], whole)
 
 
 def _print_lines(console: Console, lines: Sequence[str], whole: bool) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ..model.checks import tolerated
 from ..model.mechanism import Mechanism
@@ -57,15 +58,19 @@ class Report:
     def _add(self, sort: str, text: str, line: int | None) -> None:
         self.entries.append(Entry(sort, text, self.file, line))
 
+    def short(self, entry: Entry) -> str:
+        """Return `name:line: text`, with the full path only of a file other than that of the report."""
+        return str(replace(entry, file=Path(entry.file).name) if entry.file == self.file else entry)
+
     def __str__(self) -> str:
-        """Return the report as text, with a heading per sort of entries."""
-        lines = []
+        """Return the report as text: the path of a file in another folder, and a heading per sort of entries."""
+        lines = [self.file] if Path(self.file).name != self.file else []
         for sort in SORTS:
             entries = self.of(sort)
             if entries:
                 lines.append(f"{sort} ({len(entries)})")
-                lines += [f"  {e}" for e in entries]
-        return "\n".join(lines) or "nothing to report"
+                lines += [f"  {self.short(e)}" for e in entries]
+        return "\n".join(lines) if self.entries else "nothing to report"
 
 
 def report_tolerated(mechanism: Mechanism, report: Report) -> None:

@@ -172,7 +172,8 @@ def _tree(source: Source, parts: _Parts, base: str, fixed: str) -> _Parts:
         text = f"link {name!r} is merged into {weld.carrier!r}{by} and remains a frame"
         if weld.carrier == GROUND:
             weight = f"; its mass of {weld.mass:g} kg does not move" if weld.mass else ""
-            text = f"link {name!r} is fixed to the ground{by} as a frame{weight}"
+            floats = '; base="free" lets it float' if weld.mass and not weld.joint else ""
+            text = f"link {name!r} is fixed to the ground{by} as a frame{weight}{floats}"
         source.report.changed(text, parts.links[name].line)
     for name in merged.hidden:
         source.report.dropped(f"no frame {name!r} for the fixed joint: a link has its name", parts.elements[name].line)

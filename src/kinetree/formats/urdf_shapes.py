@@ -13,6 +13,8 @@ from .elements import Source, described
 from .xml import Element
 
 Color = tuple[float, float, float, float]
+PACKAGED = ("package", "model")
+"""Schemes of mesh paths that begin with the name of a folder."""
 UNIT = 1e-6
 """Largest deviation of a length from 1 that is corrected without a report: files print about six digits."""
 
@@ -138,8 +140,11 @@ def _mesh(source: Source, mesh: Element, roots: Sequence[Path]) -> str:
     text = source.text(mesh, "filename")
     found = find_mesh(text, roots)
     if found is None:
+        scheme, _, rest = text.rpartition("://")
+        what = f"the folder that contains {shown(rest.partition('/')[0], 80)}" if scheme in PACKAGED else "its folder"
         source.report.suspect(
-            f"mesh {shown(text, 200)} is not found in the given folders; its path is kept unchanged", mesh.line
+            f"mesh {shown(text, 200)} is not found and not drawn; give {what} as one of roots= (command line: --root)",
+            mesh.line,
         )
     return text if found is None else str(found)
 
@@ -151,7 +156,7 @@ def find_mesh(text: str, roots: Iterable[Path]) -> Path | None:
     `file://` paths may be absolute; others are relative to the roots. Links and `..` must not lead out of the folders.
     """
     scheme, _, rest = text.rpartition("://")
-    if len(text) > 4096 or scheme not in ("", "package", "model", "file"):
+    if len(text) > 4096 or scheme not in ("", "file", *PACKAGED):
         return None
     for root in roots:
         try:

@@ -222,6 +222,7 @@ def test_a_tree_has_no_loops():
     found = kt.load("stanford").doctor()
     assert found.ok and found.mobility == found.lasting == 6
     assert finding(found, "there are no loops").level == "note"
+    assert found.facts() == {"mobility": "6, that of the joints"}
 
 
 def test_the_report_is_text_and_json():
@@ -238,12 +239,15 @@ def test_the_report_is_text_and_json():
 
 
 def test_bodies_without_mass_do_not_matter():
-    """Examine a mechanism of bodies without mass: loops are geometry."""
+    """Examine a mechanism of bodies without mass: loops are geometry, but forward dynamics is refused."""
     from dataclasses import replace
 
     m = kt.load("four_bar").mechanism
     found = kt.System(replace(m, bodies=tuple(kt.Body(b.name) for b in m.bodies))).doctor()
     assert found.ok and found.mobility == 1 and len(found.redundant) == 3
+    light = finding(found, "no inertia resists some joints")
+    assert light.level == "caution" and light.text.startswith("Beyond crank, output and coupler no body has")
+    assert found.verdict == "four_bar: closed, mobility 1; caution: no inertia resists some joints."
 
 
 def test_a_loop_to_an_unknown_body_is_refused():

@@ -89,6 +89,8 @@ class Diagnosis:
         counted = f"counted {self.nv} - {self.equations} = {self.counted}"
         again = f": {said} of the equations {'is' if said == 1 else 'are'} redundant" if said else ""
         largest = millimetres_and_degrees(*np.max([(0.0, 0.0), *((g.distance, g.angle) for g in self.gaps)], axis=0))
+        if not self.equations:
+            return {"mobility": f"{self.nv}, that of the joints"}
         if not self.closable:
             return {"position": f"open by up to {largest}", "mobility": counted}
         if self.positions is not None and self.positions != self.mobility:

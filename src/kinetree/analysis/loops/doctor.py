@@ -76,6 +76,7 @@ def _diagnosis(
     found += say.redundant(loops, doubled, moves=bool(around.around))
     positions = loops.displacements(closed).mobility
     found += say.rolling(loops, around, positions)
+    found += say.weightless(loops)
     if not loops.mechanism.closures:
         found.append(Finding("note", "there are no loops", "The mechanism is a tree: every joint moves by itself."))
     closures = loops.mechanism.closures

@@ -10,6 +10,7 @@ from ... import joints as joint_kinds
 from ... import loops as loop_kinds
 from ...algebra.arrays import Numbers
 from ...compiler.lower.newton import RANK
+from ...compiler.runtime.singular_inertia import weightless_joints
 from ...errors import AssemblyError, InputError
 from ...model.axes import axis_names
 from ..joint_entries import some, spoken
@@ -200,6 +201,22 @@ def driven(loops: LoopKinematics, around: Surroundings, at: list[int]) -> list[F
             "the drives are at a dead center",
             f"{names} {how} a motion of {moving}.",
             "Loads along it need very large torques, or cannot be carried. Drive other joints, or keep away.",
+        )
+    ]
+
+
+def weightless(loops: LoopKinematics) -> list[Finding]:
+    """Report joints beyond which no body has inertia, so that forward dynamics is refused."""
+    joints = weightless_joints(loops.mechanism)
+    if not joints:
+        return []
+    return [
+        Finding(
+            "caution",
+            "no inertia resists some joints",
+            f"Beyond {some(joints)} no body has the mass or inertia that resists the motion.",
+            "Inverse dynamics works, but forward dynamics and simulations are refused. Give the bodies beyond these "
+            "joints mass and inertia, or the joints an armature.",
         )
     ]
 
