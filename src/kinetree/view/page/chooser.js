@@ -54,20 +54,25 @@ async function base64(file) {
 // The dialog: the library with pictures, the lessons, the folder, and this computer.
 export async function chooser(app) {
   const message = el("p", { class: "hint", role: "status" });
-  const say = (text) => { message.textContent = text; };
+  const say = (text) => {
+    message.textContent = text;
+    message.scrollIntoView({ block: "nearest" }); // the files of this computer are at the other end of the dialog
+  };
   const cards = el("div", { class: "gallery", role: "list", "aria-label": "mechanisms of the library" });
   const lessons = el("div", { class: "lessons", role: "list", "aria-label": "lessons" });
   const listed = el("div", { class: "buttons files" });
+  const none = el("p", { class: "hint", role: "status" });
   const search = el("input", { type: "search", class: "search", placeholder: "search", "aria-label": "search the library", oninput: () => {
     const words = search.value.toLowerCase();
     for (const card of cards.children) card.hidden = !card.dataset.words.includes(words);
+    none.textContent = [...cards.children].some((card) => !card.hidden) ? "" : `No mechanism of the library has "${search.value}" in its name or description.`;
   } });
   const free = el("input", { type: "checkbox" });
   const base = () => (free.checked ? "free" : "fixed");
   const chosen = el("input", { type: "file", multiple: true, accept: `${MODELS.join(",")},.stl,.obj,.dae`, "aria-label": "model file of this computer, with its meshes" });
   chosen.addEventListener("change", () => openUploads(app, [...chosen.files].map((file) => [file, file.name]), say, base()));
   dialog("Open a mechanism or a lesson", message,
-    el("section", { class: "group" }, el("div", { class: "titled" }, el("h2", { text: "Library" }), search), cards),
+    el("section", { class: "group" }, el("div", { class: "titled" }, el("h2", { text: "Library" }), search), cards, none),
     el("section", { class: "group" }, el("h2", { text: "Lessons" }), lessons),
     el("section", { class: "group" }, el("h2", { class: "folder", text: "Folder" }), listed),
     el("section", { class: "group" }, el("h2", { text: "This computer" }), chosen,

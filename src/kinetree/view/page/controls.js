@@ -1,16 +1,17 @@
 // A number that can be typed and slid: a name, a slider where it has bounds, a box, its unit, and a message below it.
 
 import { el } from "./elements.js";
-import { short, shownUnit } from "./units.js";
+import { neat, short, shownUnit } from "./units.js";
 
 // numberControl({ store, label, unit, value, lower, upper, slider, change(value, done) }) returns an element with
 // set(value) and refresh(), for a change of units. Numbers are those of the model: radians and SI units. The slider spans the
 // limits, or `slider`, [low, high] or false for none; numbers beyond it can be typed. `change` may return a sentence why it
 // refuses a number, which is then shown below the box. `fixed` makes the number readable only. `text` writes numbers.
-export function numberControl({ store, label, unit = "", value, lower = null, upper = null, slider = null, change, title, fixed = false, text: shown = short }) {
+export function numberControl({ store, label, unit = "", value, lower = null, upper = null, slider = null, change, title, fixed = false, text = null }) {
   let current = value;
   const [low, high] = slider === false ? [null, null] : slider || [lower, upper];
   const range = low !== null && high !== null && high > low;
+  const shown = text || (range ? short : neat); // beside a slider numbers vary, and their digits stay aligned
   const name = el("span", { class: "name", text: label, title: title || label });
   const track = range ? el("input", { type: "range", min: "0", max: "1", step: "any", "aria-label": `${title || label}, slider` }) : null;
   const box = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": title || label, autocomplete: "off", spellcheck: "false", readOnly: fixed });
@@ -18,10 +19,10 @@ export function numberControl({ store, label, unit = "", value, lower = null, up
   const message = el("p", { class: "error", hidden: true, role: "alert" });
   const row = el("div", { class: range ? "control" : "control plain" }, name, track, box, unitText, message);
 
-  const say = (text) => {
-    message.textContent = text;
-    message.hidden = !text;
-    box.setAttribute("aria-invalid", String(Boolean(text)));
+  const say = (fault) => {
+    message.textContent = fault;
+    message.hidden = !fault;
+    box.setAttribute("aria-invalid", String(Boolean(fault)));
   };
   const factor = () => shownUnit(unit, store.get("units")).factor;
   function show() {
@@ -29,6 +30,7 @@ export function numberControl({ store, label, unit = "", value, lower = null, up
     box.dataset.value = String(current);
     if (track) track.value = (current - low) / (high - low);
     unitText.textContent = shownUnit(unit, store.get("units")).unit;
+    unitText.classList.toggle("several", unit.includes(", "));
   }
   function give(next, done) {
     const before = current;
@@ -42,9 +44,9 @@ export function numberControl({ store, label, unit = "", value, lower = null, up
   }
   function typed() {
     if (fixed || box.value === shown(current * factor())) return say(""); // typed again as it is shown: all digits stay
-    const text = box.value.trim().replace(",", ".");
-    const given = Number(text) / factor();
-    if (text === "" || !Number.isFinite(given)) return say("Type a number, such as 0.5 or 1e-3.");
+    const entry = box.value.trim().replace(",", ".");
+    const given = Number(entry) / factor();
+    if (entry === "" || !Number.isFinite(given)) return say("Type a number, such as 0.5 or 1e-3.");
     const bound = (x) => `${short(x * factor())} ${unitText.textContent}`;
     if (lower !== null && given < lower - 1e-12) return say(`The least value is ${bound(lower)}.`);
     if (upper !== null && given > upper + 1e-12) return say(`The largest value is ${bound(upper)}.`);

@@ -43,7 +43,7 @@ export function painterRenderer(canvas, solids) {
         const pixels = corners.map((p) => toPixels(picture.camera, p));
         if (pixels.includes(null)) continue;
         const v = 9 * faces[k] + 6;
-        const color = item.color || vertices.subarray(v, v + 3);
+        const color = Array.from(item.color || vertices.subarray(v, v + 3), (c) => c + picture.lift * (1 - c));
         const bright = 0.4 + 0.2 * dot(normal, picture.up) + 0.5 * Math.max(0, dot(normal, picture.light));
         out.push({ pixels, depth: pixels[0][2] + pixels[1][2] + pixels[2][2], color, bright, alpha: item.alpha ?? 1 });
       }

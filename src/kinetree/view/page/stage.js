@@ -59,7 +59,7 @@ export class Stage {
       text: value("--ink", "#26303d"), halo: value("--halo", "rgba(255, 255, 255, 0.9)"), font: style.fontFamily,
       floor: numbers("--floor", "0.55,0.62,0.70,0.55"), shade: numbers("--shade", "0.12,0.17,0.24,0.16"),
       trail: numbers("--trail", "0.78,0.33,0.24,1"), accent: numbers("--mark", "0.12,0.42,0.72,1"),
-      scale: Number(value("--label", "1")),
+      scale: Number(value("--label", "1")), lift: Number(value("--lift", "0")),
     };
     this.refresh();
   }
@@ -119,7 +119,7 @@ export class Stage {
     return {
       camera, lines, marks, items: items.filter((item) => item.count > 0), up: this.up, light: this.light,
       floor: this.scene.floor === null || show.floor === false ? [] : [floorLines(this, target)],
-      shadow: show.floor === false ? null : this.shadow, shade: this.palette.shade,
+      shadow: show.floor === false ? null : this.shadow, shade: this.palette.shade, lift: this.palette.lift,
     };
   }
 

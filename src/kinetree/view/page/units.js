@@ -24,10 +24,11 @@ export function short(x) {
   return x.toFixed(decimals).replace(/^-(0\.?0*)$/, "$1");
 }
 
-// Six digits without trailing zeros, for numbers that people type; small ones with an exponent.
+// Six digits without trailing zeros, for numbers that people type; very large and small ones with an exponent.
 export function neat(x) {
   const rounded = Number(x.toPrecision(6));
-  return rounded !== 0 && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
+  const size = Math.abs(rounded);
+  return rounded !== 0 && (size >= 1e6 || size < 1e-3) ? rounded.toExponential() : String(rounded);
 }
 
 export const withUnit = (x, unit, units) => {

@@ -55,7 +55,7 @@ export class View {
     let distance = 0.02 * this.first.distance;
     for (const p of points) {
       const d = sub(p, target);
-      const [x, y] = [Math.abs(dot(d, right)) / Math.max(1, aspect), Math.abs(dot(d, above))];
+      const [x, y] = [Math.abs(dot(d, right)) / aspect, Math.abs(dot(d, above))];
       distance = Math.max(distance, dot(d, back) + 1.3 * half * Math.max(x, y));
     }
     this.set({ target, distance });

@@ -13,12 +13,12 @@ void main() {
 }`;
 const SOLID_FRAGMENT = `#version 300 es
 precision highp float;
-uniform vec3 light; uniform vec3 eye; uniform vec3 up; uniform vec4 tint; uniform float opacity; uniform bool flat_;
+uniform vec3 light; uniform vec3 eye; uniform vec3 up; uniform vec4 tint; uniform float opacity; uniform float lift; uniform bool flat_;
 in vec3 at; in vec3 facing; in vec3 paint;
 out vec4 result;
 void main() {
   if (flat_) { result = vec4(tint.rgb * tint.a, tint.a); return; } // colors are multiplied by their opacity
-  vec3 base = tint.a > 0.0 ? tint.rgb : paint;
+  vec3 base = mix(tint.a > 0.0 ? tint.rgb : paint, vec3(1.0), lift);
   vec3 n = normalize(facing), v = normalize(eye - at);
   if (dot(n, v) < 0.0) n = -n;
   float diffuse = max(dot(n, light), 0.0);
@@ -149,6 +149,7 @@ export function webglRenderer(canvas, solids) {
       gl.uniform3fv(solid.place("light"), picture.light);
       gl.uniform3fv(solid.place("eye"), camera.eye);
       gl.uniform3fv(solid.place("up"), picture.up);
+      gl.uniform1f(solid.place("lift"), picture.lift);
       gl.enable(gl.STENCIL_TEST); // draw each pixel of the shadow once
       gl.stencilFunc(gl.EQUAL, 0, 255);
       gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);

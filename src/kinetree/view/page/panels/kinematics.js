@@ -54,7 +54,7 @@ export const panel = {
       frames.map((f) => el("option", { value: f.name, text: f.name })));
     const pose = el("div", { class: "pose" });
     const typed = NAMES.map((name, k) => numberControl({
-      store, label: name, title: `${name} of the frame`, unit: k < 3 ? "m" : "rad", value: 0, slider: false,
+      store, label: name, title: `${name} of the frame`, unit: k < 3 ? "m" : "rad", value: 0, slider: false, text: short, // they vary as a handle is dragged
       change: (x) => {
         const next = anglesOf(framePose(kernel, store.get("q"), frame()));
         next[k] = x;

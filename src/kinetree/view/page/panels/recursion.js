@@ -134,7 +134,7 @@ function matrices(app, step, steps, { way, step: index }) {
     const reached = new Set(steps.slice(0, index + 1).filter((s) => s.way === "outward").map((s) => s.body));
     const shade = (i, j, full) => `${full ? colors[j] : ""}${reached.has(i) ? " done" : ""}${step.body === i ? " now" : ""}`;
     return [
-      grid("N\u2097", n, (i, j) => shade(i, j, above[i].has(j))), grid("N\u1d48", n, (i, j) => shade(i, j, i === j)),
+      grid("N_l", n, (i, j) => shade(i, j, above[i].has(j))), grid("N_d", n, (i, j) => shade(i, j, i === j)),
       el("p", { class: "hint", text: "Blocks of bodies (rows) and joints (columns), one color per module." }),
     ];
   }
@@ -160,5 +160,6 @@ function grid(name, n, kind, title) {
   });
   const box = el("div", { class: "grid", role: "img", "aria-label": `pattern of ${name}` }, cells);
   box.style.setProperty("--n", String(n));
-  return el("figure", { class: "block" }, box, el("figcaption", { text: name }));
+  const [letter, index] = name.split("_");
+  return el("figure", { class: "block" }, box, el("figcaption", {}, letter, index ? el("sub", { text: index }) : null));
 }
