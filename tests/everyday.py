@@ -9,6 +9,11 @@ import pytest
 
 from strategies import THOROUGH
 
+OF_EACH = 4
+"""Of so many cases that `some` gets, one runs every day."""
+
+PARAM = type(pytest.param(0))
+
 
 def only(cases: Iterable[Any], every_day: Collection[Any]) -> list[Any]:
     """Return the cases; those that are not to run every day are marked slow."""
@@ -21,18 +26,18 @@ def without(cases: Iterable[Any], slow: Collection[Any]) -> list[Any]:
 
 
 def some(cases: Iterable[Any]) -> list[Any]:
-    """Return the cases, all of them with KINETREE_THOROUGH; otherwise two in three are marked slow.
+    """Return the cases, all of them with KINETREE_THOROUGH; otherwise one in OF_EACH, and the others are marked slow.
 
     This is for tests that repeat one check for many mechanisms or functions. Tuples are cases of several arguments.
     """
     given = list(cases)
     plain = [i for i, x in enumerate(given) if not getattr(x, "marks", ())]
-    rare = set() if THOROUGH else set(plain) - set(plain[::3])
+    rare = set() if THOROUGH else set(plain) - set(plain[::OF_EACH])
     return [_slow(x) if i in rare else x for i, x in enumerate(given)]
 
 
 def _slow(case: Any) -> Any:
-    if hasattr(case, "values"):  # a case that is a pytest.param
+    if isinstance(case, PARAM):
         return pytest.param(*case.values, id=case.id, marks=pytest.mark.slow)
     return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
 

@@ -21,7 +21,7 @@ EPS = np.finfo(float).eps
 G = 9.81
 
 
-@pytest.mark.parametrize("method", ["dop853", "gauss"])
+@pytest.mark.parametrize("method", everyday.some(["dop853", "gauss"]))
 def test_the_four_bar_neither_drifts_nor_loses_energy(method):
     """Keep the gap below 1e-10 and the energy to 1e-9 at every output of 10 s of free motion."""
     system = four_bar()
@@ -35,7 +35,8 @@ def test_the_four_bar_neither_drifts_nor_loses_energy(method):
 
 
 @pytest.mark.parametrize(
-    ("count", "method"), [(2, "dop853"), (2, "rk4"), (5, "rk4"), pytest.param(40, "rk4", marks=pytest.mark.slow)]
+    ("count", "method"),
+    everyday.some([(2, "dop853"), (2, "rk4"), (5, "rk4"), pytest.param(40, "rk4", marks=pytest.mark.slow)]),
 )
 def test_four_bars_in_a_row_follow_their_exact_motion(count, method):
     """Agree after 10 s with the single equation of motion, through singular flat positions."""
@@ -54,6 +55,7 @@ def test_four_bars_in_a_row_follow_their_exact_motion(count, method):
     assert run.energy_error < 1e-7
 
 
+@everyday.long
 @pytest.mark.parametrize("cut", everyday.only([0, 1, 2], [1]))
 def test_the_same_motion_whichever_pin_is_cut(cut):
     """Find the same pose of every body after one second for all cuts."""
@@ -77,7 +79,7 @@ def test_baumgarte_leaves_a_small_gap():
     assert 1e-13 < gap < 1e-6
 
 
-@pytest.mark.parametrize("method", ["dop853", "bdf"])
+@pytest.mark.parametrize("method", everyday.some(["dop853", "bdf"]))
 def test_minimal_coordinates_give_the_same_motion(method):
     """Agree with the projection for every choice of the independent degree of freedom and every method."""
     system = four_bar()
@@ -166,7 +168,7 @@ def test_steps_that_leave_loops_open_end_a_run(method):
     assert_close((gaps / (counted_as_closed + rounding)).max(), 0.0, 1.0, "gap")
 
 
-@pytest.mark.parametrize("method", ["rk4", "dop853"])
+@pytest.mark.parametrize("method", everyday.some(["rk4", "dop853"]))
 def test_speeds_far_out_stay_those_of_closed_loops(method):
     """Move two sliders a thousand kilometers away, where rounding of positions must not affect velocities."""
     body = {"mass": 1.3, "com": (0.1, -0.2, 0.3), "inertia": (0.5, 0.6, 0.7, 0.05, -0.04, 0.03)}
@@ -221,6 +223,7 @@ def test_digits_that_a_file_lost_are_closed():
     assert np.abs(system.closure_residual(run.q)).max() < 1e-12
 
 
+@everyday.long
 def test_lengths_may_be_parameters():
     """Find the same motion for placements given by formulas and by numbers, also from the default start."""
     arm, given = free_rod(), [0.47]

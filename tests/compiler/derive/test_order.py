@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import everyday
 from kinetree.compiler.derive.order import compact, values_in_use
 from kinetree.compiler.derive.pages import page
 from kinetree.compiler.ir.operations import Op
@@ -29,6 +30,7 @@ def test_values_are_computed_when_they_are_needed():
     assert np.array_equal(p.interpret(x)[0], q.interpret(x)[0])
 
 
+@everyday.long
 def test_jacobians_are_compact():
     """Order the derivatives of a branched robot output by output, then compactly: the same up to rounding."""
     mechanism = random_mechanism(["free", *["revolute"] * 6], [-1, 0, 1, 2, 0, 4, 5], 4)

@@ -9,6 +9,7 @@ import casadi
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from c_compiler import COMPILER, library, needs_compiler
 from strategies import State
@@ -27,7 +28,7 @@ def loaded(folder, system: kt.System, name: str, **options) -> casadi.Function:
 
 
 @needs_compiler
-@pytest.mark.parametrize(("dtype", "bound"), [("float64", 100 * EPS), ("float32", 1e-4)])
+@pytest.mark.parametrize(("dtype", "bound"), everyday.some([("float64", 100 * EPS), ("float32", 1e-4)]))
 def test_casadi_loads_functions(dtype, bound, tmp_path):
     """Call vectors, matrices that are not symmetric, stacks of matrices and scalars through CasADi."""
     arm = kt.load("stanford")

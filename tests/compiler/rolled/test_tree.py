@@ -55,7 +55,9 @@ def unrolled(function: Function, given_: list[np.ndarray]) -> np.ndarray:
 BUSH, SHRUB = System(bushy(64, 4)), System(bushy(24, 4))
 
 
-@pytest.mark.parametrize("name", everyday.only(TREES, ("inverse_dynamics", "inertia_matrix", "kinetic_energy")))
+@pytest.mark.parametrize(
+    "name", everyday.some(everyday.only(TREES, ("inverse_dynamics", "inertia_matrix", "kinetic_energy")))
+)
 def test_every_algorithm_is_that_of_unrolled_code(name):
     """Run every algorithm on a tree of 64 bodies of all kinds (matrices: 24), rolled, and unrolled in plain NumPy."""
     system = SHRUB if ALGORITHMS[name].shape == ("nv", "nv") else BUSH
@@ -66,7 +68,7 @@ def test_every_algorithm_is_that_of_unrolled_code(name):
     assert_close(relative(f.program.interpret(*given_)[0], found), 0.0, 4e-14, f"{name}, interpreted")
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if ALGORITHMS[name].axes])
+@pytest.mark.parametrize("name", everyday.some([name for name in TREES if ALGORITHMS[name].axes]))
 @pytest.mark.parametrize("axes", ["body", "world"])
 def test_both_axes_of_frames(name, axes):
     """Compute a frame's twists and Jacobians in the axes of the body and of the ground."""
@@ -123,7 +125,9 @@ def parametric() -> Mechanism:
     return assemble("formulas", bodies, joints, frames=[tool], parameters=parameters)
 
 
-@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "inertia_matrix", "jacobian", "integrate"])
+@pytest.mark.parametrize(
+    "name", everyday.some(["inverse_dynamics", "forward_dynamics", "inertia_matrix", "jacobian", "integrate"])
+)
 def test_free_parameters(name):
     """Give each sample its own parameters, and find the numbers of unrolled code and the bits of single calls."""
     system = System(parametric())

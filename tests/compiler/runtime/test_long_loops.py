@@ -42,7 +42,7 @@ def assert_rolled_is_unrolled(system: kt.System, q, rng: np.random.Generator, bo
         assert_close(found / size, expected / size, bound, name)
 
 
-@pytest.mark.parametrize("name", [*CLOSED, *(pytest.param(x, marks=pytest.mark.slow) for x in SLOWER)])
+@pytest.mark.parametrize("name", everyday.some([*CLOSED, *(pytest.param(x, marks=pytest.mark.slow) for x in SLOWER)]))
 def test_library(name):
     """Compare rolled and unrolled functions of the library's closed mechanisms."""
     system = kt.load(name)

@@ -14,6 +14,7 @@ from strategies import ALL, random_mechanism
 from tolerance import assert_close
 
 
+@everyday.long
 @pytest.mark.parametrize("seed", everyday.only(range(3), [0]))
 def test_both_ways_find_the_same(seed):
     """Remove the mass of some bodies and find the same pivots on plain numbers and by rolled code."""

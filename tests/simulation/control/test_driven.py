@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.model import GROUND
 from planar_loops import at, chain, free_rod
@@ -38,7 +39,7 @@ def rod_motion(angle, speed, gain):
 
 
 @pytest.mark.parametrize(
-    "reference", [kt.Hold(0.4, speed=9.3), kt.Cosine(0.8, 7.0, phase=0.3)], ids=["speed", "cosine"]
+    "reference", everyday.some([kt.Hold(0.4, speed=9.3), kt.Cosine(0.8, 7.0, phase=0.3)]), ids=["speed", "cosine"]
 )
 @pytest.mark.parametrize("method", [{}, {"dt": 2e-3}], ids=["dop853", "rk4"])
 def test_a_driven_slider_crank_moves_as_its_closed_form(reference, method):
@@ -77,6 +78,7 @@ def test_a_driven_four_bar_moves_as_its_closed_form():
     assert np.abs(run["gap"]).max() < 2e-13
 
 
+@everyday.long
 def test_the_torque_of_a_drive_is_that_of_actuated_inverse_dynamics():
     """Compare run["control"] with the torques of the same motion, and close the energy balance with a damper."""
     arm = slider_crank()
@@ -101,6 +103,7 @@ def test_limits_of_effort_are_checked_against_the_drive():
     assert_close(found.worst, run["control"][np.argmax(np.abs(run["control"][:, 0])), 0], 0.0, "the largest torque")
 
 
+@everyday.long
 def test_a_floating_arm_keeps_its_momentum():
     """Prescribe all joints of a free-floating robot, and find linear and angular momentum constant to 1e-10."""
     arm = kt.load("space_robot_dual_arm")
@@ -120,7 +123,7 @@ def test_a_floating_arm_keeps_its_momentum():
 LATER = [pytest.param(method, marks=pytest.mark.slow) for method in ("gauss", "midpoint", "scipy")]
 
 
-@pytest.mark.parametrize("method", ["rk4", "euler", "dopri5", "bdf", *LATER])
+@pytest.mark.parametrize("method", everyday.some(["rk4", "euler", "dopri5", "bdf", *LATER]))
 def test_every_method_follows_the_drive_to_rounding(method):
     """Run a tree with a driven and a free joint by every method, and find the drive exact and the rest near."""
     arm = kt.load("planar_3r")
@@ -246,7 +249,7 @@ def belted() -> kt.System:
     return kt.System(replace(arm, couplings=(kt.Coupling("belt", "joint3", (("joint2", -0.5),), 0.2),)))
 
 
-@pytest.mark.parametrize("method", [{"rtol": 1e-10}, {"dt": 1e-3}], ids=["dop853", "rk4"])
+@pytest.mark.parametrize("method", everyday.some([{"rtol": 1e-10}, {"dt": 1e-3}]), ids=["dop853", "rk4"])
 @pytest.mark.parametrize("also", [{}, {"joint1": kt.Hold(0.1, speed=1.3)}], ids=["alone", "with a joint"])
 def test_the_offset_of_a_coupling_is_driven(also, method):
     """Move the offset of a coupling: its drive acts in both joints, in the ratio of the coupling, and does the work."""

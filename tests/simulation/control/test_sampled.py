@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_form_runs import PENDULUM
 from kinetree.errors import InputError
@@ -73,7 +74,7 @@ def test_sampled_control_is_the_plain_loop(control):
     assert np.array_equal(single.q, run.q[1])
 
 
-@pytest.mark.parametrize("method", ["dop853", "dopri5", "euler", "midpoint", "gauss"])
+@pytest.mark.parametrize("method", everyday.some(["dop853", "dopri5", "euler", "midpoint", "gauss"]))
 def test_every_method_holds_torques(method):
     """Agree with fine Runge-Kutta steps within the error of the method, at independent output times."""
     options = {"rtol": 1e-10, "atol": 1e-12} if method.startswith("dop") else {"dt": 1e-4}
@@ -138,7 +139,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("rate", [None, 20.0])
-@pytest.mark.parametrize("message", BAD)
+@pytest.mark.parametrize("message", everyday.some(BAD))
 def test_a_controller_that_fails_ends_the_run_and_nothing_is_lost(message, rate):
     """Return the states computed so far, with the reason and the time in the status; raise an error at the start."""
     run = kt.simulate(arm(), [0.1, 0.2], duration=1.0, control=PythonControl(later(law, BAD[message]), rate))

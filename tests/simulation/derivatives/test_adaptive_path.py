@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import start_of
 from complex_runs import derivatives_of_steps
@@ -46,6 +47,7 @@ def accepted(problem, torques=None):
     return np.concatenate([x[2][:-1] for x in known]), np.concatenate([x[3][:-1] for x in known])
 
 
+@everyday.long
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "name", ["pendulum", *(pytest.param(x, marks=slow) for x in ("spatial_pendulum", "space_robot_3r", "four_bar"))]

@@ -45,6 +45,7 @@ def reached(file: Path) -> int:
         return int(data["reached"])
 
 
+@everyday.long
 @pytest.mark.parametrize("method", everyday.without(OPTIONS, ["dop853"]))
 def test_a_killed_run_goes_on_to_the_same_bits(method, tmp_path):
     """Kill a run three times at random times, resume it, and find the bits of a run that was never killed."""

@@ -22,7 +22,7 @@ def long_rope(n: int = 70, **options) -> kt.System:
     return kt.rope(1.7, n, joint="revolute", **({"bending": 0.05, "damping": 0.002, **ROPE} | options))
 
 
-@pytest.mark.parametrize("method", ["rk4", "euler"])
+@pytest.mark.parametrize("method", everyday.some(["rk4", "euler"]))
 @pytest.mark.parametrize("joint", ["universal", "spherical"])
 def test_explicit_steps_are_the_native_ones(method, joint):
     """Step a short rope in Python and find the motion of the native integrator to rounding, also for quaternions."""
@@ -60,7 +60,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("method", "order"), [("implicit_euler", 1), ("implicit_midpoint", 2)])
-@pytest.mark.parametrize("case", everyday.without(CASES, ["twist", "a loop"]))
+@pytest.mark.parametrize("case", everyday.some(everyday.without(CASES, ["twist", "a loop"])))
 def test_orders_of_implicit_steps(case, method, order):
     """Measure the order with springs, dampers, gravity and loops, on all kinds of coordinates, by halving the step."""
     system = CASES[case]()
@@ -72,6 +72,7 @@ def test_orders_of_implicit_steps(case, method, order):
     assert_close(slope, order, 0.25, "order")
 
 
+@everyday.long
 @pytest.mark.parametrize(("method", "order"), [("implicit_euler", 1), ("implicit_midpoint", 2)])
 def test_orders_with_friction_and_others(method, order):
     """Measure the order with springs, friction, a force between points and a controller."""
@@ -105,6 +106,7 @@ def test_a_stiff_oscillator_is_that_of_the_formulas():
         assert_close(at, 0.3 + x, 1e-14, "implicit Euler")
 
 
+@everyday.long
 def test_implicit_steps_are_stable_where_explicit_ones_are_not():
     """Take steps of 1 ms with stiff bending: explicit ones diverge, implicit ones are accurate."""
     rope = long_rope(150)
@@ -148,7 +150,7 @@ def test_friction_needs_no_small_steps():
     assert explicit.status.startswith("stopped")
 
 
-@pytest.mark.parametrize("method", ["implicit_euler", "implicit_midpoint"])
+@pytest.mark.parametrize("method", everyday.some(["implicit_euler", "implicit_midpoint"]))
 def test_parameters_reach_the_springs(method):
     """Run a batch over a free stiffness, and find the runs of mechanisms with that fixed stiffness."""
     link = kt.chain(2, length=0.4, mass=0.7).mechanism
@@ -167,7 +169,7 @@ def test_parameters_reach_the_springs(method):
     assert np.abs(many.q[0, -1] - many.q[2, -1]).max() > 0.1
 
 
-@pytest.mark.parametrize("method", ["rk4", "implicit_midpoint"])
+@pytest.mark.parametrize("method", everyday.some(["rk4", "implicit_midpoint"]))
 @pytest.mark.parametrize("ends", [("pinned", "free"), ("pinned", "pinned")])
 def test_the_same_bits_alone_and_in_a_batch(method, ends):
     """Run three long ropes, and bridges, together and alone, and find the same bits."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from contacted import outputs
 from kinetree.compiler.lower.contacts import motion_program
@@ -123,6 +124,7 @@ def test_random_mechanisms_keep_all_conditions(impacts) -> None:
     assert ended > 85
 
 
+@everyday.long
 @pytest.mark.parametrize(
     "seeds", [(WEDGED[0], *GAINING), pytest.param(range(100), marks=pytest.mark.slow)], ids=["few", "all"]
 )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import everyday
 import fake_cuda
 import host_gpu
 import kinetree as kt
@@ -136,6 +137,7 @@ def test_every_step_satisfies_the_laws(mechanism, seed):
     assert (np.abs(p[:, 1:] - opposite)[sliding] <= 1e-6 * (np.abs(p).max() + 1e-12)).all()
 
 
+@everyday.long
 def test_sweeps_find_the_same_impulses(monkeypatch):
     """Leave out Newton's method, and find the motion of two balls on a rod, which slip and stick, unchanged."""
 
@@ -240,6 +242,7 @@ def test_short_steps_and_events_leave_a_rolling_ball_on_the_ground():
     assert_close(up, 0.0, 1e-3, "velocity upward")  # 0.4 of a gap of 1e-6 m per step of 1e-3 s
 
 
+@everyday.long
 def test_friction_may_be_a_free_parameter():
     """Vary the friction of a batch, and find boxes that hold and boxes that slide."""
     system = block(0.3)
@@ -330,7 +333,7 @@ def landing(count: int) -> tuple[kt.System, np.ndarray, np.ndarray]:
     return leg, q, qd * np.linspace(0.6, 1.1, count)[:, None]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", everyday.some(["float64", "float32"]))
 def test_a_gpu_computes_the_runs_of_the_cpu(dtype, monkeypatch):
     """Let legs land on a stand-in for a GPU, and find the motion and the forces of the CPU."""
     host_gpu.install(monkeypatch)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import everyday
 from forces_by_numpy import energy, rates_of, slope, torques
 from interpreted import compute, derivative, program, relative
 from kinetree import GROUND, ForceElement, InputError, Joint, Limits, ModelError, Parameter, assemble
@@ -55,7 +56,7 @@ def alone(force, qd=S.qd, mechanism=LIMITED, t=0.0):
     return torques(mechanism, S.q, qd, forces=[force], t=t)
 
 
-@pytest.mark.parametrize("name", STORING)
+@pytest.mark.parametrize("name", everyday.some(STORING))
 def test_force_is_minus_the_slope_of_the_energy(name):
     """Differentiate the energy along every degree of freedom, quaternions included."""
     force = STORING[name]

@@ -88,7 +88,7 @@ def test_stages_that_need_several_others_are_kept():
     assert 8 < far / near < 32
 
 
-@pytest.mark.parametrize("method", ["gauss", *PAIRS])
+@pytest.mark.parametrize("method", everyday.some(["gauss", *PAIRS]))
 def test_a_lane_does_not_depend_on_others(method):
     """Interpret runs with different iterations and steps one by one and together, and find the same bits."""
     arm, q, qd = states("four_bar")
@@ -102,7 +102,7 @@ def test_a_lane_does_not_depend_on_others(method):
             np.testing.assert_array_equal(a[0], b[k])
 
 
-@pytest.mark.parametrize("method", FIXED)
+@pytest.mark.parametrize("method", everyday.some(FIXED))
 @pytest.mark.parametrize("name", ["spatial_pendulum", "four_bar"])
 def test_fixed_steps_are_taken_up_again_to_the_same_bits(name, method):
     """Stop after every few steps, within and between intervals, and continue to the same bits."""
@@ -125,7 +125,7 @@ def test_fixed_steps_are_taken_up_again_to_the_same_bits(name, method):
     np.testing.assert_array_equal(at_qd, whole[1][:, -1])
 
 
-@pytest.mark.parametrize("method", PAIRS)
+@pytest.mark.parametrize("method", everyday.some(PAIRS))
 @pytest.mark.parametrize("name", ["spatial_pendulum", "four_bar"])
 def test_adaptive_steps_are_taken_up_again_to_the_same_bits(name, method):
     """Stop after every two attempts, each run at its own time, and continue to the same bits."""
@@ -163,6 +163,7 @@ def test_more_steps_than_integers_count_do_not_overflow(dt):
     assert np.isfinite(out[2]).all()
 
 
+@everyday.long
 @pytest.mark.parametrize("method", everyday.only(["rk4", "dop853"], ["rk4"]))
 def test_memory_of_long_mechanisms_is_not_taken_from_the_stack(method):
     """Run a chain of 60 bodies in a thread with a stack of 512 KiB."""

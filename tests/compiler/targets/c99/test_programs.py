@@ -10,6 +10,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from c_compiler import called, library, needs_compiler
 from closed_mechanisms import closed_mechanisms, motion
@@ -62,7 +63,7 @@ def check_c_against_gufuncs(folder: Path, system: kt.System, q, qd, force) -> No
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["planar_3r", "stanford", "space_robot_3r", "four_bar", "stewart"])
+@pytest.mark.parametrize("name", everyday.some(["planar_3r", "stanford", "space_robot_3r", "four_bar", "stewart"]))
 def test_library_mechanisms_in_c(name, tmp_path):
     """Compile the dynamics of mechanisms of the library, open and closed."""
     system = kt.load(name)

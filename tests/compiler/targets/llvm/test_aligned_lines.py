@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import everyday
 from kinetree.compiler.targets import target
 from kinetree.compiler.targets.llvm import aligned_lines
 from native_program import gufunc, traced
@@ -36,7 +37,7 @@ def stored(f, x, begin: int):
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize(("count", "dtype"), [(ODD, "float64"), (EVEN, "float64"), (ODD, "float32")])
+@pytest.mark.parametrize(("count", "dtype"), everyday.some([(ODD, "float64"), (EVEN, "float64"), (ODD, "float32")]))
 def test_rows_begin_anywhere(monkeypatch, count, dtype, streamed):
     """Store batches with and without a remainder at every offset from a line, and write nothing around them."""
     if streamed:

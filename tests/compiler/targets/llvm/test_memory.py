@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+import everyday
 from kinetree import chain
 from kinetree.compiler.targets.llvm.memory import STACK, release, reserve
 from kinetree.compiler.targets.llvm.writer import Text
@@ -56,6 +57,7 @@ def test_small_memory_is_on_the_stack():
     assert "kt_free" in large.text()
 
 
+@everyday.long
 def test_large_outputs_are_rolled():
     """Choose rolled code by the size of the output, even for few bodies."""
     arm = chain(56)

@@ -76,7 +76,7 @@ def neighbors(count: int) -> Program:
 
 
 @pytest.mark.parametrize(("entry", "order"), [("kernel", "F"), ("rows", "C")])
-@pytest.mark.parametrize("count", [31, 33, 75, 300])
+@pytest.mark.parametrize("count", everyday.some([31, 33, 75, 300]))
 def test_inputs_in_shared_memory(entry, order, count):
     """Keep many inputs in shared memory, rows of odd and even length, and arrays that do not fit there."""
     program = neighbors(count)
@@ -88,16 +88,18 @@ def test_inputs_in_shared_memory(entry, order, count):
 @pytest.mark.parametrize("spare", [0, 1])
 @pytest.mark.parametrize(
     ("dtype", "count"),
-    [
-        ("float64", 16),
-        ("float64", 24),
-        ("float64", 72),
-        ("float32", 27),
-        ("float32", 30),
-        ("float32", 32),
-        ("float32", 36),
-        ("float32", 136),
-    ],
+    everyday.some(
+        [
+            ("float64", 16),
+            ("float64", 24),
+            ("float64", 72),
+            ("float32", 27),
+            ("float32", 30),
+            ("float32", 32),
+            ("float32", 36),
+            ("float32", 136),
+        ]
+    ),
 )
 def test_rows_are_copied_in_chunks_or_numbers(dtype, count, spare):
     """Copy rows with and without gaps in shared memory, and parts of wider arrays, whose rows are apart."""
@@ -181,7 +183,7 @@ def test_results_are_written_after_all_rows_are_read():
 
 
 @needs_ptxas
-@pytest.mark.parametrize("name", ["planar_3r", "four_bar", "stanford", "quadruped"])
+@pytest.mark.parametrize("name", everyday.some(["planar_3r", "four_bar", "stanford", "quadruped"]))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_ptx_is_assembled(name, dtype, tmp_path):
     """Assemble PTX for the oldest GPU and for a new one, without spills: narrow and wide rows, trees and loops."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hypothesis
 import numpy as np
 
+import everyday
 import kinetree as kt
 from kinetree.compiler.ir.program import Program
 from kinetree.compiler.targets.ptx.schedule import most_in_use, scheduled
@@ -35,6 +36,7 @@ def test_the_arithmetic_stays_the_same(mechanism):
         assert np.array_equal(before, after)
 
 
+@everyday.long
 def test_limbs_are_computed_one_after_the_other():
     """Order the inverse dynamics of a mechanism with four long limbs by limbs."""
     parents = [parent for limb in range(4) for parent in (-1, *range(6 * limb, 6 * limb + 5))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.compiler.ir.operations import Op
 from kinetree.compiler.targets.ptx.spills import BUDGET, last_uses
@@ -45,7 +46,7 @@ def test_columns_use_different_banks():
     assert found.inputs == (Block(0, 40, 1, WARP),) and found.outputs == (None,) and found.pitches == [1]
 
 
-@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("size", everyday.some([4, 8]))
 @pytest.mark.parametrize("name", ["stewart", "three_rrr"])
 def test_numbers_do_not_overwrite_others(name, size, monkeypatch):
     """Use each number of a warp's memory for one thing at a time: inputs, waiting values, results."""
