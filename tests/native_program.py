@@ -10,7 +10,7 @@ from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.compiler.runtime.gufunc import core_signature, register
 from kinetree.compiler.targets import target
-from kinetree.compiler.targets.protocol import Loaded
+from kinetree.compiler.targets.protocol import Loaded, Unit
 
 
 def gufunc(program: Program, dtype: str = "float64") -> np.ufunc:
@@ -18,22 +18,23 @@ def gufunc(program: Program, dtype: str = "float64") -> np.ufunc:
     return registered(compiled(program, dtype), program, dtype)
 
 
-def compiled(program: Program, dtype: str = "float64") -> Loaded:
-    """Return the code of a Program in memory, without the cache."""
+def compiled(unit: Unit, dtype: str = "float64") -> Loaded:
+    """Return the code of a Program, or of another unit, in memory, without the cache."""
     native = target()
-    return native.load(native.build(native.emit(program, dtype)))
+    return native.load(native.build(native.emit(unit, dtype)))
 
 
-def registered(loaded: Loaded, program: Program, dtype: str = "float64") -> np.ufunc:
-    """Register the loaded code of a Program."""
+def registered(loaded: Loaded, program: Program, dtype: str = "float64", counts=None) -> np.ufunc:
+    """Register the loaded code of a Program, with its two counts of blocks with numbers that are not finite."""
+    counts = counts or (ctypes.c_int64 * 2)()
     signature = core_signature(program.inputs, program.outputs)
     arity = (len(program.inputs), len(program.outputs))
-    return register(loaded.find("kernel"), (ctypes.c_int64 * 2)(), program.name, "", signature, arity, dtype, loaded)
+    return register(loaded.find("kernel"), counts, program.name, "", signature, arity, dtype, loaded)
 
 
-def traced(function, count: int = 1) -> Program:
-    """Return the Program of a function of `count` scalars that returns a list of scalars."""
+def traced(function, count: int = 1, shape: tuple[int, ...] | None = None) -> Program:
+    """Return the Program of a function of `count` scalars that returns a list of scalars, the entries of a shape."""
     trace = Trace()
     results = function(*(trace.input(0, k) for k in range(count)))
-    inputs, outputs = (Array("x", (count,)),), (Array("y", (len(results),)),)
+    inputs, outputs = (Array("x", (count,)),), (Array("y", shape or (len(results),)),)
     return Program.of_trace("function", inputs, outputs, trace, [results])

@@ -155,7 +155,9 @@ def test_bits_do_not_depend_on_threads(threads):
 def test_batches_of_matrices_are_divided_earlier(monkeypatch):
     """Divide a batch of matrices as soon as each part has as many entries as one of vectors, and find the same bits."""
     seen = []
-    monkeypatch.setattr(functions, "in_parts", lambda n, parts, run: (seen.append((n, parts)), in_parts(n, parts, run)))
+    monkeypatch.setattr(
+        functions, "in_parts", lambda n, parts, run, **more: (seen.append((n, parts)), in_parts(n, parts, run, **more))
+    )
     f = SMALL.function("inertia_matrix")
     least = 2 * (SPLIT * ENTRIES // SMALL.nv**2)
     q = np.tile(State(SMALL.mechanism, 6, 64).q, (least // 64 + 1, 1))[:least]

@@ -23,6 +23,9 @@ from ..lower.derivatives import Derivative
 from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
 from ..targets import target
+from ..targets.protocol import Loaded
+from ..targets.samples_last import SamplesLast
+from . import cache
 from .code_keys import code_key
 from .derived import hvp, jacobian, jvp, vjp
 from .direct import NativeKernel, direct_call
@@ -32,6 +35,7 @@ from .misfits import wrong_count, wrong_out, wrong_shape
 from .native import loaded
 from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
+from .samples_last import ROWS, SAMPLES, SampleVectors, empty, new, samples_last
 from .singular_inertia import refuse_singular
 from .singular_loops import complete
 from .threads import in_parts
@@ -45,19 +49,24 @@ SPLIT, ENTRIES = 8192, 16
 With more entries, such as those of matrices, fewer samples take as long."""
 
 
+WHOLE = 16
+"""The parts of a batch begin at multiples of this number of samples: whole vectors, whose results are whole lines."""
+
+
 class Function:
     """A compiled function of a mechanism, returned by `system.function(name)`; calls check shapes only."""
 
-    def __init__(self, mechanism: Mechanism, request: Request) -> None:
-        """Compile a request, or read its object code from the cache."""
+    def __init__(self, mechanism: Mechanism, request: Request, layout: str = ROWS) -> None:
+        """Compile a request, or read its object code from the cache; `layout` is that of new arrays of results."""
         self.request = request.checked(mechanism)
-        self.mechanism = mechanism
+        self.mechanism, self.layout = mechanism, layout
         refuse_singular(mechanism, self.request)
         self.inputs, self.outputs = signature(mechanism, self.request)
         self._bad: Any = (ctypes.c_int64 * 2)()
         self._rolled: RolledKernel | None = None
         self.kernel: NativeKernel | None = None
         self.derivatives: dict[Derivative, Function] = {}
+        self._samples_last: Function | None = self if layout == SAMPLES else None
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
     @property
@@ -91,10 +100,11 @@ class Function:
         return self.program.cost()
 
     jacobian, jvp, vjp, hvp = jacobian, jvp, vjp, hvp
+    samples_last, empty = samples_last, empty
 
     def of(self, request: Request) -> Function:
         """Return another function of the same mechanism."""
-        return Function(self.mechanism, request)
+        return Function(self.mechanism, request, self.layout)
 
     @property
     def workspace(self) -> int:
@@ -168,7 +178,7 @@ class Function:
 
     def __reduce__(self):
         """Pickle the mechanism and the request; unpickling compiles the function or reads it from the cache."""
-        return (Function, (self.mechanism, self.request))
+        return (Function, (self.mechanism, self.request, self.layout))
 
     def __repr__(self) -> str:
         """Return the name and the shapes of inputs and outputs."""
@@ -182,14 +192,26 @@ class Function:
         if self.request.lowering == "rolled":
             return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
         dtype = self.request.dtype
-        key = code_key(self.mechanism, self.request, lambda: self._straight, target().fingerprint())
-        code = loaded(key, lambda: self._straight, dtype)
+        if self.layout == SAMPLES:
+            return SampleVectors(self.inputs, self.outputs, dtype, self._sample_vectors)
+        code = loaded(self._key(), lambda: self._straight, dtype)
         if dtype == "float64":
             self.kernel = NativeKernel(self.inputs, self.outputs, code.find("kernel"), self._bad, code)
+        return self._registered(code)
+
+    def _sample_vectors(self, past: bool) -> np.ufunc:
+        """Return the gufunc whose results have samples next to each other, past the caches or not."""
+        key = cache.digest(self._key(), SAMPLES, "past" if past else "near")
+        return self._registered(loaded(key, lambda: SamplesLast(self._straight, past), self.request.dtype))
+
+    def _key(self) -> str:
+        return code_key(self.mechanism, self.request, lambda: self._straight, target().fingerprint())
+
+    def _registered(self, code: Loaded) -> np.ufunc:
         signature = core_signature(self.inputs, self.outputs)
         doc = f"{self.name} of {self.mechanism.name}: {signature}"
         arity = (len(self.inputs), len(self.outputs))
-        return register(code.find("kernel"), self._bad, self.name, doc, signature, arity, dtype, code)
+        return register(code.find("kernel"), self._bad, self.name, doc, signature, arity, self.request.dtype, code)
 
     def _native_rolled(self) -> Any:
         r = self.request
@@ -258,13 +280,17 @@ class Function:
         if parts <= 1:
             return self._run(arguments, out, None)
         results = [
-            np.empty(lead + a.shape, self.request.dtype) if place is None else place
+            new(self, lead, a) if place is None else place
             for a, place in zip(self.outputs, self._places(out), strict=True)
         ]
         cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
         arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
+        gufunc = self.gufunc.chosen(results) if isinstance(self.gufunc, SampleVectors) else self.gufunc
         in_parts(
-            lead[0], parts, lambda rows: self.gufunc(*(a[rows] for a in arrays), out=tuple(x[rows] for x in results))
+            lead[0],
+            parts,
+            lambda rows: gufunc(*(a[rows] for a in arrays), out=tuple(x[rows] for x in results)),
+            grain=WHOLE if len(lead) == 1 else 1,
         )
         return self._returned(results)
 

@@ -14,9 +14,12 @@ T = TypeVar("T")
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
-def in_parts(count: int, parts: int, run: Callable[[slice], T]) -> list[T]:
-    """Run a function on equal parts of a number of samples, the first in this thread; return the results in order."""
-    cuts = [count * k // parts for k in range(parts + 1)]
+def in_parts(count: int, parts: int, run: Callable[[slice], T], *, grain: int = 1) -> list[T]:
+    """Run a function on equal parts of a number of samples, the first in this thread; return the results in order.
+
+    Parts begin at multiples of `grain`.
+    """
+    cuts = [count * k // parts // grain * grain for k in range(parts)] + [count]
     slices = [slice(cuts[k], cuts[k + 1]) for k in range(parts)]
     if parts == 1:
         return [run(slices[0])]

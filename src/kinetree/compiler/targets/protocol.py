@@ -10,14 +10,16 @@ from ..lanes.form import Kernel
 from ..rolled.context import RolledUnit
 from ..rolled.program import Step
 from .entry import Entry
+from .samples_last import SamplesLast
 from .xla_frame import Handler
 
-Unit = Program | Kernel | RolledUnit | Step | Entry | Handler
+Unit = Program | SamplesLast | Kernel | RolledUnit | Step | Entry | Handler
 """The input of a target.
 
-A Program, a Kernel and a RolledUnit become a function `kernel`, the inner loop of a gufunc. A Step becomes two
-functions `make` and `make1`, from a block of inputs to a block of results, for a vector of samples and for one sample.
-The Entry becomes a function `entry`, see entry.py, a Handler a function `handler`, see xla_frame.py.
+A Program, alone or in a SamplesLast, a Kernel and a RolledUnit become a function `kernel`, the inner loop of a gufunc.
+A Step becomes two functions `make` and `make1`, from a block of inputs to a block of results, for a vector of samples
+and for one sample. The Entry becomes a function `entry`, see entry.py. A Handler becomes a function `handler`, see
+xla_frame.py.
 """
 
 

@@ -171,38 +171,49 @@ def operations(program: Program, w: Writer, around: Surroundings) -> None:
         around.store(k, name)  # immediately, because values in use longer are spilled to the stack
 
 
-class _Blocks:
+class Blocks:
     """Inputs in the block %in, results in the block %out, angles that the kernel keeps within LIMIT."""
 
     flags = FLAGS
 
     def __init__(
-        self, program: Program, w: Writer, found: Sequence[Request], places: Mapping[int, Sequence[int]] | None
+        self,
+        program: Program,
+        w: Writer,
+        found: Sequence[Request] = (),
+        places: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
+        """Spread requests for rows over the operations; `places` are those of `arithmetic`."""
         self.w, self.offsets, self.spread = w, offsets(program), Spread(program, w, found)
         self.bare, _ = bare_angles(program)
         self.places = {k: [j] for j, k in enumerate(distinct_results(program))} if places is None else places
 
     def before(self, k: int, names: list[str]) -> None:
+        """Write the requests that come before operation k."""
         self.spread.before(k)
 
     def fused(self, k: int, names: list[str]) -> None:
-        return None  # LLVM chooses, as the flags allow
+        """Return None: LLVM chooses, as the flags allow."""
+        return None
 
     def load(self, group: int, index: int) -> str:
+        """Write the load of an entry of an input."""
         V = self.w.lanes.vector
         p = self.w.new(f"getelementptr {V}, ptr %in, i64 {self.offsets[group] + index}")
         return self.w.new(f"load {V}, ptr {p}, align 64")
 
     def store(self, k: int, name: str) -> None:
+        """Write the stores of the value of operation k, if it is a result."""
         V = self.w.lanes.vector
         for place in self.places.get(k, ()):
             self.w.do(f"store {V} {name}, ptr {self.w.new(f'getelementptr {V}, ptr %out, i64 {place}')}, align 64")
 
     def sines(self, k: int, x: str) -> tuple[str, str]:
+        """Write the sine and cosine of the value of operation k."""
         return (vector_math.sines if k in self.bare else vector_math.guarded_sines)(self.w, x)
 
     def function(self, name: str, arguments: list[str]) -> str:
+        """Write another function."""
         return vector_math.by_library(self.w, name, arguments)
 
 
@@ -213,4 +224,4 @@ def arithmetic(
 
     `places` are the indices of each result in the block %out; by default each distinct one has one (slots_of).
     """
-    operations(program, w, _Blocks(program, w, found, places))
+    operations(program, w, Blocks(program, w, found, places))

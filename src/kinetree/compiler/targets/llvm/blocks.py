@@ -49,7 +49,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
     block = L * size
     heap = reserve(t, {"in": max(n_in, 1) * block, "out": max(n_out, 1) * block, "top": block, "top_out": block})
     t.put("  %seen = load i64, ptr %bad", "  %n = load i64, ptr %dims")
-    cores = _arguments(t, arrays, size)
+    cores, _ = layouts(t, arrays, size)
     if longs := long_outputs(program):
         begin_lines(t, lanes, program, longs)
     t.put(
@@ -65,7 +65,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
         "  %is_last = icmp eq i64 %i, %last",
         "  %is_one = and i1 %dense, %is_last",
     )
-    inputs, outputs = _numbered(program.inputs), _numbered(program.outputs, len(program.inputs))
+    inputs, outputs = numbered(program.inputs), numbered(program.outputs, len(program.inputs))
     samples, packed = sample_indices(t, lanes), packed_outputs(program)
 
     def read_one() -> None:
@@ -78,7 +78,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
 
     def read_any() -> None:
         for k, a, at in inputs:
-            _entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=False)
+            entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=False)
         scan(t, lanes, "%in", n_in, "%top")
 
     def write_one() -> None:
@@ -100,7 +100,7 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
 
     def write_any() -> None:
         for k, a, at in outputs:
-            _entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=True)
+            entry_by_entry(t, lanes, k, a.shape, cores[k], at, store=True)
         scan(t, lanes, "%out", n_out, "%top_out")
 
     _by_layout(t, "load", read_one, read_dense, read_any)
@@ -122,8 +122,11 @@ def kernel(program, lanes, w, angles: list[int], slots: list[int], found: list[R
     return t.text() + "\n" + reduce_angles(lanes, w, angles)
 
 
-def _arguments(t, arrays, size: int) -> list[list[str]]:
-    """Write pointers, strides and whether all cores are dense; return the names of the core strides."""
+def layouts(t, arrays, size: int) -> tuple[list[list[str]], list[str]]:
+    """Write pointers, strides and %dense, whether all cores are dense.
+
+    Return the names of the core strides of each array, and whether its core is dense.
+    """
     for k in range(len(arrays)):
         t.put(
             f"  %pp{k} = getelementptr ptr, ptr %args, i64 {k}",
@@ -132,9 +135,9 @@ def _arguments(t, arrays, size: int) -> list[list[str]]:
             f"  %s{k} = load i64, ptr %sp{k}",
         )
     # Core strides follow, one per core dimension of each array.
-    at, dense, cores = len(arrays), "true", []
+    at, every, cores, denses = len(arrays), "true", [], []
     for k, a in enumerate(arrays):
-        mine, expected = [], size
+        mine, dense, expected = [], "true", size
         for d in range(len(a.shape)):
             t.put(f"  %cp{k}_{d} = getelementptr i64, ptr %steps, i64 {at}", f"  %c{k}_{d} = load i64, ptr %cp{k}_{d}")
             mine.append(f"%c{k}_{d}")
@@ -144,9 +147,11 @@ def _arguments(t, arrays, size: int) -> list[list[str]]:
                 ok = t.new(f"icmp eq i64 {mine[d]}, {expected}")
                 dense = t.new(f"and i1 {dense}, {ok}")
             expected *= a.shape[d]
+        every = t.new(f"and i1 {every}, {dense}")
         cores.append(mine)
-    t.put(f"  %dense = and i1 {dense}, true")
-    return cores
+        denses.append(dense)
+    t.put(f"  %dense = and i1 {every}, true")
+    return cores, denses
 
 
 def _by_layout(t, name: str, one, dense, other) -> None:
@@ -162,13 +167,13 @@ def _by_layout(t, name: str, one, dense, other) -> None:
     t.put(f"{name}_done:")
 
 
-def _numbered(arrays, first: int = 0) -> list[tuple[int, Array, int]]:
+def numbered(arrays, first: int = 0) -> list[tuple[int, Array, int]]:
     """Return the number of each array, the array, and the index of its first entry in the block."""
     starts = accumulate((a.size for a in arrays), initial=0)
     return [(first + k, a, at) for k, (a, at) in enumerate(zip(arrays, starts, strict=False))]
 
 
-def _entry_by_entry(t, lanes, k: int, shape, core: list[str], at: int, *, store: bool) -> None:
+def entry_by_entry(t, lanes, k: int, shape, core: list[str], at: int, *, store: bool) -> None:
     """Copy an array with any strides; idle lanes read and write the last sample."""
 
     def sample(lane: str) -> str:

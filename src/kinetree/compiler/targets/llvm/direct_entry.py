@@ -17,7 +17,7 @@ from ..entry import (
     Offset,
     Word,
 )
-from .flags import clear_flags, reported_flags
+from .flags import clear_flags, raised_flags, reported_flags
 from .writer import Text
 
 
@@ -190,7 +190,7 @@ def _run_kernel(t: Text) -> None:
     """Write the call of the kernel; whatever has to be reported is left to the fallback."""
     place = _at(t, "%COUNTS", "1")
     before = t.new(f"load i64, ptr {place}")
-    t.if_(t.new(f"icmp ne i32 {_flags(t)}, 0"), lambda: clear_flags(t))  # as NumPy does before a ufunc
+    t.if_(raised_flags(t), lambda: clear_flags(t))  # as NumPy does before a ufunc
     run = f"  call void %KERNEL(ptr %data, ptr %samples, ptr {_word(t, STEPS)}, ptr %COUNTS)"
 
     def alone() -> None:
@@ -201,7 +201,7 @@ def _run_kernel(t: Text) -> None:
     t.either(shared, alone, lambda: t.put(run))
     t.require(t.new(f"icmp eq i64 {t.new(f'load i64, ptr {place}')}, {before}"), "leave")
     # On machines whose flags are unknown, every call is left to NumPy, which reads them itself.
-    t.require(t.new(f"icmp eq i32 {_flags(t)}, 0") if reported_flags() else "false", "leave")
+    t.require(t.new(f"xor i1 {raised_flags(t)}, true") if reported_flags() else "false", "leave")
 
 
 def _return_given(t: Text) -> None:
@@ -210,12 +210,6 @@ def _return_given(t: Text) -> None:
     out = t.new(f"load ptr, ptr {_at(t, '%args', '%count')}")
     result = t.new(f"select i1 {t.new('icmp eq i64 %OUTPUTS, 1')}, ptr {one}, ptr {out}")
     t.put(f"  call void %RETAIN(ptr {result})", f"  ret ptr {result}")
-
-
-def _flags(t: Text) -> str:
-    """Write the raised flags among those that NumPy reports."""
-    t.used.add("declare i32 @kt_fetestexcept(i32)")
-    return t.new(f"call i32 @kt_fetestexcept(i32 {reported_flags()})")
 
 
 def _return_results(t: Text) -> None:

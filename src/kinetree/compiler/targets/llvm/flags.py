@@ -32,6 +32,12 @@ def reported_flags() -> int:
     return all_flags() & ~inexact
 
 
+def raised_flags(t: Text) -> str:
+    """Write whether any of the flags that NumPy reports is raised."""
+    t.used.add("declare i32 @kt_fetestexcept(i32)")
+    return t.new(f"icmp ne i32 {t.new(f'call i32 @kt_fetestexcept(i32 {reported_flags()})')}, 0")
+
+
 def clear_flags(t: Text) -> None:
     """Write a call of feclearexcept for all flags."""
     t.used.add("declare i32 @kt_feclearexcept(i32)")

@@ -11,16 +11,19 @@ from ...rolled.context import RolledUnit
 from ...rolled.program import Step
 from ..entry import Entry
 from ..protocol import Unit
+from ..samples_last import SamplesLast
 from ..xla_frame import Handler
 from .arithmetic import emit
 from .direct_entry import emit_entry
 from .lane_kernel import emit_lanes
 from .machine import Loaded, compile_assembly, fingerprint
 from .rolled import emit_maker, emit_rolled
+from .sample_blocks import emit_samples_last
 from .xla_handler import emit_handler
 
 EMITTERS: dict[type, Callable[[Any, str], str]] = {
     Program: emit,
+    SamplesLast: emit_samples_last,
     Kernel: emit_lanes,
     RolledUnit: emit_rolled,
     Step: emit_maker,
