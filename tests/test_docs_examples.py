@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAV = (DOCS.parent / "mkdocs.yml").read_text().split("\nnav:\n", 1)[1]
 LISTED = re.findall(r"([\w./-]+\.md)\s*$", NAV, re.MULTILINE)
 PAGES = sorted({*LISTED, *(str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md"))})
-OPTIONAL = ("cupy", "jax", "torch")
+OPTIONAL = ("cupy", "jax", "pinocchio", "torch")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -29,7 +29,7 @@ def blocks(page: str) -> list[tuple[int, str]]:
 
 
 def unmet(block: str) -> str:
-    """Return what a block needs and this machine does not have: a library of arrays, or a GPU."""
+    """Return what a block needs and this machine does not have: an optional library, or a GPU."""
     for name in OPTIONAL:
         if f"import {name}" in block and find_spec(name) is None:
             return name
