@@ -53,8 +53,14 @@ def load(
         if model not in library.names():
             raise unknown_name("library mechanism", model, library.names())
         model = library.path(model)
-    mechanism, report = read(model, base=base, fixed=fixed, roots=tuple(roots), lenient=lenient, contacts=contacts)
-    return _system(mechanism, report)
+    try:
+        return _system(*read(model, base=base, fixed=fixed, roots=tuple(roots), lenient=lenient, contacts=contacts))
+    except RecursionError:
+        raise ModelError(
+            "a formula is too long or too deeply nested",
+            remedy="shorten it by parameters, and by numbers where nothing is free",
+            file=model,
+        ) from None
 
 
 def contacts_of(

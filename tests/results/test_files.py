@@ -282,6 +282,58 @@ def test_files_that_claim_more_memory_than_they_have_are_refused(tmp_path, monke
         read_trajectory(path)
 
 
+def test_small_files_of_huge_arrays_are_refused(tmp_path, monkeypatch):
+    """Refuse arrays that are packed a thousand times, and chunks that are larger than their array."""
+    monkeypatch.setattr(sizes, "ALWAYS", 1000)
+    pytest.importorskip("zarr")
+    still = swinging(torque=np.full((41, 6), 0.3))
+    path = still.save(tmp_path / "run.zarr")
+    assert same(read_trajectory(path), still)
+    about = json.loads((path / "q" / "zarr.json").read_text())
+    about["chunk_grid"]["configuration"]["chunk_shape"] = [10**7, 6]
+    (path / "q" / "zarr.json").write_text(json.dumps(about))
+    with pytest.raises(
+        kt.InputError, match=r"run\.zarr: its arrays have 0\.48 GB, more than 1000 times the [\d,]+ bytes"
+    ):
+        read_trajectory(path)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = still.save(tmp_path / "run.parquet")
+    assert same(read_trajectory(path), still)
+    monkeypatch.setattr(sizes, "DENSEST", 0)
+    with pytest.raises(kt.InputError, match=r"run\.parquet: its arrays have .* GB, more than 0 times .* run as \.npz"):
+        read_trajectory(path)
+    monkeypatch.undo()
+    table = parquet.read_table(path)
+    parquet.write_table(table.slice(0, 40), path)
+    with pytest.raises(kt.InputError, match=r"\(ValueError: 40 rows, but 41 are described\)"):
+        read_trajectory(path)
+    name = table.schema.names[1]
+    texts = table.set_column(1, name, table.column(1).cast("string"))
+    parquet.write_table(texts.replace_schema_metadata(table.schema.metadata), path)
+    with pytest.raises(
+        kt.InputError, match=r"\(ValueError: the columns are not the described ones, of numbers in double"
+    ):
+        read_trajectory(path)
+
+
+def test_altered_tables_are_refused(tmp_path):
+    """Refuse a CSV file with more rows or lines of description than it has, and complex numbers."""
+    path = swinging().save(tmp_path / "run.csv")
+    text = path.read_text()
+    path.write_text(text + text.splitlines()[-1] + "\n")
+    with pytest.raises(kt.InputError, match=r"run\.csv: .* \(ValueError: 42 rows, but 41 are described\)"):
+        read_trajectory(path)
+    path.write_text("".join(f"# k{i}: 1\n" for i in range(1001)) + text)
+    with pytest.raises(kt.InputError, match=r"run\.csv: .* \(ValueError: more than 1000 lines before the columns\)"):
+        read_trajectory(path)
+    path = swinging().save(tmp_path / "run.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **arrays | {"q": arrays["q"] + 0.5j})
+    with pytest.raises(kt.InputError, match=r"run\.npz: the column 'q' has the type complex128; runs have plain real"):
+        read_trajectory(path)
+
+
 def test_parquet_is_a_data_frame(tmp_path):
     """Read tidy columns with names and units."""
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -28,7 +28,8 @@ def read(
     """
     path = Path(path)
     if not os.path.isfile(path):  # unlike Path.is_file, it does not raise for names that are too long
-        kind = "is a folder" if os.path.isdir(path) else "does not exist"
+        there = os.path.lexists(path) and "is not a regular file, or a link that leads to none"
+        kind = "is a folder" if os.path.isdir(path) else there or "does not exist"
         raise ModelError(f"{kind}", file=_short(str(path)), remedy=f"give the path of a {KNOWN} file")
     suffix = path.suffix.lower()
     if suffix == ".xml" and _is_mjcf(path):

@@ -24,7 +24,7 @@ def known_keys(table: Any, known: Iterable[str], where: str) -> Mapping[str, Any
     """Return the table, or refuse a value that is not a table or has an unknown key."""
     if not isinstance(table, Mapping):
         raise ModelError(f"{sort(table)} where a table belongs", where=where, remedy="give keys and values")
-    names = list(known)
+    names = known if isinstance(known, Mapping) else list(known)  # a mapping may have very many
     for key in table:
         if key not in names:
             raise unknown_name("key", str(key)[:MAX_NAME], names, where=where, path=(*path_of(where), key))

@@ -27,6 +27,7 @@ from .fields import known_keys, required, sequence, text, truth, vector
 from .pairs import report_cuts
 from .report import Report, report_moved
 from .toml_lines import WORD, Places
+from .toml_plain import read_tables
 
 MAX_BYTES = 64 * 2**20
 """Largest file [bytes], to bound time and memory."""
@@ -44,6 +45,9 @@ SECTIONS = {
     "scenery": toml_parts.shape,
 }
 TABLES = ("mechanism", "parameters", *SECTIONS, "dh", "guess")
+MANY, FEW = 100_000, 20_000
+"""Largest numbers of parts: of those that a long rope has one of per link, and of all others. A part takes 0.1 ms."""
+LINKS = ("body", "joint", "pair")
 MECHANISM = ("name", "gravity", "source", "description", "lenient")
 
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){WORD}(?:[ \t]*\.[ \t]*{WORD}){{{MAX_DOTS}}}")
@@ -109,7 +113,7 @@ def parsed_toml(source: str) -> dict[str, Any]:
             line=source.count("\n", 0, long_key.start()) + 1,
         )
     try:
-        return tomllib.loads(source)
+        return read_tables(source)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         at = _AT.search(message)
@@ -144,6 +148,7 @@ def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, 
     parameters = data.get("parameters", {})
     known_keys(parameters, parameters, at("parameters"))
     guess = toml_parts.guess(data.get("guess", {}), at("guess"))
+    _refuse_many(at("parameters"), len(parameters), FEW)
     for key in parameters:
         places.note(("parameter", key), ("parameters", key))
     found = {sort: _section(data, sort, places) for sort in SECTIONS}
@@ -202,10 +207,23 @@ def _section(data: dict[str, Any], sort: str, places: Places) -> list[Any]:
         raise ModelError("not a list of tables", where=at(sort), remedy=f"write [[{sort}]], with its keys below")
     if sort == "contact":
         refuse_many_contacts(len(tables))
+    _refuse_many(at(sort), len(tables), MANY if sort in LINKS else FEW)
+    _refuse_many(at(sort, "shape"), sum(len(t["shape"]) for t in tables if _has_shapes(t)), MANY)
     for i, table in enumerate(tables):
         out.append(SECTIONS[sort](table, _where(sort, i, table)))
         places.note((sort, out[-1].name), (sort, i))
     return out
+
+
+def _has_shapes(table: Any) -> bool:
+    return isinstance(table, dict) and isinstance(table.get("shape"), list)
+
+
+def _refuse_many(where: str, count: int, most: int) -> None:
+    if count > most:
+        raise ModelError(
+            f"{count:,} tables or keys", where=where, remedy=f"give no more than {most:,}, or build parts in Python"
+        )
 
 
 def _where(sort: str, i: int, table: Any) -> Where:
@@ -219,6 +237,7 @@ def _dh(table: Any, places: Places, bodies: list[str]):
     where = at("dh")
     known_keys(table, ("convention", "degrees", "tool", "row"), where)
     rows = sequence(required(table, "row", where), below(where, "row"))
+    _refuse_many(below(where, "row"), len(rows), MANY)
     parts = parts_from_dh(
         rows,
         convention=text(table.get("convention", CONVENTIONS[0]), below(where, "convention")),

@@ -186,9 +186,10 @@ def test_a_run_is_taken_up_again_to_the_same_bits(method, tmp_path, monkeypatch)
     assert np.array_equal(again.evaluations, expected.evaluations)
     with pytest.raises(InputError, match="another run; delete it or give another file"):
         run(made, q0, qd0, times, numbers, checkpoint=file, key="b")
-    file.write_bytes(b"nonsense")
-    with pytest.raises(InputError, match="is not a checkpoint"):
-        run(made, q0, qd0, times, numbers, checkpoint=file, key="a")
+    for damaged in (b"nonsense", b"", file.read_bytes()[:-30]):
+        file.write_bytes(damaged)
+        with pytest.raises(InputError, match="is not a checkpoint"):
+            run(made, q0, qd0, times, numbers, checkpoint=file, key="a")
 
 
 def test_a_run_that_failed_says_so_again(tmp_path):

@@ -99,6 +99,9 @@ def unpack(content: Content, path: Path, system: System | None) -> dict[str, Any
         raise InputError(
             f"{path}: has version {about.get('version')!r}, but this Kinetree reads {VERSION}; update Kinetree"
         )
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiu":
+            raise InputError(f"{path}: the column {name!r} has the type {array.dtype}; runs have plain real numbers")
     if about.get("digest") != _digest(about, arrays):
         raise InputError(f"{path}: is damaged: the digest of its content is wrong; save the run again")
     own = _system(about["mechanism"], path, system)

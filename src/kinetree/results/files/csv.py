@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import numpy as np
 
 from .atomic import replacing
 from .content import Content
-from .table import from_table, headings, to_table
+from .table import described_rows, from_table, headings, require_rows, to_table
+
+HEADER = 1000
+"""Largest number of describing lines, of which `write` writes some dozen."""
 
 
 def write(content: Content, path: Path) -> None:
@@ -31,6 +35,8 @@ def read(path: Path) -> Content:
     with open(path, encoding="utf-8", newline="") as file:
         line = file.readline()
         while line.startswith("#"):
+            if len(about) == HEADER:
+                raise ValueError(f"more than {HEADER} lines before the columns")
             key, _, value = line[1:].partition(":")
             about[key.strip()] = json.loads(value)
             at = file.tell()
@@ -42,5 +48,8 @@ def read(path: Path) -> Content:
         expected = headings(Content(about, {}))
         if next(rows) != expected:
             raise ValueError("the heading does not match the described columns")
-        table = np.array([row for row in rows if row], dtype=float).reshape(-1, len(expected))
+        most = described_rows(about)
+        found = list(islice(filter(None, rows), most + 1))
+        require_rows(about, len(found))
+        table = np.array(found, dtype=float).reshape(-1, len(expected))
     return from_table(about, table)

@@ -11,7 +11,7 @@ from ...packages import optional
 from .atomic import replacing
 from .content import Content
 from .sizes import refuse_large
-from .table import from_table, headings, to_table
+from .table import from_table, headings, require_rows, to_table
 
 KEY = b"kinetree"
 """The entry of the schema with the describing table, as JSON."""
@@ -34,10 +34,13 @@ def read(path: Path) -> Content:
     files = optional("pyarrow.parquet", "Parquet files")
     with open(path, "rb") as stream:
         shape = files.read_metadata(stream)
-        refuse_large(8 * shape.num_rows * shape.num_columns, path)
+        schema = shape.schema.to_arrow_schema()
+        about = json.loads((schema.metadata or {}).get(KEY, b"{}"))
+        if not isinstance(about, dict) or "arrays" not in about:
+            return Content({}, {})
+        require_rows(about, shape.num_rows)
+        if schema.names != headings(Content(about, {})) or any(str(kind) != "double" for kind in schema.types):
+            raise ValueError("the columns are not the described ones, of numbers in double precision")
+        refuse_large(8 * shape.num_rows * shape.num_columns, path, path.stat().st_size)
         table = files.read_table(stream, page_checksum_verification=True)
-    metadata = table.schema.metadata or {}
-    if KEY not in metadata:
-        return Content({}, {})
-    columns = [column.to_numpy() for column in table.columns]
-    return from_table(json.loads(metadata[KEY]), np.stack(columns, axis=1))
+    return from_table(about, np.stack([column.to_numpy() for column in table.columns], axis=1))

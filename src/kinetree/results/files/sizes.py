@@ -10,6 +10,10 @@ from ...errors import InputError
 
 COPIES = 3
 """Arrays of a run that are in memory at once while its digest is computed."""
+ALWAYS = 256 << 20
+"""Size of arrays that are read from a file of any size [bytes]."""
+DENSEST = 1000
+"""Largest ratio of larger arrays to their file: columns that never change take little, but some column does change."""
 
 
 def refuse_packed(archive: ZipFile, path: Path) -> None:
@@ -21,13 +25,21 @@ def refuse_packed(archive: ZipFile, path: Path) -> None:
         )
 
 
-def refuse_large(size: int, path: Path) -> None:
-    """Raise an InputError for arrays of so many bytes if this machine cannot hold them."""
+def refuse_large(size: int, path: Path, stored: int | None = None) -> None:
+    """Raise an InputError for arrays of so many bytes if this machine cannot hold them.
+
+    With `stored`, the bytes of the file itself, arrays that are packed more densely than any run are refused too.
+    """
     most = memory() // COPIES
     if size > most:
         raise InputError(
             f"{path}: its arrays have {size / 1e9:.3g} GB, and this machine can read {most / 1e9:.3g} GB; "
             "the file is damaged, or needs a machine with more memory"
+        )
+    if stored is not None and size > max(ALWAYS, DENSEST * stored):
+        raise InputError(
+            f"{path}: its arrays have {size / 1e9:.3g} GB, more than {DENSEST} times the {stored:,} bytes of the file; "
+            "it is damaged, or save the run as .npz"
         )
 
 

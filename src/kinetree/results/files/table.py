@@ -39,6 +39,18 @@ def to_table(content: Content) -> Numbers:
     return np.concatenate(blocks, axis=1)
 
 
+def described_rows(about: dict) -> int:
+    """Return the number of rows of the table that `about` describes."""
+    return prod(about["batch"]) * about["arrays"][0]["shape"][0]
+
+
+def require_rows(about: dict, count: int) -> None:
+    """Refuse a table with another number of rows than the described one."""
+    rows = described_rows(about)
+    if count != rows:
+        raise ValueError(f"{count} rows, but {rows} are described")
+
+
 def from_table(about: dict, table: Numbers) -> Content:
     """Return the content of a table; its columns follow from the shapes in `about`."""
     batch = tuple(about["batch"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +49,18 @@ def read(path: Path) -> Content:
     group = zarr.open_group(str(path), mode="r")
     about = dict(group.attrs)
     arrays = {entry["name"]: group[entry["name"]] for entry in about.get("arrays", ())}
-    refuse_large(sum(int(array.nbytes) for array in arrays.values()), path)
+    size = sum(map(_size, arrays.values()))
+    refuse_large(size, path)
     for array in arrays.values():
         if array.nchunks > CHUNKS:
             raise ValueError(f"{array.nchunks} chunks in an array")
+    refuse_large(size, path, sum(file.stat().st_size for file in path.rglob("*") if file.is_file()))
     return Content(about, {name: array[...] for name, array in arrays.items()})
+
+
+def _size(array) -> int:
+    """Return the bytes of an array, or of one of its chunks if they are larger than the array."""
+    return array.dtype.itemsize * max(prod(array.shape), prod(array.chunks))
 
 
 def _is_ours(path: Path, zarr) -> bool:

@@ -46,10 +46,12 @@ def load_checkpoint(path: str | Path, key: str, run: Any) -> None:
     if not path.exists():
         return
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             data = {name: file[name] for name in (*ARRAYS, "key", "t", "reached", "failures")}
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is not a checkpoint ({error}); delete it or give another file") from None
+    except Exception as error:  # NumPy and zipfile have errors of their own for altered files
+        raise InputError(
+            f"{path} is not a checkpoint ({type(error).__name__}: {error}); delete it or give another file"
+        ) from None
     same = str(data["key"]) == key and np.array_equal(data["t"], run.t)
     if not same or any(data[name].shape != np.shape(getattr(run, name)) for name in ARRAYS):
         raise InputError(f"{path} is a checkpoint of another run; delete it or give another file")
