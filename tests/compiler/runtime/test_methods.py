@@ -62,6 +62,17 @@ def test_looking_at_methods_compiles_nothing():
     assert arm._functions == {}
 
 
+def test_options_compile_their_own_code_only():
+    """Call with wrenches first, also for derivatives, and find the code without wrenches not compiled."""
+    system, w = System(MECHANISM), S.wrenches
+    found = system.inverse_dynamics(S.q, S.qd, qdd=S.qdd, wrenches=w)
+    system.forward_dynamics_derivatives(S.q, S.qd, S.tau, wrenches=w)
+    assert [(r.name, r.wrenches) for r in system._functions] == [("inverse_dynamics", True), ("forward_dynamics", True)]
+    system.inverse_dynamics(S.q, S.qd, S.qdd)
+    assert np.array_equal(system.inverse_dynamics(S.q, S.qd, S.qdd, wrenches=w), found)
+    assert [r.wrenches for r in system._functions] == [True, True, False]
+
+
 def test_methods_set_by_users_are_kept():
     """Replace a method of an instance, and of a class, and find the replacement also after calls of the original."""
     arm = System(MECHANISM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,29 @@ OUT = {"out"}
 
 def prepared_call(owner: Any, method: Any) -> Call:
     """Return the function that a method of a system calls, with the arguments of the method."""
-    signature = inspect.signature(method)
-    names = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
-    name = method.__name__
+    name, names = method.__name__, array_names(method)
     if ALGORITHMS[name].driven:  # the code depends on an option
         return _call_by_options(owner, name, names)
     if not ALGORITHMS[name].frame:
-        return _call(owner, name, None, names, _described(method, signature))
+        return _call(owner, name, None, names, _described(method))
     return _call_by_frame(owner, name, names)
 
 
 def derivative_call(owner: Any, method: Any, name: str, wrt: tuple[str, ...]) -> Call:
     """Return the function that a method of derivatives calls: the Jacobians of an algorithm."""
-    signature = inspect.signature(method)
-    names = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
-    return _call(owner, name, None, names, _described(method, signature), wrt, method.__name__)
+    return _call(owner, name, None, array_names(method), _described(method), wrt, method.__name__)
+
+
+@cache
+def array_names(method: Any) -> list[str]:
+    """Return the names of the arguments by position of a method."""
+    return [p.name for p in inspect.signature(method).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+
+
+@cache
+def plain_keywords(method: Any) -> frozenset[str]:
+    """Return the keywords for which a method needs no other code than for a call without keywords."""
+    return frozenset(array_names(method)) | OUT
 
 
 def _call_by_frame(owner: Any, name: str, names: list[str]) -> Call:
@@ -119,8 +128,9 @@ def by_position(name: str, names: list[str], arguments: tuple, options: dict[str
     return (*arguments, *(rest.pop(x) for x in names[len(arguments) :])), rest
 
 
-def _described(method: Any, signature: inspect.Signature) -> str:
+def _described(method: Any) -> str:
     """Return the docstring of a built-in function, which begins with its signature as `inspect` reads it."""
+    signature = inspect.signature(method)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     text = str(inspect.Signature(bare)).replace("(self", "($self", 1)
     return f"{method.__name__}{text}\n--\n\n{method.__doc__}"

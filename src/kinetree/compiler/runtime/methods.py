@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ...algebra.arrays import Numbers
 from ...dynamics import ALGORITHMS
 from ...model.parameter_values import Named
-from .calls import by_position, derivative_call, prepared_call
+from .calls import array_names, by_position, derivative_call, plain_keywords, prepared_call
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,6 +80,9 @@ def jacobians(name: str, wrt: tuple[str, ...]) -> Callable[[F], F]:
         def method(self, *arguments, **options):
             call = self._calls.get(declared.__name__)
             if call is None:
+                if options and not options.keys() <= plain_keywords(method):
+                    arrays, options = by_position(declared.__name__, array_names(method), arguments, options)
+                    return self._with(name, **options, wrt=wrt)(*arrays)
                 call = self._calls[declared.__name__] = derivative_call(self, method, name, wrt)
             return call(*arguments, **options)
 
@@ -132,15 +135,19 @@ def _mirrored(name: str, names: list[str]) -> Callable[..., Any]:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """Return a method that prepares a call of an algorithm when it is first called.
+    """Return a method that prepares a call of an algorithm when it is first called without options.
 
-    From then on the direct call, if there is one, is an attribute of the instance, which Python finds before the method
-    of the class. A subclass with a method of its own keeps that one, and calls this one by super().
+    Calls with options before that compile their own code only. From then on the direct call, if there is one, is an
+    attribute of the instance, which Python finds before the method of the class. A subclass with a method of its own
+    keeps that one, and calls this one by super().
     """
 
     def method(self, *arguments, **options):
         call = self._calls.get(name)
         if call is None:
+            if options and not options.keys() <= plain_keywords(method) and not ALGORITHMS[name].frame:
+                arrays, options = by_position(name, array_names(method), arguments, options)
+                return self._with(name, **options)(*arrays)
             call = self._calls[name] = prepared_call(self, method)
         if isinstance(call, BuiltinFunctionType) and getattr(type(self), name, None) is method:
             vars(self).setdefault(name, call)
