@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+import kinetree as kt
 from interpreted import STEP
 from kinetree.compiler.ir.operations import apply
 from kinetree.compiler.ir.program import Program
+from kinetree.model.axes import quaternion_places
+from kinetree.simulation.derivatives.programs import closing_of, rates_of
+from kinetree.simulation.motion_problem import Problem
 from kinetree.simulation.rosenbrock import Rosenbrock
 from kinetree.simulation.slopes import Slopes, slopes_of
 from kinetree.simulation.tableaus import RK4, Pair, Tableau
@@ -18,12 +22,46 @@ from kinetree.simulation.tableaus import RK4, Pair, Tableau
 ROUNDS = 10
 """The most steps of Newton's method on the loops of a state."""
 
+ITERATIONS = 120
+"""The iterations of the stages of an implicit step."""
+
 
 def derivatives_of_rk4(
     rates: Program, start: np.ndarray, columns: np.ndarray, steps: int, h: float, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the state [n] after steps of rk4 and its derivatives [n, columns], which are `columns` at the start."""
     return derivatives_of_steps(rates, RK4, start, columns, h * np.arange(steps), np.full(steps, h), **options)
+
+
+def weighted(system: kt.System):
+    """Return a cost at the end with awkward weights, and its gradient with respect to the entries of the state."""
+    a, b = np.random.default_rng(9).normal(size=(2, system.nq)), np.random.default_rng(8).normal(size=system.nv)
+
+    def terminal(now):
+        squares = sum(a[0, k] * x * x + a[1, k] * x for k, x in enumerate(now.q))
+        return squares + sum(b[k] * v for k, v in enumerate(now.qd))
+
+    return terminal, lambda q: np.concatenate([2.0 * a[0] * q + a[1], b])
+
+
+def derivatives_of_run(problem: Problem, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the end of a run of given steps, which is not a batch, and its derivatives by q0, qd0 and parameters.
+
+    A displaced start is closed again, so that its columns are those of `simulation_derivatives`.
+    """
+    system, (q, qd) = problem.system, problem.start
+    rates, times = rates_of(problem, torques=False), problem.times[:2]
+    start = kt.simulation_derivatives(system, q, qd, times=times, method="rk4", dt=float(times[1] - times[0]))
+    E = np.stack([np.asarray(system.coordinate_rate(q, e)) for e in np.eye(system.nv)], axis=-1)
+    columns, more = np.concatenate([E @ start.dq[0], start.dqd[0]]), []
+    if problem.parameters is not None:
+        count = len(problem.parameters)
+        units = np.eye(columns.shape[1])[-count:]
+        more = [problem.parameters[:, None] + 1j * STEP * units]
+    return derivatives_of_steps(
+        rates, problem.method.scheme(), np.concatenate([q, qd]), columns, begins, lengths, more=more,
+        closing=closing_of(problem, rates), quaternions=quaternion_places(system.mechanism),
+    )  # fmt: skip
 
 
 def derivatives_of_steps(
@@ -43,7 +81,11 @@ def derivatives_of_steps(
     `more` are further inputs of the rates with the columns as imaginary parts, [size, columns].
     """
     y = start[:, None] + 1j * STEP * columns
-    step = partial(_rosenbrock, slopes_of(rates)) if isinstance(method, Rosenbrock) else partial(_explicit, rates)
+    step = partial(_explicit, rates)
+    if isinstance(method, Rosenbrock):
+        step = partial(_rosenbrock, slopes_of(rates))
+    elif isinstance(method, Tableau) and method.implicit:
+        step = partial(_implicit, rates)
     for t, h in zip(begins, lengths, strict=True):
         y = _unit(step(method, y, t, h, more), quaternions)
         if closing is not None:
@@ -56,6 +98,15 @@ def _explicit(rates: Program, method: Any, y: np.ndarray, t: float, h: float, mo
     for weights, c in zip(method.a, method.c, strict=True):
         at = y + h * sum(a * k for a, k in zip(weights, stages, strict=True))
         stages.append(np.concatenate(_outputs(rates, at, t + c * h, more)))
+    return y + h * sum(b * k for b, k in zip(method.b, stages, strict=True))
+
+
+def _implicit(rates: Program, method: Any, y: np.ndarray, t: float, h: float, more: Sequence[np.ndarray]) -> np.ndarray:
+    """Return a step whose stages are found by many more iterations than they need to converge."""
+    stages = [np.zeros_like(y) for _ in method.b]
+    for _ in range(ITERATIONS):
+        points = [y + h * sum(a * k for a, k in zip(row, stages, strict=True)) for row in method.a]
+        stages = [np.concatenate(_outputs(rates, at, t + c * h, more)) for at, c in zip(points, method.c, strict=True)]
     return y + h * sum(b * k for b, k in zip(method.b, stages, strict=True))
 
 

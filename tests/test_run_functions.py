@@ -141,10 +141,6 @@ def test_bad_jax_arrays():
     ("options", "message"),
     [
         ({"parameters": [0.5]}, "run_function: parameters are an argument of the function that it returns; leave them"),
-        (
-            {"method": "gauss"},
-            "the method is gauss, which has no gradient in reverse; use rk4 or euler with dt, or dopri",
-        ),
         ({"method": "bdf", "dt": None}, "runs by bdf have no derivatives; use rk4, euler, midpoint or gauss with dt"),
         ({"method": "rk5"}, "no method 'rk5'; did you mean 'rk4'? available: auto, rk4"),
         ({"events": kt.Event(lambda now: now.q[0])}, "events: the time of an event depends on the run, and a run with"),

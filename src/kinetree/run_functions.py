@@ -193,9 +193,9 @@ def run_function(
     """Return a run as a function of its start, its parameters and added torques, for NumPy, torch and JAX.
 
     The options are those of `simulation_gradient` without `parameters`, which are an argument of the function: control,
-    forces, method, dt, rtol, atol. Methods are "rk4" and "euler" with `dt`, "dopri5", "dop853" and "rodas5p". Gradients
-    in torch and JAX are those of the steps, by their reverse, whatever the number of arguments. A run that fails raises
-    an error that names it.
+    forces, method, dt, rtol, atol. Methods are "rk4", "euler", "midpoint" and "gauss" with `dt`, "dopri5", "dop853" and
+    "rodas5p". Gradients in torch and JAX are those of the steps, by their reverse, whatever the number of arguments. A
+    run that fails raises an error that names it.
     """
     if "parameters" in options:
         raise InputError(f"{WHO}: parameters are an argument of the function that it returns; leave them out here")

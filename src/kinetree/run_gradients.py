@@ -64,10 +64,10 @@ def simulation_gradient(
     those of events: they read `now.t`, `now.q`, `now.qd`, `now.point(...)`, and the torques of control `now.control`,
     and are compiled. `torques` [..., nt - 1, nv] are added to those that act, each during an output interval.
 
-    The options are those of `simulate` for "rk4" and "euler" with fixed steps and for "dopri5", "dop853" and "rodas5p",
-    without events. The gradient is that of these steps, to rounding. Adaptive methods end steps at the output times,
-    and the lengths of the accepted steps are held fixed. The cost is that of a few runs, whatever the number of
-    parameters and torques.
+    The options are those of `simulate` for "rk4", "euler", "midpoint" and "gauss" with fixed steps and for "dopri5",
+    "dop853" and "rodas5p", without events. The gradient is that of these steps, to rounding. Adaptive methods end steps
+    at the output times, and the lengths of the accepted steps are held fixed. The cost is that of a few runs, whatever
+    the number of parameters and torques.
     """
     if terminal is None and running is None:
         raise InputError("terminal and running: give at least one of them, a function of `now` that returns a number")

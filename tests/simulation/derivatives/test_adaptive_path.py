@@ -10,15 +10,12 @@ import pytest
 import everyday
 import kinetree as kt
 from closed_mechanisms import start_of
-from complex_runs import derivatives_of_steps
-from interpreted import STEP
+from complex_runs import derivatives_of_run, weighted
 from kinetree.model import parse
-from kinetree.model.axes import quaternion_places
 from kinetree.run_derivatives import differentiable
 from kinetree.simulation.derivatives import adaptive_path, adjoint
 from kinetree.simulation.derivatives.adaptive_path import AdaptivePath
 from kinetree.simulation.derivatives.adjoint_parts import parts_of
-from kinetree.simulation.derivatives.programs import closing_of, rates_of
 from pendulums import pendulum
 from tolerance import assert_close
 
@@ -26,17 +23,6 @@ slow = pytest.mark.slow
 METHODS = [pytest.param("dopri5", marks=slow), pytest.param("dop853", marks=slow), "rodas5p"]
 TIMES = np.array([0.0, 0.11, 0.17])
 LOOSE = {"rtol": 1e-6, "atol": 1e-8}
-
-
-def weighted(system: kt.System):
-    """Return a cost at the end with awkward weights, and its gradient with respect to the entries of the state."""
-    a, b = np.random.default_rng(9).normal(size=(2, system.nq)), np.random.default_rng(8).normal(size=system.nv)
-
-    def terminal(now):
-        squares = sum(a[0, k] * x * x + a[1, k] * x for k, x in enumerate(now.q))
-        return squares + sum(b[k] * v for k, v in enumerate(now.qd))
-
-    return terminal, lambda q: np.concatenate([2.0 * a[0] * q + a[1], b])
 
 
 def accepted(problem, torques=None):
@@ -61,18 +47,7 @@ def test_complex_steps_over_the_accepted_steps(name, method):
     found = kt.simulation_gradient(system, q, qd, terminal=terminal, **options)
     problem, _ = differentiable(system, q, qd, None, dict(options))
     begins, lengths = accepted(problem)
-    d = kt.simulation_derivatives(system, q, qd, **options)  # for the columns of the start, which is closed
-    E = np.stack([np.asarray(system.coordinate_rate(q, e)) for e in np.eye(system.nv)], axis=-1)
-    columns, rates = np.concatenate([E @ d.dq[0], d.dqd[0]]), rates_of(problem, torques=False)
-    more = []
-    if problem.parameters is not None:
-        units = np.zeros((1, columns.shape[1]))
-        units[0, -1] = 1.0
-        more = [problem.parameters[:, None] + 1j * STEP * units]
-    end, moved = derivatives_of_steps(
-        rates, problem.method.scheme(), np.concatenate(problem.start), columns, begins, lengths, more=more,
-        closing=closing_of(problem, rates), quaternions=quaternion_places(system.mechanism),
-    )  # fmt: skip
+    end, moved = derivatives_of_run(problem, begins, lengths)
     expected = slope(end[: system.nq]) @ moved
     mine = [found.q0, found.qd0, *([] if found.parameters is None else [found.parameters])]
     assert len(begins) > 2 and np.isclose(begins[-1] + lengths[-1], TIMES[-1])

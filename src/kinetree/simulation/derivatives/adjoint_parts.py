@@ -9,7 +9,6 @@ from typing import Any
 from ...compiler.derive.products import vjp
 from ...compiler.ir.program import Program
 from ...compiler.runtime.native import native_kernel
-from ...errors import InputError
 from ...model.axes import quaternion_places
 from ..instants import Instant
 from ..kernels.adjoint_steps import Reversed, adjoint_kernel
@@ -82,16 +81,10 @@ def _compiled(
 
 
 def scheme_of(problem: Problem) -> Tableau | Pair | None:
-    """Return the tableau of explicit or adaptive steps; InputError for another method."""
+    """Return the tableau of fixed or adaptive steps; InputError for a method that is not native."""
     refuse(problem)
     assert problem.method.scheme is not None, "methods that are not native are refused"
-    scheme = problem.method.scheme()
-    if isinstance(scheme, Tableau) and scheme.implicit:
-        raise InputError(
-            f"the method is {problem.method.name}, which has no gradient in reverse; use rk4 or euler with dt, or "
-            "dopri5, dop853 or rodas5p"
-        )
-    return scheme
+    return problem.method.scheme()
 
 
 def _reversed(program: Program, closing: Program | None, scheme: Tableau | Pair | None) -> Reversed:

@@ -56,8 +56,9 @@ class TangentStepper:
             runs = self._runs(self.program.name, 1, fixed_steps)
             return fixed_steps.steps_between(runs, fixed_steps.map_step(runs, self.varied.frame))
         runs = self._runs(method.name, len(method.b) * (2 if method.implicit else 1), fixed_steps)
-        step = (implicit_step if method.implicit else fixed_steps.explicit_step)(runs, method)
-        return fixed_steps.steps_between(runs, step)
+        if method.implicit:
+            return fixed_steps.steps_between(runs, implicit_step(runs, method, patient=True))
+        return fixed_steps.steps_between(runs, fixed_steps.explicit_step(runs, method))
 
     def _runs(self, name: str, stages: int, kind: Any, own: tuple[str, ...] = ()) -> TangentRuns:
         return TangentRuns(

@@ -12,7 +12,8 @@ from ..rosenbrock import Rosenbrock
 from ..slopes import Slopes
 from ..tableaus import Pair, Tableau
 from .lane_states import LaneStates
-from .recorded_steps import StepInputs, read_state
+from .recorded_steps import StepInputs, read_state, stages_of
+from .reverse_implicit import ReverseImplicit
 from .reverse_rosenbrock import ReverseRosenbrock
 from .reverse_steps import ReverseStep
 
@@ -68,8 +69,7 @@ def adjoint_kernel(
     starts = k.array("at_q", nq, output=True), k.array("at_qd", nv, output=True)
     by_parameters = k.array("at_p", given.free, output=True) if given.free else None
     by_torques = k.array("at_tau", "t", held, output=True) if held else None
-    stages = 1 if tableau is None else len(tableau.b)
-    states = LaneStates(k, programs.rates, stages, quaternions, programs.closing, dtype)
+    states = LaneStates(k, programs.rates, stages_of(tableau), quaternions, programs.closing, dtype)
     step = _step_of(states, tableau, given.free + held, programs.slopes)
     parts = ((nq, 0), (nv, nq))
     with k.each_lane():
@@ -113,4 +113,6 @@ def _step_of(states: LaneStates, tableau: Tableau | Pair | None, parameters: int
     if isinstance(tableau, Rosenbrock):
         assert slopes is not None, "a Rosenbrock method requires the Jacobian"
         return ReverseRosenbrock(states, tableau, parameters, slopes)
+    if isinstance(tableau, Tableau) and tableau.implicit:
+        return ReverseImplicit(states, tableau, parameters)
     return ReverseStep(states, tableau, parameters)

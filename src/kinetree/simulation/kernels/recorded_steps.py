@@ -9,8 +9,9 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Array, Value
 from ...compiler.lanes.form import Kernel, Kind
-from ..tableaus import Tableau
-from .fixed_steps import explicit_step, map_step
+from ..tableaus import Pair, Tableau
+from .fixed_steps import Step, explicit_step, map_step
+from .implicit_steps import implicit_step
 from .lane_states import LaneStates, builder_of
 
 
@@ -65,8 +66,8 @@ def recording_kernel(
     start = k.array("q0", nq), k.array("qd0", nv)
     given = StepInputs(k, program, held)
     kept = k.array("q", "t", nq, output=True), k.array("qd", "t", nv, output=True)
-    states = LaneStates(k, program, 1 if tableau is None else len(tableau.b), quaternions, closing, dtype)
-    step = map_step(states, program) if tableau is None else explicit_step(states, tableau)
+    states = LaneStates(k, program, stages_of(tableau), quaternions, closing, dtype)
+    step = _step_of(states, program, tableau)
     with k.each_lane():
         read_state(states, start)
         given.fill(states)
@@ -79,6 +80,19 @@ def recording_kernel(
         with k.each_lane():
             keep_state(states, kept, j + 1)
     return k.kernel()
+
+
+def stages_of(tableau: Tableau | Pair | None) -> int:
+    """Return the number of stages in memory: implicit methods have new ones and accepted ones."""
+    if tableau is None:
+        return 1
+    return len(tableau.b) * (2 if isinstance(tableau, Tableau) and tableau.implicit else 1)
+
+
+def _step_of(states: LaneStates, program: Program, tableau: Tableau | None) -> Step:
+    if tableau is None:
+        return map_step(states, program)
+    return implicit_step(states, tableau, patient=True) if tableau.implicit else explicit_step(states, tableau)
 
 
 def read_state(states: LaneStates, arrays: tuple[Array, Array], *at: Any) -> None:

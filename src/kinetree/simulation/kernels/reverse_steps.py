@@ -95,12 +95,15 @@ class ReverseStep:
             self.pull_stage(s, begin + h * k.choose(s, tableau.c), h)
         self.add_stages()
 
-    def pull_stage(self, s: Value, now: Value, h: Value) -> None:
-        """Write what stage s, whose state is the image, adds to the cotangents of state and parameters."""
+    def pull_stage(self, s: Value, now: Value, h: Value, sums: Block | None = None) -> None:
+        """Write what stage s, whose state is the image, adds to the cotangents of state and parameters.
+
+        Those of parameters are added to `sums`, by default `total`.
+        """
         n = self.states.n
         self.place(self.image, now, h)
         self.pull("rates_back", self.z)
-        self.add_parameters(None)
+        self.add_parameters(None, sums)
         with self.k.loop(n) as j:
             self.pulled[s * n + j] = self.image[j]
 
@@ -201,12 +204,13 @@ class ReverseStep:
                 self.given[j + (first + begin)] = self.cotangent[j + begin] if share else k.constant(0.0, Kind.LANE)
         k.call("closing_back", self.given, self.image)
 
-    def add_parameters(self, mask: Value | None) -> None:
-        """Write the sum of the cotangents of parameters, in the lanes of a mask."""
+    def add_parameters(self, mask: Value | None, sums: Block | None = None) -> None:
+        """Write the sum of the cotangents of parameters, in the lanes of a mask; by default to `total`."""
         if self.parameters:
+            sums = sums or self.total
             with self.k.loop(self.parameters) as j:
                 part = self.image[j + self.states.n]
-                self.total[j] = self.total[j] + (part if mask is None else mask.where(part, 0.0))
+                sums[j] = sums[j] + (part if mask is None else mask.where(part, 0.0))
 
     def copy(self, source: Block, target: Block) -> None:
         """Write a state into another block."""
