@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import everyday
 from interpreted import relative
 from kinetree import Body, InputError, Joint, System, assemble
-from kinetree.compiler.runtime import function as functions
-from kinetree.compiler.runtime.function import ENTRIES, SPLIT, Function
-from kinetree.compiler.runtime.threads import in_parts
+from kinetree.compiler.runtime import divided
+from kinetree.compiler.runtime.function import Function
 from kinetree.dynamics import ALGORITHMS
 from layouts import LAYOUTS
 from strategies import State, examples, moving_mechanisms, one_of_each, random_mechanism
@@ -137,9 +136,10 @@ def test_an_empty_batch_is_empty():
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 3, 7])
-def test_bits_do_not_depend_on_threads(threads):
+def test_bits_do_not_depend_on_threads(threads, monkeypatch):
     """Divide a batch among threads and find the same bits."""
-    n = 3 * SPLIT + 5
+    monkeypatch.setattr(divided, "LEAST", 1e-9)
+    n = 3 * 2048 + 5
     s = State(SMALL.mechanism, 6, 64)
     q, qd, qdd = (np.tile(a, (n // 64 + 1, 1))[:n] for a in (s.q, s.qd, s.qdd))
     expected = SMALL.inverse_dynamics(q, qd, qdd)
@@ -150,20 +150,6 @@ def test_bits_do_not_depend_on_threads(threads):
     out = np.empty_like(expected)
     assert SMALL.inverse_dynamics(q, qd, qdd, threads=threads, out=out) is out
     assert np.array_equal(out, expected)
-
-
-def test_batches_of_matrices_are_divided_earlier(monkeypatch):
-    """Divide a batch of matrices as soon as each part has as many entries as one of vectors, and find the same bits."""
-    seen = []
-    monkeypatch.setattr(
-        functions, "in_parts", lambda n, parts, run, **more: (seen.append((n, parts)), in_parts(n, parts, run, **more))
-    )
-    f = SMALL.function("inertia_matrix")
-    least = 2 * (SPLIT * ENTRIES // SMALL.nv**2)
-    q = np.tile(State(SMALL.mechanism, 6, 64).q, (least // 64 + 1, 1))[:least]
-    assert np.array_equal(f.checked((q,), threads=2), f(q))
-    assert np.array_equal(f.checked((q[1:],), threads=2), f(q[1:]))
-    assert seen == [(least, 2)]
 
 
 def test_many_threads_may_call_one_function():

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from functools import cached_property, lru_cache
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,7 @@ from ...model.mechanism import Mechanism
 from ...numbers import is_masked
 from ..derive.build import build
 from ..ir.program import Array, Program
-from ..lower.build import CLOSING, DRIVEN, UNROLLED, Request, signature
+from ..lower.build import CLOSING, DRIVEN, Request, signature
 from ..lower.derivatives import Derivative
 from ..rolled.binding import Job
 from ..rolled.bound import BoundProgram
@@ -29,28 +27,19 @@ from . import cache
 from .code_keys import code_key
 from .derived import hvp, jacobian, jvp, vjp
 from .direct import NativeKernel, direct_call
+from .divided import Pace, divided
 from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
 from .misfits import wrong_count, wrong_out, wrong_shape
 from .native import loaded
 from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
-from .samples_last import ROWS, SAMPLES, SampleVectors, empty, new, samples_last
+from .samples_last import ROWS, SAMPLES, SampleVectors, empty, samples_last
 from .singular_inertia import refuse_singular
 from .singular_loops import complete
-from .threads import in_parts
 
 if TYPE_CHECKING:
     from ..export.exportable import Exportable
-
-SPLIT, ENTRIES = 8192, 16
-"""The least number of samples per thread, and the entries of their results; smaller batches run faster in one thread.
-
-With more entries, such as those of matrices, fewer samples take as long."""
-
-
-WHOLE = 16
-"""The parts of a batch begin at multiples of this number of samples: whole vectors, whose results are whole lines."""
 
 
 class Function:
@@ -66,6 +55,7 @@ class Function:
         self._rolled: RolledKernel | None = None
         self.kernel: NativeKernel | None = None
         self.derivatives: dict[Derivative, Function] = {}
+        self.pace = Pace()
         self._samples_last: Function | None = self if layout == SAMPLES else None
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
@@ -137,7 +127,9 @@ class Function:
         """Run without the check for numbers that are not finite."""
         self.refuse_masked(arguments)
         try:
-            return self._run(arguments, out, threads)
+            if threads is None or threads == 1:
+                return self.alone(arguments, out)
+            return divided(self, arguments, out, threads)
         except (ValueError, TypeError, RuntimeError) as error:
             raise self.explained(arguments, out, error) from None
 
@@ -246,53 +238,23 @@ class Function:
             if np.shape(given)[np.ndim(given) - len(a.shape) :] != a.shape:
                 raise ValueError("shape")
         results = [x.astype(self.request.dtype) for x in self.program.interpret(*arguments)]
-        for k, place in enumerate(self._places(out)):
+        for k, place in enumerate(self.places(out)):
             if place is not None:
                 place[...] = results[k]
                 results[k] = place
-        return self._returned(results)
+        return self.returned(results)
 
-    def _places(self, out: Any) -> list[Any]:
+    def places(self, out: Any) -> list[Any]:
         """Return the array given for each output, or None."""
         return [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
 
-    def _returned(self, results: list[Any]) -> Any:
+    def returned(self, results: list[Any]) -> Any:
         """Return one output by itself, several as a tuple."""
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _run(self, arguments: tuple, out, threads: int | None):
-        if threads is None or threads == 1:
-            return self.gufunc(*arguments) if out is None else self.gufunc(*arguments, out=out)
-        return self._threaded(arguments, out, threads)
-
-    def _threaded(self, arguments: tuple, out, threads: int):
-        if threads < 0:
-            raise InputError(f"threads is {threads}; expected 1 or more, or 0 for all cores")
-        arrays = [np.asarray(a) for a in arguments]
-        leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, self.inputs, strict=True)]
-        lead = np.broadcast_shapes(*leads)
-        if self._rolled is None:
-            split = SPLIT * ENTRIES // max(ENTRIES, sum(a.size for a in self.outputs))
-        else:
-            split = SPLIT * UNROLLED // (4 * self.output.size)
-        split = max(8, split)
-        parts = min(threads or os.cpu_count() or 1, prod(lead) // split, lead[0] if lead else 1)
-        if parts <= 1:
-            return self._run(arguments, out, None)
-        results = [
-            new(self, lead, a) if place is None else place
-            for a, place in zip(self.outputs, self._places(out), strict=True)
-        ]
-        cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
-        arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
-        gufunc = self.gufunc.chosen(results) if isinstance(self.gufunc, SampleVectors) else self.gufunc
-        in_parts(
-            lead[0],
-            parts,
-            lambda rows: gufunc(*(a[rows] for a in arrays), out=tuple(x[rows] for x in results)),
-            grain=WHOLE if len(lead) == 1 else 1,
-        )
-        return self._returned(results)
+    def alone(self, arguments: tuple, out: Any) -> Any:
+        """Run in this thread, without checks."""
+        return self._direct(*arguments) if out is None else self._direct(*arguments, out=out)
 
     def explained(self, arguments: tuple, out, error: Exception) -> InputError:
         """Return the error for unsuitable arguments, with the given and the expected shapes or types."""
@@ -318,7 +280,7 @@ class Function:
         if wrong := wrong_shape(self.name, self.inputs, shapes):
             return wrong
         lead = np.broadcast_shapes(*(x[: len(x) - len(a.shape)] for a, x in zip(self.inputs, shapes, strict=True)))
-        places = [None if x is None else np.shape(x) for x in self._places(out)]
+        places = [None if x is None else np.shape(x) for x in self.places(out)]
         if wrong := wrong_out(self.name, self.outputs, lead, places):
             return wrong
         return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")

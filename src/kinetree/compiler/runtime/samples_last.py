@@ -54,7 +54,7 @@ def empty(self, batch: int | Iterable[int]) -> Any:
     multiple of 8, of 16 in float32. Large batches are fastest with about 64 of them: 4,096 samples as (64, 64).
     """
     lead = leading_shape(batch)
-    return self._returned([new(self, lead, a) for a in self.outputs])
+    return self.returned([new(self, lead, a) for a in self.outputs])
 
 
 def new(function: Any, lead: tuple[int, ...], a: Array) -> np.ndarray:

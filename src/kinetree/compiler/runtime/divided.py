@@ -1,0 +1,126 @@
+"""Division of a batch among threads, as many as shorten its time: the time per sample is measured in the calls."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ..ir.program import Array
+from .samples_last import SampleVectors, new
+from .threads import in_parts
+
+LEAST = 1e-3
+"""The least time that each thread computes [s]: on an idle machine, another thread begins up to 0.8 ms later."""
+
+BRIEF = 5e-5
+"""The longest time of a call that says little about that of a sample [s]: most of it may be the call itself."""
+
+FEWEST, GROWTH = 8, 8
+"""The samples that are not worth a measurement, which fill a vector, and the factor by which a trial is longer."""
+
+WHOLE = 16
+"""Parts begin at multiples of this number of samples: whole vectors, whose results are whole lines."""
+
+
+class Pace:
+    """The shortest time per sample that a function took so far [s], None before the first measurement.
+
+    `few` is the largest number of samples whose call was brief.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a measurement."""
+        self.seconds: float | None = None
+        self.few = FEWEST
+
+    def timed(self, samples: int, run: Callable[[], Any]) -> Any:
+        """Return the result of a call on some samples, and note the time that it takes unless it is brief."""
+        start = time.perf_counter()
+        result = run()
+        taken = time.perf_counter() - start
+        if taken <= BRIEF:
+            self.few = max(self.few, samples)
+        elif samples:
+            self.seconds = min(taken / samples, self.seconds or taken)
+        return result
+
+    def parts(self, samples: int, threads: int) -> int:
+        """Return the number of threads that are worth their start, at most `threads`."""
+        work = samples * (self.seconds or 0.0)
+        return max(1, min(threads, int(work / LEAST)))
+
+
+def divided(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
+    """Run a batch of a compiled function on threads, 0 for all cores; no bit of the results depends on them."""
+    if threads < 0:
+        raise InputError(f"threads is {threads}; expected 1 or more, or 0 for all cores")
+    threads = threads or _cores()
+    pace: Pace = function.pace
+    count = _count(function.inputs, arguments)
+    if count is not None and count <= pace.few:
+        return function.alone(arguments, out)
+    if count is not None and pace.seconds is not None and pace.parts(count, threads) == 1:
+        return pace.timed(count, lambda: function.alone(arguments, out))
+    arrays = [np.asarray(a) for a in arguments]
+    leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, function.inputs, strict=True)]
+    lead = np.broadcast_shapes(*leads)
+    samples, rows = prod(lead), lead[0] if lead else 1
+    if samples <= pace.few or rows == 1 or _overlap(arrays, function.places(out)):
+        return function.alone(arguments, out)
+    results = [
+        new(function, lead, a) if place is None else place
+        for a, place in zip(function.outputs, function.places(out), strict=True)
+    ]
+    cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
+    arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
+    gufunc = function.gufunc.chosen(results) if isinstance(function.gufunc, SampleVectors) else function.gufunc
+    inner = samples // rows
+    grain = WHOLE if inner == 1 else 1
+
+    def run(begin: int, end: int) -> None:
+        given, places = [a[begin:end] for a in arrays], tuple(x[begin:end] for x in results)
+        pace.timed((end - begin) * inner, lambda: gufunc(*given, out=places))
+
+    done = _tried(pace, rows, inner, run)
+    parts = min(pace.parts((rows - done) * inner, threads), max(1, (rows - done) // grain))
+    in_parts(rows - done, parts, lambda part: run(done + part.start, done + part.stop), grain=grain)
+    return function.returned(results)
+
+
+def _tried(pace: Pace, rows: int, inner: int, run: Callable[[int, int], None]) -> int:
+    """Run the first samples of a batch until their time is known, at most all; return the number of finished rows."""
+    done = 0
+    while pace.seconds is None and done < rows:
+        end = min(rows, done + max(WHOLE if inner == 1 else 1, -(-pace.few * GROWTH // inner)))
+        run(done, end)
+        done = end
+    return done
+
+
+def _count(inputs: Sequence[Array], arguments: tuple) -> int | None:
+    """Return the number of samples of plain arrays with the same leading shape; None for others."""
+    lead = None
+    for a, x in zip(inputs, arguments, strict=False):
+        if not isinstance(x, np.ndarray):
+            return None
+        own = x.shape[: x.ndim - len(a.shape)]
+        if own != (own if lead is None else lead):
+            return None
+        lead = own
+    return prod(lead or ())
+
+
+def _overlap(arrays: Sequence[np.ndarray], places: Sequence[Any]) -> bool:
+    """Return whether results may be written to the memory of arguments, which only one call for all samples permits."""
+    return any(x is not None and np.may_share_memory(a, x) for a in arrays for x in places)
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
