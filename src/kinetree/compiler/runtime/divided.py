@@ -88,8 +88,9 @@ def divided(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
         pace.timed((end - begin) * inner, lambda: gufunc(*given, out=places))
 
     done = _tried(pace, rows, inner, run)
-    parts = min(pace.parts((rows - done) * inner, threads), max(1, (rows - done) // grain))
-    in_parts(rows - done, parts, lambda part: run(done + part.start, done + part.stop), grain=grain)
+    if done < rows:
+        parts = min(pace.parts((rows - done) * inner, threads), max(1, (rows - done) // grain))
+        in_parts(rows - done, parts, lambda part: run(done + part.start, done + part.stop), grain=grain)
     return function.returned(results)
 
 
