@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -158,10 +158,16 @@ class UnknownNameError(ModelError, KeyError):
     __str__ = Exception.__str__  # KeyError would print the message quoted
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str], **place) -> UnknownNameError:
-    """Return the error for a name that is not among `known`, with the closest match first."""
+def unknown_name(
+    kind: str, name: str, known: Iterable[str], *, elsewhere: Mapping[str, str] | None = None, **place
+) -> UnknownNameError:
+    """Return the error for a name that is not among `known`, with the closest match first.
+
+    `elsewhere` has names of other programs, and the known one that means the same.
+    """
     names, name = list(known), name if isinstance(name, str) else repr(name)
     close = difflib.get_close_matches(name, names[:1000], n=1) if len(name) <= 200 else []
+    close = [same] if (same := (elsewhere or {}).get(name.lower())) else close
     hint = f"did you mean {close[0]!r}? " if close else ""
     listed = ", ".join(names[:30]) + (f", ... ({len(names)} in all)" if len(names) > 30 else "")
     return UnknownNameError(f"no {kind} {_short(name)!r}", remedy=f"{hint}available: {listed or 'none'}", **place)

@@ -118,6 +118,7 @@ ALL_HELD = dict.fromkeys("pqrs", HELD)
 @pytest.mark.parametrize(("pairs", "options", "message"), [
     (ring(p={"body_b": "arm"}), {}, "pair 'p', body_b: no body 'arm'; available: a, b, c, ground"),
     (ring(p={"kind": "rod"}), {}, "pair 'p', kind: no joint kind 'rod'"),
+    (ring(p={"kind": "slider"}), {}, "pair 'p', kind: no joint kind 'slider'; did you mean 'prismatic'?"),
     (ring(p={"body_b": "ground"}), {}, "pair 'p', body_b: both bodies are 'ground'; name two different bodies"),
     (ring(q={"name": "p"}), {}, "pair 'p': the pair name 'p' is used twice; rename one of them"),
     (ring(q={"cut": "yes"}), {}, "pair 'q': cut is 'yes'; give True, False, or None to let it be chosen"),
@@ -169,3 +170,9 @@ def test_axes_with_parameters_are_reversed():
     changes["s"] = {"kind": "universal", "axis": tilt, "cut": False}
     with pytest.raises(kt.ModelError, match="pair 's': its axis depends on a parameter; give axis2 as well"):
         kt.from_pairs("ring", BODIES, ring(**changes), parameters=[kt.Parameter("t", 0.4, free=True)])
+
+
+def test_equal_names_of_bodies_are_refused_first():
+    """Refuse two bodies of one name before a pair misses the other."""
+    with pytest.raises(kt.ModelError, match="the body name 'a' is used twice; rename one of them"):
+        kt.from_pairs("ring", [*BODIES[:1], kt.Body("a", 1.0), *BODIES[2:]], ring())

@@ -23,12 +23,18 @@ KINDS: dict[str, JointKind] = {
     "free_euler": free_euler,
 }
 _SHIPPED = dict(KINDS)
+ELSEWHERE = {
+    "hinge": "revolute", "pin": "revolute", "rotary": "revolute", "continuous": "revolute", "slider": "prismatic",
+    "slide": "prismatic", "linear": "prismatic", "screw": "helical", "ball": "spherical", "cardan": "universal",
+    "hooke": "universal", "floating": "free", "weld": "fixed", "rigid": "fixed",
+}  # fmt: skip
+"""Names of kinds in URDF, MJCF and CAD programs, for error messages."""
 
 
 def kind(name: str, where: str = "") -> JointKind:
     """Return a joint kind by name."""
     if name not in KINDS:
-        raise unknown_name("joint kind", name, KINDS, where=where)
+        raise unknown_name("joint kind", name, KINDS, elsewhere=ELSEWHERE, where=where)
     return KINDS[name]
 
 

@@ -19,6 +19,11 @@ def check_pairs(bodies: Sequence[Body], pairs: Sequence[Pair]) -> None:
     """Refuse unknown bodies and kinds, names used twice, pairs of a body with itself, and cuts without a loop kind."""
     known, seen = [*(b.name for b in bodies), GROUND], set()
     members = set(known)
+    if len(members) < len(known):
+        name = next(name for k, name in enumerate(known) if name in known[:k])
+        raise ModelError(
+            f"the body name {name!r} is used twice", remedy="rename one of them", path=("body", name, "name")
+        )
     for pair in pairs:
         where = part_at("pair", pair.name)
         for key in ("body_a", "body_b"):

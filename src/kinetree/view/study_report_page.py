@@ -56,12 +56,12 @@ def _motion_data(study: Study, case: Choice) -> dict[str, Any]:
 
 
 def _subtitle(study: Study) -> str:
-    dims = ", ".join(f"{name} {count:,}" for name, count in study.dims.items())
+    dims = ", ".join(f"{name} {count:,}" for name, count in study.dims.items() if name != "run")
     about = study.about
     seed = about.get("sensitivity", about).get("seed")  # a scheme has its own
     seed = "" if seed is None else f", seed {seed}"
     made = f", Kinetree {about['kinetree']}" if "kinetree" in about else ""
-    return f"{study.evaluated:,} of {study.runs:,} runs ({dims}){seed}{made}"
+    return f"{study.evaluated:,} of {study.runs:,} runs{f' ({dims})' if dims else ''}{seed}{made}"
 
 
 def _list(lines: Sequence[str]) -> str:

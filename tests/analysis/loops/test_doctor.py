@@ -158,9 +158,11 @@ def test_the_published_three_rrr_does_not_close():
 
 def test_a_guess_may_be_near():
     """Examine a mechanism with an open guess: it is assembled, and a note gives the gap."""
-    found = two_bars(rod("strut", 0.6)).doctor()
+    found = two_bars(rod("strut", 0.6), guess={"j0": 0.3, "j1": 0.2}).doctor()
     assert found.ok and not found.closed and found.verdict == "chain: closes, mobility 1, nothing is wrong."
     assert "It leaves open loop 'strut' by " in finding(found, "the guess is only near").text
+    without = finding(two_bars(rod("strut", 0.6)).doctor(), "there is no guess, and zero displacements do not close")
+    assert without.advice.endswith("give a [guess] near the one that you mean.")
 
 
 def test_speeds_that_break_a_loop():

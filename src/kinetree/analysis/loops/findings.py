@@ -35,7 +35,10 @@ def open_position(loops: LoopKinematics, given: Numbers, q: Numbers, leads: Sequ
     advice = f"The nearest closed position: {_changes(loops, given, q)}."
     if guessed:
         text = f"It leaves open {some(map(str, gaps), ', ')}."
-        return [Finding("note", "the guess is only near a closed position", text, f"{advice} `assemble` finds it.")]
+        if loops.mechanism.guess:
+            return [Finding("note", "the guess is only near a closed position", text, f"{advice} `assemble` finds it.")]
+        choice = "Loops often close in several ways: give a [guess] near the one that you mean."
+        return [Finding("note", "there is no guess, and zero displacements do not close", text, f"{advice} {choice}")]
     try:
         held = assemble(loops.system, given, leads, parameters=loops.parameters)
         advice += f" With {some(leads)} held: {_changes(loops, given, held)}."
