@@ -71,16 +71,18 @@ def test_a_closed_output_is_one_line(arguments, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "file"),
-    [
-        (FALL, "out/p.npz"),
-        ((*FALL[:-2], "--plot"), "out/planar_2r.png"),
-        ((*FALL[:-2], "--replay", "p.html"), "out/p.html"),
-        (("inverse", "planar_2r", "--cycloid", "--q1", "1,2"), "out/planar_2r_inverse.csv"),
-        (("run", "fall.toml"), "out/fall.csv"),
-        (("plot", "saved.csv"), "saved.png"),
-        (("replay", "saved.csv"), "saved.html"),
-        (("reproduce", "saha1999-figure-5"), "out/reproduce/saha1999_figure_5.png"),
-    ],
+    everyday.some(
+        [
+            (FALL, "out/p.npz"),
+            ((*FALL[:-2], "--plot"), "out/planar_2r.png"),
+            ((*FALL[:-2], "--replay", "p.html"), "out/p.html"),
+            (("inverse", "planar_2r", "--cycloid", "--q1", "1,2"), "out/planar_2r_inverse.csv"),
+            (("run", "fall.toml"), "out/fall.csv"),
+            (("plot", "saved.csv"), "saved.png"),
+            (("replay", "saved.csv"), "saved.html"),
+            (("reproduce", "saha1999-figure-5"), "out/reproduce/saha1999_figure_5.png"),
+        ]
+    ),
 )
 def test_files_that_cannot_be_written_are_one_line(arguments, file, monkeypatch, capsys, tmp_path):
     """Put a folder where each file belongs: one line that names the file, status 74, and no partial file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import everyday
 import kinetree as kt
 from command_line import run, words
 from loaded_runs import spinning
@@ -22,6 +23,7 @@ def test_loads_writes_a_page_and_tables(tmp_path, capsys):
     assert {f.name for f in (tmp_path / "tables").iterdir()} >= {"drives.csv", "bearings.csv", "candidates.csv"}
 
 
+@everyday.long
 def test_loads_simulates_an_experiment(tmp_path, capsys):
     """Report the run of an experiment file, of one joint."""
     page = tmp_path / "report.html"

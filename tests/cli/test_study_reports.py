@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import everyday
 from command_line import run, words
-from everyday import long
 
 FILE = """
 [study]
@@ -22,7 +22,7 @@ peak = "peak control.main_bearing"
 """
 
 
-@long
+@everyday.long
 def test_reports_of_studies_are_written(tmp_path, capsys):
     """Write the page of a study with its results, and that of its store with limits."""
     pytest.importorskip("zarr")
@@ -37,6 +37,7 @@ def test_reports_of_studies_are_written(tmp_path, capsys):
     assert "peak below 1 N m or above 20.5 N m" in (tmp_path / "s_report.html").read_text()
 
 
+@everyday.long
 def test_a_file_gives_sensitivity_indices(tmp_path, capsys):
     """Evaluate the scheme of a file into a store, and report indices and bands from the store alone."""
     pytest.importorskip("zarr")

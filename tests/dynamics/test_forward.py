@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
 from interpreted import compute, relative
 from kinetree import Body, Joint, ModelError, System, assemble
 from kinetree.compiler.runtime.singular_inertia import weightless_joints
@@ -127,6 +128,7 @@ def test_a_body_without_mass_below_others_works(place):
     assert_torques_come_back(chain)
 
 
+@everyday.long
 def test_a_long_chain_keeps_its_digits():
     """Solve a chain of 40 bodies and find the torques again."""
     assert_torques_come_back(random_mechanism(["revolute"] * 40, range(-1, 39), 2))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import DRIVES
 from interpreted import compute, relative
@@ -88,7 +89,9 @@ def test_all_driven_is_inverse_and_none_is_forward_dynamics():
     assert np.array_equal(free[1], s.tau)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "five_bar", "parallelogram", "gear_train", STEWART])
+@pytest.mark.parametrize(
+    "name", everyday.some(["four_bar", "slider_crank", "five_bar", "parallelogram", "gear_train", STEWART])
+)
 def test_driven_loops_need_the_torques_of_actuation(name):
     """Drive every degree of freedom of a closed mechanism, and find the torques of actuated inverse dynamics."""
     arm, drives = kt.load(name), DRIVES[name]

@@ -10,7 +10,6 @@ import pytest
 
 import everyday
 import kinetree as kt
-from everyday import long
 from kinetree.errors import InputError
 from kinetree.formulations.auxiliary_bodies import balancing_half
 from kinetree.formulations.charmie import ACTUATORS, MAIN, SHARE, SIDES, inverse_dynamics
@@ -75,7 +74,7 @@ def test_native_code_shares_in_the_same_way():
         assert_close(paper.wrenches[name], loads.at(name, axes="world"), 1e-9 * SCALE, "wrenches")
 
 
-@long
+@everyday.long
 def test_every_row_of_the_sharing_formulas_holds():
     """Put the wrenches of the closed loops into each row of (36), (38), (40), (42) and (43)."""
     _, loads, states, mechanism = both()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import everyday
 import kinetree as kt
 from interpreted import compute
 from kinetree.formulations import module_recursion
@@ -81,6 +82,7 @@ def test_recursive_forward_dynamics_is_the_compiled_one(mechanism):
     assert_close(module_recursion.forward_dynamics(mechanism, s.q, s.qd, s.tau, s.wrenches), qdd, bound, "qdd")
 
 
+@everyday.long
 def test_a_long_chain_is_one_module_and_needs_no_large_matrix():
     """Accelerate 300 links by the recursion of one module, then recover the torques."""
     mechanism = random_mechanism(["revolute", "prismatic", "spherical"] * 100, list(range(-1, 299)), 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import DRIVES, closed, library_state, motion
 from kinetree.errors import InputError, UnknownNameError
@@ -16,7 +17,7 @@ from tolerance import assert_close
 NAMES = ("four_bar", "slider_crank", "five_bar", "three_rrr", "stewart", "spatial_slider_crank", "gear_train")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", everyday.some(NAMES))
 def test_subsystems_agree_with_the_system(name):
     """Find the torques and multipliers of the whole system to rounding, with external wrenches."""
     arm, q, qd, qdd = library_state(name)
@@ -65,6 +66,7 @@ def test_subsystems_that_need_each_other_are_joined():
     assert [s.subsystems for s in by_parts.steps] == [("crank",), ("slider",)]
 
 
+@everyday.long
 def test_loops_inside_one_subsystem():
     """Close a loop inside a branch and one between branches, and solve the rest after it."""
     kinds = ["revolute", "revolute", "prismatic", "revolute", "universal", "revolute", "revolute"]

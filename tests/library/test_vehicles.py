@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import everyday
 import kinetree as kt
-from everyday import long
 from tolerance import assert_close
 
 
@@ -66,7 +66,7 @@ def test_a_car_turns_about_the_axis_of_its_rear_wheels():
     assert (found.mobility, found.positions) == (2, 7)
 
 
-@long
+@everyday.long
 def test_a_mecanum_base_moves_in_all_directions():
     """Find the rates of the wheels for any motion of the chassis, and keep the energy of a free motion."""
     base, r, s = kt.load("mecanum_base"), 0.076, (0.47 + 0.44) / 2

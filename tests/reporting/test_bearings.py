@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
-from everyday import long
 from kinetree.algebra.rotations import from_euler
 from kinetree.reporting.bearings import bearing_loads
 from loaded_runs import MASS, reaction, spinning
@@ -35,7 +35,7 @@ def test_a_rotating_mass_loads_its_bearing(angles):
     assert (b.name, b.sort, b.drives, b.shared) == ("hinge", "joint", ("torsion",), ())
 
 
-@long
+@everyday.long
 def test_loops_split_by_the_axis_in_frame_a():
     """Find the loads of a four-bar's loop in its table of loads, whichever frames the loop has."""
     arm = kt.load("four_bar")

@@ -26,6 +26,7 @@ def short(monkeypatch):
     monkeypatch.setattr(goncalves2023_motion, "FEW", 3)
 
 
+@everyday.long
 @pytest.mark.parametrize("name", everyday.without(NAMES, NAMES[:3]))
 def test_the_paper_holds(name, tmp_path, short):
     """Reproduce a figure, with all statements true and files that are not empty."""

@@ -77,6 +77,7 @@ def test_sampled_torques_are_joined_by_straight_lines():
         assert_close(np.array(control.torque(Now)), expected, 50 * eps, f"torque at {t}")
 
 
+@everyday.long
 def test_torques_and_accelerations_are_pinocchios():
     """Compare inverse and forward dynamics of the walk with rnea and aba of the same biped."""
     pin = pytest.importorskip("pinocchio")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_form_runs import swinging
 from kinetree.results.recorded import is_zeros
@@ -52,7 +53,7 @@ def test_a_run_keeps_states_alone_until_more_is_read():
         ]
 
 
-@pytest.mark.parametrize("block", [7, 300, 65_536])
+@pytest.mark.parametrize("block", everyday.some([7, 300, 65_536]))
 def test_blocks_do_not_change_the_bits(block, monkeypatch):
     """Compute columns in blocks of any size, of parts, and of single runs, to the same bits."""
     whole = driven()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_form_runs import PENDULUM, batch, swinging
 from kinetree.compiler.lower.build import is_long
@@ -185,6 +186,7 @@ def test_an_index_is_refused():
         swinging()[3]  # type: ignore[call-overload]
 
 
+@everyday.long
 def test_reactions_of_a_long_bridge():
     """Compute the reactions at the pinned end and at every joint of a bridge with more links than are unrolled."""
     bridge = kt.rope(2.3, 131, mass_per_metre=0.37, radius=0.01, joint="revolute", ends=("pinned", "pinned"), span=1.9)

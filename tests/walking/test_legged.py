@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.simulation.sample_integrals import integral
 from kinetree.walking import robots
@@ -39,6 +40,7 @@ def walked():
     return robot, gait, robot.walk(gait, cycles=2, dt=5e-4, samples=2000)
 
 
+@everyday.long
 def test_the_biped_walks(walked):
     """Walk two cycles, and find the distance, an upright trunk, forces in the cone, and the balances."""
     robot, gait, run = walked

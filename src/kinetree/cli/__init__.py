@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,7 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for names with characters that the terminal cannot show
     given = None if arguments is None else list(arguments)
-    sys.exit(status_of(lambda: app(args=given, prog_name="kinetree")))
+    sys.exit(status_of(lambda: _commands()(args=given, prog_name="kinetree")))
+
+
+@cache
+def _commands() -> Callable[..., Any]:
+    """Return all commands; they are built once in a process, a tenth of a second, however many of them run."""
+    return typer.main.get_command(app)
 
 
 def _version(asked: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.analysis.ground.balance_points import center_of_pressure
 from kinetree.analysis.ground.planes import plane_of
@@ -141,6 +142,7 @@ def rodded() -> tuple:
     return closed, q, qd, qdd, contacts, [f"hip{k}" for k in range(3)]
 
 
+@everyday.long
 def test_loops_carry_the_forces_of_driven_joints() -> None:
     """Drive the hips of legs whose knees are moved by rods, and find the torques of actuation under these forces."""
     closed, q, qd, qdd, contacts, drives = rodded()

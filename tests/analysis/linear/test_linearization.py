@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import library_state
 from kinetree.errors import InputError
@@ -18,6 +19,7 @@ def rate_along(system, q, qd, tau, dq, dqd, h=1e-5):
     return (ends[0] - ends[1]) / (2 * h)
 
 
+@everyday.long
 def test_states_with_quaternions():
     """Compare A with differences of accelerations, and of displacements after a short time of two motions."""
     system = kt.System(random_mechanism(["free", "revolute", "spherical"], [-1, 0, 1], 4))

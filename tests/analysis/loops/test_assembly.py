@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import everyday
 import kinetree as kt
 import strategies
 from closed_mechanisms import closed_mechanisms
@@ -128,6 +129,7 @@ def test_the_two_modes_of_a_four_bar():
         assert gap(system, one) < 1e-12 and one[0] == 0.7
 
 
+@everyday.long
 def test_modes_of_parallel_robots():
     """Find more modes for robots with more loops, all different, with the independent joints held."""
     five = kt.load("five_bar")

@@ -69,6 +69,7 @@ def test_the_torque_is_that_of_a_driven_simulation(system):
     assert_close(loads.joints[..., in_plane], run["reactions"][..., in_plane], 1e-8 * scale * 30, "reactions of a run")
 
 
+@everyday.long
 def test_light_joints_lose_no_digits():
     """Compare the torques of a torso with light linkages with those of single states by singular values."""
     torso = kt.load("charmie_torso")

@@ -50,7 +50,7 @@ def test_reactions_do_not_depend_on_the_cut(name):
     assert np.abs(seen[0]).max() > 1.0
 
 
-@pytest.mark.parametrize("name", ["four_bar", "spatial_slider_crank", "stewart", "five_bar"])
+@pytest.mark.parametrize("name", everyday.some(["four_bar", "spatial_slider_crank", "stewart", "five_bar"]))
 def test_bodies_are_in_balance(name):
     """Apply the loops' wrenches to the open tree and find the reactions of its own recursion, and the torques."""
     arm, q, qd, qdd = library_state(name)
@@ -235,7 +235,7 @@ SHARES = (
 )
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("share", everyday.some(SHARES))
 def test_shares_of_batches_are_those_of_single_states(share):
     """Share the loads of a batch in native code as those of each of its states alone, by every rank of compliances."""
     arm = kt.load("four_bar")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.compiler.runtime import cache
 from sprung_mechanisms import sprung
@@ -31,7 +32,7 @@ def designs(request, tmp_path_factory):
     return system, sets, q, qd, qdd
 
 
-@pytest.mark.parametrize("forces", [False, True])
+@pytest.mark.parametrize("forces", everyday.some([False, True]))
 @pytest.mark.parametrize("actuated", [["crank"], ["crank", "output"]])
 def test_actuation_of_many_designs_is_that_of_each(designs, actuated, forces):
     """Compare a batch of parameters with mechanisms whose parameters are fixed."""
@@ -46,7 +47,7 @@ def test_actuation_of_many_designs_is_that_of_each(designs, actuated, forces):
     assert_close(tau, found.tau, 1e-12 * np.abs(tau).max(), "inverse dynamics of a batch")
 
 
-@pytest.mark.parametrize("forces", [False, True])
+@pytest.mark.parametrize("forces", everyday.some([False, True]))
 @pytest.mark.parametrize("how", ["motion", "fall"])
 def test_loads_of_many_designs_are_those_of_each(designs, how, forces):
     """Compare wrenches, also in other axes, of a batch of parameters with those of fixed mechanisms."""

@@ -11,7 +11,6 @@ import pytest
 import everyday
 import kinetree as kt
 import strategies
-from everyday import long
 from kinetree import library
 from kinetree.analysis.verify.answers import Answers, NotRun
 from kinetree.analysis.verify.comparisons import FACTOR, Comparison
@@ -153,7 +152,7 @@ def test_every_kind_that_mujoco_has_agrees():
     assert found.row("mujoco").verdict == "agrees"
 
 
-@long
+@everyday.long
 @pytest.mark.peers
 def test_mujoco_says_what_it_lacks():
     """Read why MuJoCo does not run on helical joints, inner free joints, odd armatures and massless bodies."""

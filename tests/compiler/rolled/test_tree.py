@@ -11,7 +11,6 @@ from hypothesis import given
 
 import everyday
 import kinetree as kt
-from everyday import long
 from interpreted import relative
 from kinetree import InputError, System
 from kinetree.compiler.lower.build import CLOSING, UNROLLED, Request, build
@@ -138,7 +137,7 @@ def test_free_parameters(name):
     assert all(np.array_equal(f(*(a[k] for a in given_)), out[k]) for k in range(11))
 
 
-@long
+@everyday.long
 @pytest.mark.peers
 def test_long_chain_against_pinocchio():
     """Compare forward and inverse dynamics, and the inertia matrix, of a chain of 200 links with Pinocchio's."""

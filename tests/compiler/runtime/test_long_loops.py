@@ -7,7 +7,6 @@ import pytest
 
 import everyday
 import kinetree as kt
-from everyday import long
 from kinetree import InputError
 from kinetree.model import parse
 from tolerance import assert_close
@@ -94,7 +93,7 @@ def test_frames_on_branches(n):
         assert_close(twist / np.abs(twists).max(), twists[k] / np.abs(twists).max(), 1e-13, "twist")
 
 
-@long
+@everyday.long
 def test_a_long_bridge_obeys_lagrange():
     """Substitute accelerations and multipliers of 150 links into the equations of motion and of the loop."""
     bridge = kt.rope(2.3, 150, ends=("pinned", "pinned"), span=1.7, joint="universal", **ROPE)
@@ -135,7 +134,7 @@ def test_numbers_that_are_not_finite():
         assert not np.isfinite(bridge.forward_dynamics(q, zero + 1e200, zero, check=False)).any()
 
 
-@long
+@everyday.long
 def test_a_quaternion_of_length_zero():
     """Give a long bridge a quaternion of length zero, read which joint has it, and get NaN with check=False."""
     bridge = kt.rope(2.3, 50, ends=("pinned", "pinned"), joint="spherical", **ROPE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
-from everyday import long
 from kinetree.studio.actions.loops import cut
 from kinetree.studio.folder import Folder
 from kinetree.studio.tabs import Studio, Tab
@@ -44,7 +44,7 @@ def test_a_mechanism_cut_elsewhere_stays_where_it_is(tmp_path, name, loop, joint
     assert_close(power[1], power[0], 1e-9 * max(1.0, abs(power[0])), "rate at which the fall gains energy")
 
 
-@long
+@everyday.long
 def test_lengths_of_the_page_are_kept(tmp_path):
     """Cut a four-bar whose crank the page has made longer."""
     before = kt.load("four_bar")

@@ -13,7 +13,6 @@ import gpu_on_cpu
 import kinetree as kt
 from assembler import assembled, needs_ptxas
 from closed_mechanisms import closed_mechanisms, library_state, motion
-from everyday import long
 from kinetree.algebra import scalars
 from kinetree.compiler.ir.program import Program
 from kinetree.compiler.targets import target
@@ -54,7 +53,7 @@ def test_layouts_and_remainders(entry, order):
     assert_close(found, expected, 20 * EPS * scale, entry)
 
 
-@long
+@everyday.long
 def test_wide_rows_with_a_shared_input():
     """Copy rows together, also of an input that all samples share."""
     parents = [parent for limb in range(4) for parent in (-1, *range(6 * limb, 6 * limb + 5))]
