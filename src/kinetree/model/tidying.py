@@ -15,12 +15,12 @@ from .part_fields import NUMBERS, VECTORS, as_list, check_count, not_a_number
 from .parts import Body, Joint, Limits, Placement
 
 LISTS = ("lower", "upper", "velocity", "effort", "damping", "friction", "armature", "size", "color")
-
-
 TEXTS = ("name", "kind", "parent", "child", "body", "body_a", "body_b", "joint", "sequence", "role", "file")
 PLACEMENTS = ("placement", "placement_a", "placement_b", "child_placement")
 PARTS = {**dict.fromkeys(PLACEMENTS, Placement), "limits": Limits}
 """Fields that are parts themselves, and their types."""
+OMITTED = ("axis2", "child_placement", "color")
+"""Fields that may be None."""
 
 
 def listed(given: Any, kind: type, sort: str) -> tuple[Any, ...]:
@@ -53,67 +53,62 @@ def tidy(part: Any, where: str) -> Any:
     """Return a part whose numbers are floats or expressions in tuples of the right length, or raise ModelError."""
     if _is_tidy(part):
         return part
-    changed: dict[str, Any] = {}
-    for f in fields(part):
-        value: Any = getattr(part, f.name)
-        label = below(where, f.name)
-        if f.name in TEXTS and not isinstance(value, str):
-            raise ModelError(f"{brief(value)} is not a text", where=label, remedy="give a name in quotes")
-        if f.name in PARTS and not isinstance(value, PARTS[f.name]) and (value is not None or f.default is not None):
-            example = f"kt.{PARTS[f.name].__name__}()"
-            raise ModelError(
-                f"{brief(value)} is not a kt.{PARTS[f.name].__name__}",
-                where=label,
-                remedy=f"leave it out, or give {example}",
-            )
-        if f.name in VECTORS and (value is not None or f.name != "axis2"):
-            value = tuple(number(x, label) for x in check_count(value, f.name, where))
-        elif f.name in NUMBERS:
-            value = number(value, label)
-        elif f.name in LISTS and (value is not None or f.name != "color"):
-            value = vector(value, None, label)
-        elif f.name == "rotation":
-            rows = as_list(value, label)
-            if len(rows) != 3:
-                raise _count(rows, 3, label, "rows")
-            value = tuple(vector(row, 3, label) for row in rows)
-        elif f.name in ("terms", "coefficients"):
-            value = tuple((str(name), number(x, label)) for name, x in as_list(value, label))
-        elif f.name == "shapes":
-            value = tuple(tidy(shape, below(where, "shape")) for shape in as_list(value, label))
-        elif is_dataclass(value) and not isinstance(value, Expression):
-            value = tidy(value, where if isinstance(value, Placement) else label)
-        changed[f.name] = value
-    return replace(part, **changed)
+    return replace(part, **{f.name: _tidied(f.name, getattr(part, f.name), where) for f in fields(part)})
+
+
+def _tidied(name: str, value: Any, where: str) -> Any:
+    """Return the tidy value of a field of a part, or raise ModelError."""
+    label = below(where, name)
+    if value is None and name in OMITTED:
+        return None
+    if name in TEXTS and not isinstance(value, str):
+        raise ModelError(f"{brief(value)} is not a text", where=label, remedy="give a name in quotes")
+    if name in PARTS and not isinstance(value, PARTS[name]):
+        kind = f"kt.{PARTS[name].__name__}"
+        raise ModelError(f"{brief(value)} is not a {kind}", where=label, remedy=f"leave it out, or give {kind}()")
+    if name in VECTORS:
+        return tuple(number(x, label) for x in check_count(value, name, where))
+    if name in NUMBERS:
+        return number(value, label)
+    if name in LISTS:
+        return vector(value, None, label)
+    if name == "rotation":
+        rows = as_list(value, label)
+        if len(rows) != 3:
+            raise _count(rows, 3, label, "rows")
+        return tuple(vector(row, 3, label) for row in rows)
+    if name in ("terms", "coefficients"):
+        return tuple((str(key), number(x, label)) for key, x in as_list(value, label))
+    if name == "shapes":
+        return tuple(tidy(shape, below(where, "shape")) for shape in as_list(value, label))
+    if is_dataclass(value) and not isinstance(value, Expression):
+        return tidy(value, where if isinstance(value, Placement) else label)
+    return value
 
 
 def _is_tidy(part: Any) -> bool:
     """Return whether a body, joint or placement is already tidy: a fast check for mechanisms of very many parts."""
-    if type(part) not in (Body, Joint, Placement, Limits):
-        return False
-    for name, value in vars(part).items():
-        if name in VECTORS or name in LISTS:
-            if type(value) is not tuple or (name in VECTORS and len(value) != VECTORS[name]) or not _floats(value):
-                if value is not None or name != "axis2":
-                    return False
-        elif name in NUMBERS:
-            if type(value) is not float:
-                return False
-        elif name == "rotation":
-            if type(value) is not tuple or len(value) != 3:
-                return False
-            if not all(type(row) is tuple and len(row) == 3 and _floats(row) for row in value):
-                return False
-        elif name == "shapes":
-            if value != ():
-                return False
-        elif type(value) is not str and not _is_tidy(value) and (value is not None or name != "child_placement"):
-            return False
-    return True
+    return type(part) in (Body, Joint, Placement, Limits) and all(map(_is_tidy_field, vars(part), vars(part).values()))
 
 
-def _floats(values: tuple) -> bool:
-    return all(type(x) is float for x in values)
+def _is_tidy_field(name: str, value: Any) -> bool:
+    if value is None:
+        return name in OMITTED
+    if name in VECTORS:
+        return _floats(value) and len(value) == VECTORS[name]
+    if name in LISTS:
+        return _floats(value)
+    if name in NUMBERS:
+        return type(value) is float
+    if name == "rotation":
+        return type(value) is tuple and len(value) == 3 and all(_floats(row) and len(row) == 3 for row in value)
+    if name == "shapes":
+        return value == ()
+    return type(value) is str or _is_tidy(value)
+
+
+def _floats(values: Any) -> bool:
+    return type(values) is tuple and all(type(x) is float for x in values)
 
 
 def vector(value: Any, count: int | None, where: str) -> tuple:
