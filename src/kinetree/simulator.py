@@ -187,8 +187,7 @@ def problem_of(
     values = fitting(system, parameters, q.shape[:-1])
     moved = Request("forward_dynamics") if drives is None else Request("hybrid_dynamics", driven=drives.v)
     refuse_singular(mechanism, moved)
-    closer = lambda: closer_of(begun)  # noqa: E731
-    start = closed_start(begun.mechanism, q, qd, values, function=begun.function, closer=closer)
+    start = closed_start(begun.mechanism, q, qd, values, function=begun.function, closer=lambda: closer_of(begun))
     loops = settled(system, loops, start[0], values)
     acting = (*(forces_of(mechanism) if flag(passive, "passive") else ()), *listed(forces, "forces", "apply"))
     springy = is_long(mechanism) and any(isinstance(force, JointSpring) for force in acting)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ..algebra.arrays import Numbers
@@ -76,16 +74,11 @@ def blocked(system: System, run: Run, parameters: Numbers | None, drives: Drives
     """Return a run whose failures name the driven joints and the loop that stops them."""
     if drives is None or not (run.failures and system.closures):
         return run
-    q = run.q.reshape(-1, *run.q.shape[-2:])
-    own = None if parameters is None else np.broadcast_to(parameters, (*run.q.shape[:-2], parameters.shape[-1]))
-    reasons = {}
-    for k, reason in run.failures.items():
-        good = np.flatnonzero(np.isfinite(q[k]).all(axis=-1))
-        mine = None if own is None else own.reshape(-1, own.shape[-1])[k]
-        last = int(good[-1]) if len(good) else 0
-        text = stop_reason(system, q[k, last], mine, drives, run.t[last], run.t[min(last + 1, len(run.t) - 1)])
-        reasons[k] = f"{text}: {reason}"
-    return replace(run, failures=reasons)
+
+    def text(q: Numbers, last: int, own: Numbers | None) -> str:
+        return stop_reason(system, q[last], own, drives, run.t[last], run.t[min(last + 1, len(run.t) - 1)])
+
+    return run.explained(parameters, text)
 
 
 def stop_reason(system: System, q: Numbers, parameters: Numbers | None, drives: Drives, last: float, t: float) -> str:

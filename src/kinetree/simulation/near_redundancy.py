@@ -8,7 +8,6 @@ equations become weak: positions are off by g / s and velocities by g / s^2, wit
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -62,15 +61,11 @@ def explained(mechanism: Mechanism, run: Run, parameters: np.ndarray | None) -> 
     if not (run.failures and mechanism.closures and contradicts(mechanism)):
         return run
     residual = Function(mechanism, Request("closure_residual")).gufunc
-    q = run.q.reshape(-1, *run.q.shape[-2:])
-    own = None if parameters is None else np.broadcast_to(parameters, (*run.q.shape[:-2], parameters.shape[-1]))
-    reasons = {}
-    for k, reason in run.failures.items():
-        good = np.flatnonzero(np.isfinite(q[k]).all(axis=-1))
-        more = () if own is None else (own.reshape(-1, own.shape[-1])[k],)
-        text = named(mechanism, residual(q[k, good[-1]], *more)) if len(good) else ""
-        reasons[k] = f"{text}: {reason}" if text else reason
-    return replace(run, failures=reasons)
+
+    def text(q: np.ndarray, last: int, own: np.ndarray | None) -> str:
+        return named(mechanism, residual(q[last], *(() if own is None else (own,))))
+
+    return run.explained(parameters, text)
 
 
 def named(mechanism: Mechanism, residual: np.ndarray) -> str:

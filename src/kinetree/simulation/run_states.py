@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +58,22 @@ class Run:
         rows = slice(self.reached)
         q, qd = (np.vstack([x[rows], y]) for x, y in ((self.q, q), (self.qd, qd)))
         return replace(self, t=np.append(self.t[rows], t), q=q, qd=qd, reached=self.reached + 1, end=None)
+
+    def explained(self, parameters: np.ndarray | None, explain: Callable[[np.ndarray, int, Any], str]) -> Run:
+        """Return the run with a text before the reason of each failure.
+
+        `explain` takes the coordinates of a failed run [nt, nq], the index of its last finite ones or 0 without any,
+        and its parameters [np] or None. It returns the text, "" for none.
+        """
+        q = self.q.reshape(-1, *self.q.shape[-2:])
+        own = None if parameters is None else np.broadcast_to(parameters, (*self.q.shape[:-2], parameters.shape[-1]))
+        reasons = {}
+        for k, reason in self.failures.items():
+            good = np.flatnonzero(np.isfinite(q[k]).all(axis=-1))
+            mine = None if own is None else own.reshape(-1, own.shape[-1])[k]
+            text = explain(q[k], int(good[-1]) if len(good) else 0, mine)
+            reasons[k] = f"{text}: {reason}" if text else reason
+        return replace(self, failures=reasons)
 
     @property
     def all_failed(self) -> bool:
