@@ -6,7 +6,7 @@ external wrenches act.
 
 from __future__ import annotations
 
-from .forward import accelerate, eliminate
+from .forward import forward_dynamics
 from .inverse import inverse_dynamics, newton_euler
 
 
@@ -38,14 +38,7 @@ def forward_recursion(tree):
     several degrees of freedom has one psi, mhat and tauhat per column, eliminated last first. mu is the twist rate by
     qdd alone, without the convective terms and without gravity.
     """
-
-    @tree.each
-    def rest(i):
-        i.qdd = (0.0,) * len(i.labels)
-
-    newton_euler(tree)
-    eliminate(tree)
-    qdd = accelerate(tree)
+    qdd = forward_dynamics(tree)
     articulated_bodies(tree)
 
     @tree.each
