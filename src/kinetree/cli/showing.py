@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..formats.report import SORTS, Report
@@ -16,6 +17,7 @@ from .console import clean, counted, heading, make_table, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.tree import Tree
 
 ROWS = 40
@@ -32,24 +34,52 @@ MEANING = {
 }
 
 
+@dataclass(frozen=True)
+class _Listing:
+    """A console on which long lists are shortened, unless they are printed `whole`, with a remark after them."""
+
+    console: Console
+    whole: bool
+
+    def some(self, items: Sequence[Any], most: int) -> Sequence[Any]:
+        """Return the items to print."""
+        return items if self.whole else items[:most]
+
+    def print_rest(self, count: int, most: int) -> None:
+        """Print how many of `count` items were left out."""
+        if count > most and not self.whole:
+            self.console.print(f"  ... and {count - most} more: --all prints them", style="italic")
+
+    def print_table(self, table: Table, count: int) -> None:
+        """Print a table of the first ones of `count` rows."""
+        print_table(self.console, table)
+        self.print_rest(count, ROWS)
+
+    def print_lines(self, lines: Sequence[str]) -> None:
+        """Print each text on a single line, however long, so that it can be searched for."""
+        for line in self.some(lines, ENTRIES):
+            self.console.print(f"  {line}", soft_wrap=True)
+        self.print_rest(len(lines), ENTRIES)
+
+
 def print_system(console: Console, system: System, *, everything: bool) -> None:
     """Print a mechanism and its import report; lists are shortened on a screen only, with a remark."""
-    whole = everything or not console.is_terminal
+    listing = _Listing(console, everything or not console.is_terminal)
     mechanism = system.mechanism
     _print_summary(console, mechanism)
     heading(console, "Tree, by kinematic modules")
-    print_table(console, _tree(mechanism, console.width, whole))
+    print_table(console, _tree(listing, mechanism))
     for part in (_print_joints, _print_limits, _print_bodies):
-        part(console, mechanism, whole)
-    _print_names(console, "Frames", (f"{f.name} (on {f.body})" for f in mechanism.frames), whole)
-    _print_names(console, "Free parameters", map(_parameter, mechanism.free_parameters), whole)
+        part(listing, mechanism)
     for title, parts in (
+        ("Frames", (f"{f.name} (on {f.body})" for f in mechanism.frames)),
+        ("Free parameters", map(_parameter, mechanism.free_parameters)),
         ("Loops", (f"{x.name}: {x.kind} of {x.body_a} and {x.body_b}" for x in mechanism.loops)),
         ("Couplings", (f"{x.name}: {x.joint} follows {', '.join(n for n, _ in x.terms)}" for x in mechanism.couplings)),
         ("Forces", (f"{x.name}: {x.kind} between {x.body_a} and {x.body_b}" for x in mechanism.forces)),
     ):
-        _print_names(console, title, parts, whole)
-    _print_report(console, system.report, whole)
+        _print_names(listing, title, parts)
+    _print_report(listing, system.report)
 
 
 def _print_summary(console: Console, mechanism: Mechanism) -> None:
@@ -82,7 +112,7 @@ def _print_summary(console: Console, mechanism: Mechanism) -> None:
     print_table(console, table)
 
 
-def _tree(mechanism: Mechanism, width: int, whole: bool) -> Tree:
+def _tree(listing: _Listing, mechanism: Mechanism) -> Tree:
     """Return the tree with a node per module, so that a long chain is one node. [Saha2013] 3
 
     If nesting would leave no room for names, a module is placed beside its parent, with the name of its parent body.
@@ -90,11 +120,11 @@ def _tree(mechanism: Mechanism, width: int, whole: bool) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
-    root, deepest = Tree(Text("ground")), max(2, (width - 40) // 4)
+    root, deepest = Tree(Text("ground")), max(2, (listing.console.width - 40) // 4)
     places: dict[int, tuple[Tree, int]] = {-1: (root, 0)}
     for number, chain in enumerate(modules(mechanism), 1):
         names = [clean(mechanism.bodies[i].name) for i in chain]
-        if not whole and len(names) > ENTRIES:
+        if not listing.whole and len(names) > ENTRIES:
             names[ENTRIES - 2 : -1] = [f"... ({len(names)} in all: --all)"]
         parent = mechanism.parents[chain[0]]
         above, depth = places[parent]
@@ -104,46 +134,39 @@ def _tree(mechanism: Mechanism, width: int, whole: bool) -> Tree:
     return root
 
 
-def _print_joints(console: Console, mechanism: Mechanism, whole: bool) -> None:
-    heading(console, f"Joints ({len(mechanism.joints)})")
-    table = make_table(console, "q", "joint", "kind", "parent", "body", "axis", numeric=("q",))
-    for joint, own in zip(_some(mechanism.joints, whole), mechanism.q_slices, strict=False):
+def _print_joints(listing: _Listing, mechanism: Mechanism) -> None:
+    heading(listing.console, f"Joints ({len(mechanism.joints)})")
+    table = make_table(listing.console, "q", "joint", "kind", "parent", "body", "axis", numeric=("q",))
+    for joint, own in zip(listing.some(mechanism.joints, ROWS), mechanism.q_slices, strict=False):
         size = own.stop - own.start
         index = f"{own.start}" if size == 1 else (f"{own.start}-{own.stop - 1}" if size else "")
         table.add_row(index, *map(clean, (joint.name, joint.kind, joint.parent, joint.child)), _axis(joint))
-    print_table(console, table)
-    _print_rest(console, len(mechanism.joints) - ROWS, whole)
+    listing.print_table(table, len(mechanism.joints))
 
 
-def _print_limits(console: Console, mechanism: Mechanism, whole: bool) -> None:
+def _print_limits(listing: _Listing, mechanism: Mechanism) -> None:
     limited = [j for j in mechanism.joints if j.limits != Limits()]
     if not limited:
         return
-    heading(console, f"Limits (of {len(limited)} joints; - is none)")
-    table = make_table(console, "joint", "lower", "upper", "velocity", "effort")
-    for joint in _some(limited, whole):
+    heading(listing.console, f"Limits (of {len(limited)} joints; - is none)")
+    table = make_table(listing.console, "joint", "lower", "upper", "velocity", "effort")
+    for joint in listing.some(limited, ROWS):
         bounds = (joint.limits.lower, joint.limits.upper, joint.limits.velocity, joint.limits.effort)
         table.add_row(clean(joint.name), *map(_bound, bounds))
-    print_table(console, table)
-    _print_rest(console, len(limited) - ROWS, whole)
-    console.print("[rad or m], [rad/s or m/s], [N m or N]", style="dim")
+    listing.print_table(table, len(limited))
+    listing.console.print("[rad or m], [rad/s or m/s], [N m or N]", style="dim")
 
 
-def _print_bodies(console: Console, mechanism: Mechanism, whole: bool) -> None:
-    heading(console, f"Bodies ({len(mechanism.bodies)})")
+def _print_bodies(listing: _Listing, mechanism: Mechanism) -> None:
+    heading(listing.console, f"Bodies ({len(mechanism.bodies)})")
     columns = ("body", "mass", "center of mass", "inertia: xx, yy, zz", "xy, yz, zx")
-    table = make_table(console, *columns, numeric=("mass",))
-    for body in _some(mechanism.bodies, whole):
+    table = make_table(listing.console, *columns, numeric=("mass",))
+    for body in listing.some(mechanism.bodies, ROWS):
         mass, com, inertia = ([_short(x, mechanism) for x in part] for part in ((body.mass,), body.com, body.inertia))
         moments, products = ", ".join(map(_number, inertia[:3])), ", ".join(map(_number, inertia[3:]))
         table.add_row(clean(body.name), _number(mass[0]), _vector(com), moments, products)
-    print_table(console, table)
-    _print_rest(console, len(mechanism.bodies) - ROWS, whole)
-    console.print("[kg], [m], [kg m^2] about the center of mass; in the body's frame", style="dim")
-
-
-def _some(items: Sequence[Any], whole: bool) -> Sequence[Any]:
-    return items if whole else items[:ROWS]
+    listing.print_table(table, len(mechanism.bodies))
+    listing.console.print("[kg], [m], [kg m^2] about the center of mass; in the body's frame", style="dim")
 
 
 def _axis(joint: Joint) -> str:
@@ -156,14 +179,15 @@ def _axis(joint: Joint) -> str:
     return _vector(joint.axis) + second
 
 
-def _print_names(console: Console, title: str, names: Iterable[str], whole: bool) -> None:
+def _print_names(listing: _Listing, title: str, names: Iterable[str]) -> None:
     lines = [clean(name) for name in names]
     if lines:
-        heading(console, f"{title} ({len(lines)})")
-        _print_lines(console, lines, whole)
+        heading(listing.console, f"{title} ({len(lines)})")
+        listing.print_lines(lines)
 
 
-def _print_report(console: Console, report: Report, whole: bool) -> None:
+def _print_report(listing: _Listing, report: Report) -> None:
+    console = listing.console
     heading(console, f"Import report of {clean(report.file)}" if report.file else "Import report")
     if not report.entries:
         console.print("nothing to report")
@@ -173,19 +197,7 @@ def _print_report(console: Console, report: Report, whole: bool) -> None:
             console.print(
                 f"{sort} ({len(entries)}): {MEANING[sort]}", style="bold" if sort != "suspect" else "bold red"
             )
-            _print_lines(console, [clean(report.short(e)) for e in entries], whole)
-
-
-def _print_lines(console: Console, lines: Sequence[str], whole: bool) -> None:
-    """Print each text on a single line, however long, so that it can be searched for."""
-    for line in lines if whole else lines[:ENTRIES]:
-        console.print(f"  {line}", soft_wrap=True)
-    _print_rest(console, len(lines) - ENTRIES, whole)
-
-
-def _print_rest(console: Console, rest: int, whole: bool) -> None:
-    if rest > 0 and not whole:
-        console.print(f"  ... and {rest} more: --all prints them", style="italic")
+            listing.print_lines([clean(report.short(e)) for e in entries])
 
 
 def _parameter(parameter: Any) -> str:
