@@ -17,6 +17,13 @@ ARGUMENTS = [
     "--disable-component-update", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
 ]  # fmt: skip
 
+_PROJECTED = """(point) => {
+    const m = kinetree.stage.view.shown.both;
+    const [x, y, w] = [0, 1, 3].map((i) => m[i] * point[0] + m[4 + i] * point[1] + m[8 + i] * point[2] + m[12 + i]);
+    const box = document.querySelector(".stage").getBoundingClientRect();
+    return [box.left + box.width * (0.5 + 0.5 * x / w), box.top + box.height * (0.5 - 0.5 * y / w)];
+}"""
+
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None or find_spec("playwright") is None,
     reason="no Chromium on the PATH, or playwright is not installed",
@@ -95,6 +102,12 @@ def typed(page: Any, label: str, text: str) -> None:
     box = page.get_by_label(label, exact=True)
     box.fill(text)
     box.press("Enter")
+
+
+def projected(page: Any, point: list[float]) -> tuple[float, float]:
+    """Return the place in the window at which a point of the ground is drawn [px]."""
+    x, y = page.evaluate(_PROJECTED, point)
+    return x, y
 
 
 def _own(address: str, own: Callable[[str], bool]) -> bool:

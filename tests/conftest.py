@@ -7,11 +7,14 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 
 import tolerance
+from browser import browser
 from gpus import missing_gpu
 from strategies import SOAK, THOROUGH, examples
 
@@ -82,3 +85,10 @@ def pytest_runtest_call(item: pytest.Item):
         lines = [tolerance.line(label, *pair) for label, pair in tolerance.residuals.items()]
         pytest.fail("KINETREE_TOL_SCALE=0\n" + "\n".join(lines), pytrace=False)
     return result
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Yield a browser for all tests of a module."""
+    with browser() as started:
+        yield started

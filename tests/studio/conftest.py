@@ -9,18 +9,11 @@ from typing import Any
 import pytest
 
 import kinetree as kt
-from browser import browser, opened, served
+from browser import opened, served
 from kinetree.studio.folder import Folder
 from kinetree.studio.serving import running
 
 Show = Callable[..., AbstractContextManager[Any]]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Yield a browser for all tests of a module."""
-    with browser() as started:
-        yield started
 
 
 @pytest.fixture

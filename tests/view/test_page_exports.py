@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened
+from browser import needs_browser, opened
 from command_line import run as run_command
 from tolerance import assert_close
 
@@ -21,12 +21,6 @@ STATES = """() => {
 TORQUES = (
     "kinetree.part.charts().filter((c) => c.title === 'torque').flatMap((c) => c.series.map((s) => [...s.values]))"
 )
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
 
 
 def texts(page) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened
+from browser import needs_browser, opened
 from kinetree.simulation.references import sampled
 from tolerance import assert_close
 
@@ -18,12 +18,6 @@ CHARTS = """() => kinetree.part.charts().map(({ title, series }) => [title, seri
 START, END = [0.1, -0.2, 0.15, 0.3, -0.4, 0.25], [0.9, 0.5, 0.35, -0.6, 0.8, 1.1]
 
 pytestmark = [pytest.mark.slow, needs_browser]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

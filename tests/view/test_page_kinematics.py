@@ -6,25 +6,13 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened, typed, until
+from browser import needs_browser, opened, projected, typed, until
 from tolerance import assert_close
 
 Q = [0.4, -0.6, 0.5, 0.7, 0.9, -0.3]
 STATE = "Array.from(kinetree.store.get('q'))"
-PROJECTED = """(point) => {
-    const m = kinetree.stage.view.shown.both;
-    const [x, y, w] = [0, 1, 3].map((i) => m[i] * point[0] + m[4 + i] * point[1] + m[8 + i] * point[2] + m[12 + i]);
-    const box = document.querySelector(".stage").getBoundingClientRect();
-    return [box.left + box.width * (0.5 + 0.5 * x / w), box.top + box.height * (0.5 - 0.5 * y / w)];
-}"""
 
 pytestmark = [pytest.mark.slow, needs_browser]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
 
 
 @pytest.fixture
@@ -82,7 +70,7 @@ def test_a_handle_is_dragged(chromium, tmp_path, arm):
     """Drag the handle at the frame: the frame follows the pointer and keeps its rotation; undo takes it back."""
     T = arm.pose(Q, "link6")
     with opened(chromium, arm.page(q=Q).save(tmp_path / "arm.html")) as page:
-        x, y = page.evaluate(PROJECTED, T[:3, 3].tolist())
+        x, y = projected(page, T[:3, 3].tolist())
         page.mouse.move(x, y)
         page.mouse.down()
         for k in range(1, 6):
@@ -91,7 +79,7 @@ def test_a_handle_is_dragged(chromium, tmp_path, arm):
         after = arm.pose(state(page), "link6")
         assert np.linalg.norm(after[:3, 3] - T[:3, 3]) > 0.01
         assert_close(after[:3, :3], T[:3, :3], 1e-10, "rotation during a drag")
-        there = page.evaluate(PROJECTED, after[:3, 3].tolist())
+        there = projected(page, after[:3, 3].tolist())
         assert np.hypot(there[0] - (x - 40), there[1] - (y + 30)) < 1.5
         page.locator(".stage").focus()
         for _ in range(5):  # moves that follow each other within a second are taken back together

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened
+from browser import needs_browser, opened
 from kinetree.lessons import find, names
 from kinetree.lessons.answers import answers
 from kinetree.view.page_bundle import bundle
@@ -14,12 +14,6 @@ from kinetree.view.page_script import ENTRY, LESSON_ENTRY
 from tolerance import assert_close
 
 STEPS = ".dots button"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
 
 
 def typed(page, text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, drawn, needs_browser, opened, served, typed, until
+from browser import drawn, needs_browser, opened, projected, served, typed, until
 from planar_loops import pin, two_bars
 from tolerance import assert_close
 
@@ -23,19 +23,7 @@ TURN = """() => {
         forces: rows(m.forces), names: m.names, loads: rows(m.loads), from: m.from, to: m.to,
     };
 }"""
-PROJECTED = """(point) => {
-    const m = kinetree.stage.view.shown.both;
-    const [x, y, w] = [0, 1, 3].map((i) => m[i] * point[0] + m[4 + i] * point[1] + m[8 + i] * point[2] + m[12 + i]);
-    const box = document.querySelector(".stage").getBoundingClientRect();
-    return [box.left + box.width * (0.5 + 0.5 * x / w), box.top + box.height * (0.5 - 0.5 * y / w)];
-}"""
 TURNED = "kinetree.store.get('motion')?.name === 'turn'"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
 
 
 def looped(page) -> None:
@@ -197,8 +185,8 @@ def test_bodies_are_dragged_with_loops_closed(chromium, tmp_path):
     with opened(chromium, bars.page().save(tmp_path / "bars.html")) as page:
         looped(page)
         q = np.array(page.evaluate("Array.from(kinetree.store.get('q'))"))
-        x, y = page.evaluate(PROJECTED, bars.pose(q, "tracer")[:3, 3].tolist())
-        fx, fy = page.evaluate(PROJECTED, bars.pose(q, "coupler")[:3, 3].tolist())
+        x, y = projected(page, bars.pose(q, "tracer")[:3, 3].tolist())
+        fx, fy = projected(page, bars.pose(q, "coupler")[:3, 3].tolist())
         at = [0.5 * (x + fx), 0.5 * (y + fy)]  # on the coupler, between its joint and its tracer
         page.mouse.move(*at)
         page.mouse.down()

@@ -9,25 +9,13 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened
+from browser import needs_browser, opened, typed
 from kinetree import library
 from tolerance import assert_close
 
 QD, QDD = np.array([0.7, -0.4, 0.3, 0.9, -0.6, 0.2]), np.array([0.3, 0.8, -0.5, 0.4, 0.6, -0.9])
 
 pytestmark = [pytest.mark.slow, needs_browser]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
-
-
-def typed(page, label: str, text: str) -> None:
-    box = page.get_by_label(label, exact=True)
-    box.fill(text)
-    box.press("Enter")
 
 
 def value(page, label: str) -> float:

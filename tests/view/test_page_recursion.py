@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from browser import browser, needs_browser, opened
+from browser import needs_browser, opened
 from tolerance import assert_close
 
 Q = [0.4, -0.6, 0.5, 0.7, 0.9, -0.3]
 
 pytestmark = [pytest.mark.slow, needs_browser]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
 
 
 def numbers(page, selector: str) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kinetree as kt
-from browser import browser, drawn, needs_browser, opened, until
+from browser import drawn, needs_browser, opened, until
 
 pytestmark = [pytest.mark.slow, needs_browser]
 
@@ -24,12 +24,6 @@ BARE = """() => {
     const bare = (row) => !unit(row) && !headed(row);
     return [...controls, ...rows].filter(bare).map((row) => row.querySelector(".name, th").textContent);
 }"""
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
 
 
 @pytest.mark.parametrize("name", ["stanford", "four_bar", "tube_arm"])
