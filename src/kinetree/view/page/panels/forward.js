@@ -10,16 +10,13 @@ import { el, section } from "../elements.js";
 import { buildDrives, buildStart, drivesOf } from "../forward_controls.js";
 import { python, toml } from "../forward_text.js";
 import { soon } from "../frames.js";
+import { buildPull } from "../pull.js";
 import { buildPythonRuns } from "../python_runs.js";
 import { Recording } from "../recording.js";
 import { server } from "../server.js";
-import { onPlane } from "../view.js";
-import { within } from "../vectors.js";
 
 const LONGEST = 600; // [s] computed ahead at most
 const REDRAWN = 150; // [ms] between pictures while a motion is computed ahead
-const SWINGS = 9; // [rad/s] the frequency of the whole mass on the spring of the pointer
-const DAMPED = 0.35; // its damping ratio
 
 export const panel = {
   name: "Forward",
@@ -33,15 +30,16 @@ export const panel = {
     store.define("forward", {
       drive: "none", frequency: 8, ratio: 0.7, stiffness: zeros(), damping: zeros(), torque: zeros(), target: zeros(), step: 1, ahead: 10,
     }, { undo: true, link: true });
-    store.define("start", { q: Array.from(store.get("q")), qd: Array.from(store.get("qd")) }, { undo: true, link: true });
+    store.define("start", stateOf(store), { undo: true, link: true });
     const linked = app.readLink();
     for (const name of ["forward", "start"]) if (linked[name]) store.set({ [name]: linked[name] });
     let motion = null;
     let isStale = false;
     let kept = null; // the motion to compare with, while other modes are shown
-    let pulled = null;
     let computed = null; // { motion, run }: a run in Python, which the page shows instead
     const arrows = new LiveArrows(app);
+    const isShown = () => motion && store.get("motion") === motion;
+    const pull = buildPull(app, () => (isShown() && motion.extend ? motion : null));
 
     const settings = () => store.get("forward");
     let acting = { of: null, drives: {} };
@@ -69,7 +67,7 @@ export const panel = {
       store.set({ forward: { ...settings(), ...changes } }, { undo });
     }
     function onChange() {
-      if (!motion || store.get("motion") !== motion) return;
+      if (!isShown()) return;
       motion.step = 1e-3 * settings().step;
       motion.resume(store.get("time"));
       store.set({ time: motion.end }, { by: "player" });
@@ -78,26 +76,8 @@ export const panel = {
       player.show();
     }
     function ahead() {
-      if (store.get("motion") !== motion) begin();
-      const until = Math.min(LONGEST, motion.end + settings().ahead);
-      const bar = host.querySelector("progress");
-      const from = motion.end;
-      bar.hidden = false;
-      let drawn = 0;
-      const work = () => {
-        if (store.get("motion") !== motion || !motion.extend) { bar.hidden = true; return; }
-        motion.extend(until, { patience: 20 });
-        const goes = motion.end < until - 1e-6 && Boolean(motion.extend);
-        if (!goes || performance.now() - drawn > REDRAWN) { // pictures of long motions take their time
-          drawn = performance.now();
-          bar.value = (motion.end - from) / (until - from);
-          app.plots.refresh();
-          player.show();
-        }
-        if (goes) soon(work);
-        else bar.hidden = true;
-      };
-      work();
+      if (!isShown()) begin();
+      computeAhead(app, motion, Math.min(LONGEST, motion.end + settings().ahead), host.querySelector("progress"));
     }
     function setStart(changes, undo) {
       player.play(false);
@@ -116,7 +96,7 @@ export const panel = {
       section("Motion",
         el("div", { class: "buttons" },
           button("Restart", "back to the start, and forget the motion (Backspace)", begin),
-          button("From here", "begin at the present position and velocities", () => setStart({ q: Array.from(store.get("q")), qd: Array.from(store.get("qd")) }, "start from here")),
+          button("From here", "begin at the present position and velocities", () => setStart(stateOf(store), "start from here")),
           button("At rest here", "begin at the present position, at rest", () => setStart({ q: Array.from(store.get("q")), qd: zeros() }, "start at rest")),
           button("Compare", "keep this motion and begin another over it (c)", compare)),
         el("div", { class: "buttons" },
@@ -146,43 +126,15 @@ export const panel = {
     }
     app.keys.add("Backspace", "restart the motion", () => store.get("mode") === panel.name && begin());
     app.keys.add("c", "compare with another motion", () => store.get("mode") === panel.name && compare());
-    app.stage.view.grabbers.push((grab) => (store.get("mode") === panel.name ? grabBody(grab) : null));
-
-    // A drag on a body pulls it with a spring and a damper toward the pointer, in the plane that faces the reader.
-    function grabBody(grab) {
-      const hit = grab.hit();
-      if (!hit || hit.body < 0 || !motion?.extend || store.get("motion") !== motion) return null;
-      const mass = model.bodies.reduce((sum, b) => sum + b.mass, 0);
-      const T = app.matricesNow()[hit.body];
-      const begun = () => {
-        if (pulled) return;
-        pulled = { body: hit.body, point: within(T, hit.point), goal: hit.point, at: hit.point, stiffness: mass * SWINGS ** 2, damping: 2 * DAMPED * mass * SWINGS };
-        if (store.get("time") < motion.end - 1e-9) motion.resume(store.get("time"));
-        motion.pull = pulled;
-        motion.touched = true;
-        player.play(true);
-      };
-      return {
-        move(now) {
-          begun();
-          pulled.goal = onPlane(now, hit.point);
-          app.stage.refresh();
-        },
-        end() {
-          pulled = null;
-          motion.pull = null;
-        },
-      };
-    }
+    app.stage.view.grabbers.push((grab) => (store.get("mode") === panel.name ? pull.grab(grab) : null));
 
     const part = {
       enter() {
         if (kept) store.set({ ghost: kept });
         if (computed && store.get("motion") === computed.motion) return show();
         if (isStale) begin();
-        else if (!motion || store.get("motion") !== motion) {
-          if (!motion) store.set({ start: keptStart(app, store) });
-          else store.set({ start: { q: Array.from(store.get("q")), qd: Array.from(store.get("qd")) } });
+        else if (!isShown()) {
+          store.set({ start: (!motion && app.readLink().start) || stateOf(store) });
           begin();
         }
         show();
@@ -198,15 +150,9 @@ export const panel = {
         ...cloud.charts(),
       ],
       layer() {
-        const all = { ...drives(), ...(pulled ? { wrenches: motion.wrenches } : {}) };
-        const forces = arrows.at(store.get("q"), store.get("qd"), all);
-        const lines = cloud.layer(store.get("time"));
-        if (!pulled) return { arrows: forces, lines };
-        return {
-          arrows: forces,
-          lines: [...lines, { points: new Float32Array([...pulled.at, ...pulled.goal]), color: app.stage.palette.accent, width: 2 }],
-          marks: [{ solid: "ball", matrix: ball(pulled.goal, 0.012 * app.data.scene.size), color: app.stage.palette.accent.slice(0, 3) }],
-        };
+        const all = { ...drives(), ...(pull.active() ? { wrenches: motion.wrenches } : {}) };
+        const { lines, marks } = pull.layer();
+        return { arrows: arrows.at(store.get("q"), store.get("qd"), all), lines: [...cloud.layer(store.get("time")), ...lines], marks };
       },
       cloud: () => cloud.now(),
       python: () => python(app, motion),
@@ -227,7 +173,7 @@ export const panel = {
       else isStale = Boolean(motion); // numbers were changed in another mode
     });
     store.on(["time"], () => {
-      if (store.get("motion") !== motion) return;
+      if (!isShown()) return;
       if (motion.ended) { app.say(motion.ended); player.play(false); }
       app.plots.refresh();
     });
@@ -235,11 +181,26 @@ export const panel = {
   },
 };
 
+const stateOf = (store) => ({ q: Array.from(store.get("q")), qd: Array.from(store.get("qd")) });
 const button = (text, title, action) => el("button", { type: "button", text, title, onclick: action });
-const ball = ([x, y, z], r) => new Float32Array([r, 0, 0, 0, 0, r, 0, 0, 0, 0, r, 0, x, y, z, 1]);
 
-// The start of a link, or the present state.
-function keptStart(app, store) {
-  const given = app.readLink().start;
-  return given || { q: Array.from(store.get("q")), qd: Array.from(store.get("qd")) };
+// Extend a motion as fast as possible, with pictures in between, while it is the one that is shown.
+function computeAhead(app, motion, until, bar) {
+  const from = motion.end;
+  let drawn = 0;
+  bar.hidden = false;
+  const work = () => {
+    if (app.store.get("motion") !== motion || !motion.extend) { bar.hidden = true; return; }
+    motion.extend(until, { patience: 20 });
+    const goes = motion.end < until - 1e-6 && Boolean(motion.extend);
+    if (!goes || performance.now() - drawn > REDRAWN) { // pictures of long motions take their time
+      drawn = performance.now();
+      bar.value = (motion.end - from) / (until - from);
+      app.plots.refresh();
+      app.player.show();
+    }
+    if (goes) soon(work);
+    else bar.hidden = true;
+  };
+  work();
 }
