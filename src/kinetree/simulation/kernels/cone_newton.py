@@ -7,6 +7,10 @@ lane do not depend on its neighbors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kind
@@ -15,25 +19,52 @@ from .cone_sweeps import Entries, LaneCone
 from .lane_solves import LaneSolver
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Newton's matrix in the three rows of a contact.
+
+    `answers` returns its entries in a column from those of W in these rows, and `own` are terms that are added to the
+    columns of the contact itself, by row and column.
+    """
+
+    answers: Callable[[Value, Value, Value], tuple[Value, Value, Value]]
+    own: dict[tuple[int, int], Value]
+
+
+class Equations(Protocol):
+    """Equations of all contacts for their impulses."""
+
+    def live(self, c: Value) -> Value:
+        """Return the lanes in which a contact is not open, or has an impulse."""
+        ...
+
+    def rows(self, c: Value) -> Rows:
+        """Return the rows of a contact."""
+        ...
+
+    def lack(self, c: Value, j: int) -> Value:
+        """Return the present residual of a row of a contact."""
+        ...
+
+
 class LargeNewton:
     """The memory and the statements of a step for all contacts that are not open."""
 
-    def __init__(self, k: Builder, cone: LaneCone, u: Entries, lack: Entries, dtype: str) -> None:
-        """Declare the memory, for the velocities u and the residual impulses of the problem."""
-        self.k, self.cone, self.u, self.lack, self.dtype = k, cone, u, lack, dtype
-        self.matrix = LaneSolver(k, cone.rows)
+    def __init__(self, k: Builder, cone: LaneCone) -> None:
+        """Declare the memory."""
+        self.k, self.cone, self.matrix = k, cone, LaneSolver(k, cone.rows)
         self.which, self.some = k.block("which", cone.count, Kind.COUNT), k.block("some", kind=Kind.COUNT)
         self.live, self.change = k.block("live", cone.count, Kind.MASK), k.block("change", cone.rows)
 
-    def step(self, worst: Value) -> None:
-        """Write the impulses after a step of the lanes that are not solved, with their largest residual [m/s]."""
+    def step(self, equations: Equations) -> None:
+        """Write the impulses of the lanes that are not solved, after a step on equations."""
         k, cone = self.k, self.cone
-        self._find()
-        self._fill(self._caution(worst))
+        self._find(equations)
+        self._fill(equations)
         with k.loop(self.some.value) as a:
             c = self.which[a]
             for j in range(3):
-                self.change[a * 3 + j] = self.lack[c * 3 + j]
+                self.change[a * 3 + j] = equations.lack(c, j)
         size = self.some.value * 3
         self.matrix.factor(size)
         self.matrix.solve(self.change, k.constant(0, Kind.COUNT), size)
@@ -42,67 +73,96 @@ class LargeNewton:
             for j in range(3):
                 cone.take(c, j, cone.p[c * 3 + j] - self.change[a * 3 + j])
 
-    def _find(self) -> None:
+    def _find(self, equations: Equations) -> None:
         """Write which contacts have a part in the equations."""
         k, cone = self.k, self.cone
         self.some.value = 0
         with k.loop(cone.count) as c:
-            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-            pushes = cone.p[n] - cone.reach[c] * self.u[n] > 0.0
-            left = (abs(self.lack[n]) > 0.0) | (abs(self.lack[s]) > 0.0) | (abs(self.lack[t]) > 0.0)
-            self.live[c] = pushes | left
+            self.live[c] = equations.live(c)
             with k.when(k.any(self.live[c] & cone.busy.value)):
                 self.which[self.some.value] = c
                 self.some.value = self.some.value + 1
 
-    def _fill(self, play: Value) -> None:
+    def _fill(self, equations: Equations) -> None:
         """Write the matrix from the present velocities."""
         k, cone, A, m = self.k, self.cone, self.matrix.matrix, self.cone.rows
         with k.loop(self.some.value) as a:
             c = self.which[a]
-            n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-            mu = cone.mu[c]
-            push, (x, y), size, radius = self._probe(c, cone.reach[c], mu)
-            shut, slips = push > 0.0, size > radius
-            part = slips.where(radius / size, 1.0)
-            e1, e2 = slips.where(x / size, 0.0), slips.where(y / size, 0.0)
-            # the derivative of the nearest point: part (1 - e e^T) along the tangents, mu e along the normal
-            T11, T12, T22 = part * (1.0 - e1 * e1), -1.0 * (part * e1 * e2), part * (1.0 - e2 * e2)
-            zero = k.constant(0.0, Kind.LANE)
-            rn = shut.where(cone.reach[c], zero)
-            r11, r12, r22 = rn * T11, rn * T12, rn * T22
-            first = a * 3
+            rows, first = equations.rows(c), a * 3
             with k.loop(self.some.value) as b:
                 other = self.which[b]
                 live = self.live[other]
                 for j in range(3):
-                    wn, ws, wt = (cone.w(i, other * 3 + j) for i in (n, s, t))
-                    entries = (rn * wn, r11 * ws + r12 * wt, r12 * ws + r22 * wt)
-                    for i, entry in enumerate(entries):
-                        A[(first + i) * m + b * 3 + j] = live.where(entry, zero)
-            one = play + 1.0
-            own = {
-                (0, 0): shut.where(play, zero + 1.0),
-                (1, 0): shut.where(-1.0 * mu * e1, zero),
-                (1, 1): shut.where(one - T11, zero + 1.0),
-                (1, 2): shut.where(-1.0 * T12, zero),
-                (2, 0): shut.where(-1.0 * mu * e2, zero),
-                (2, 1): shut.where(-1.0 * T12, zero),
-                (2, 2): shut.where(one - T22, zero + 1.0),
-            }
-            for (i, j), more in own.items():
+                    answers = rows.answers(*(cone.w(c * 3 + i, other * 3 + j) for i in range(3)))
+                    for i, entry in enumerate(answers):
+                        A[(first + i) * m + b * 3 + j] = live.where(entry, 0.0)
+            for (i, j), more in rows.own.items():
                 at = (first + i) * m + first + j
                 A[at] = A[at] + more
 
-    def _caution(self, worst: Value) -> Value:
+
+class NearestPoints:
+    """The equations of cone_programs.py, with a part of the mean compliance on the diagonal of Newton's matrix."""
+
+    def __init__(self, cone: LaneCone, u: Entries, lack: Entries, worst: Callable[[], Value], dtype: str) -> None:
+        """Refer to the velocities, the residual impulses, and the largest residual [m/s]."""
+        self.cone, self.u, self.lacks, self.worst, self.dtype = cone, u, lack, worst, dtype
+
+    def live(self, c: Value) -> Value:
+        """Return the lanes in which a contact is not open, or has an impulse."""
+        cone, n = self.cone, c * 3
+        pushes = cone.p[n] - cone.reach[c] * self.u[n] > 0.0
+        return pushes | any_of(abs(self.lacks[n + j]) > 0.0 for j in range(3))
+
+    def lack(self, c: Value, j: int) -> Value:
+        """Return the residual impulse of a row."""
+        return self.lacks[c * 3 + j]
+
+    def rows(self, c: Value) -> Rows:
+        """Return the rows of a contact."""
+        cone, u, n, s, t = self.cone, self.u, c * 3, c * 3 + 1, c * 3 + 2
+        p, r, mu, play = cone.p, cone.reach[c], cone.mu[c], self._caution()
+        push, x, y = p[n] - r * u[n], p[s] - r * u[s], p[t] - r * u[t]
+        disc = Disc(x, y, mu * (p[n] > 0.0).where(p[n], 0.0))
+        shut, zero, one = push > 0.0, cone.k.constant(0.0, Kind.LANE), play + 1.0
+        rn = shut.where(r, zero)
+        r11, r12, r22 = rn * disc.T11, rn * disc.T12, rn * disc.T22
+        own = {
+            (0, 0): shut.where(play, zero + 1.0),
+            (1, 0): shut.where(-1.0 * mu * disc.e1, zero),
+            (1, 1): shut.where(one - disc.T11, zero + 1.0),
+            (1, 2): shut.where(-1.0 * disc.T12, zero),
+            (2, 0): shut.where(-1.0 * mu * disc.e2, zero),
+            (2, 1): shut.where(-1.0 * disc.T12, zero),
+            (2, 2): shut.where(one - disc.T22, zero + 1.0),
+        }
+        return Rows(lambda wn, ws, wt: (rn * wn, r11 * ws + r12 * wt, r12 * ws + r22 * wt), own)
+
+    def _caution(self) -> Value:
         """Return the part of the mean compliance that is added to the matrix, as in cone_programs.py."""
-        part, least = worst * CAUTION / (self.cone.size + LEAST), PLAY[self.dtype]
+        part, least = self.worst() * CAUTION / (self.cone.size + LEAST), PLAY[self.dtype]
         return (part < least).where(least, (part < 1.0).where(part, 1.0))
 
-    def _probe(self, c: Value, r: Value, mu: Value) -> tuple[Value, tuple[Value, Value], Value, Value]:
-        """Return p_n - r u_n, p_t - r u_t, its length, and the radius of the disc."""
-        p, u, n, s, t = self.cone.p, self.u, c * 3, c * 3 + 1, c * 3 + 2
-        push = p[n] - r * u[n]
-        x, y = p[s] - r * u[s], p[t] - r * u[t]
-        positive = p[n] > 0.0
-        return push, (x, y), (x * x + y * y).sqrt(), mu * positive.where(p[n], 0.0)
+
+class Disc:
+    """The point (x, y) and that of a disc of some radius nearest to it, with its derivative.
+
+    The nearest point is part (x, y). Its derivative is T = part (1 - e e^T) with respect to (x, y), and e with respect
+    to the radius; e is zero inside.
+    """
+
+    def __init__(self, x: Value, y: Value, radius: Value) -> None:
+        """Compute the derivatives."""
+        size = (x * x + y * y).sqrt()
+        slips = size > radius
+        self.part = part = slips.where(radius / size, 1.0)
+        self.e1, self.e2 = e1, e2 = slips.where(x / size, 0.0), slips.where(y / size, 0.0)
+        self.T11, self.T12, self.T22 = part * (1.0 - e1 * e1), -1.0 * (part * e1 * e2), part * (1.0 - e2 * e2)
+
+
+def any_of(masks) -> Value:
+    """Return where one of some masks holds."""
+    first, *rest = masks
+    for x in rest:
+        first = first | x
+    return first

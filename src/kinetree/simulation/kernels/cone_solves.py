@@ -4,7 +4,8 @@ Each contact is open (p = 0, u_n >= 0), sticks (u = 0, p in the cone) or slips (
 u_t). Newton's method on the equations of cone_programs.py solves all contacts at once, from the impulses of the last
 step: first as if no contact slipped, with a symmetric matrix, then in general. Where it does not converge, sweeps over
 the contacts, each solved exactly with the impulses of the others, find which contacts are open and which slip, and
-Newton's method starts again from there. Where no impulses exist, the impact is plastic: see cone_reductions.py.
+Newton's method starts again from there. Proximal steps solve what is left: see cone_proximal.py. Where no impulses
+exist, the impact is plastic: see cone_reductions.py.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .cone_newton import LargeNewton
+from .cone_newton import LargeNewton, NearestPoints
 from .cone_programs import newton_program, residual_program, sticking_program
+from .cone_proximal import Proximal
 from .cone_reductions import Reductions
 from .cone_sweeps import Entries, LaneCone, Sweeps
 
@@ -25,6 +27,8 @@ STICKING = 4
 NEWTON = 40
 """The most steps of Newton's method in an attempt: one to three where contacts slip, some fifteen where redundant
 contacts do."""
+PROXIMAL = 300
+"""The most proximal steps: some thirty solve most of the problems that Newton's method does not, and 150 all known."""
 SWEEPS = (10, 200)
 """The most sweeps after each attempt of Newton's method: those of the first find which contacts are open or slip."""
 TOLERANCE = {"float64": 1e-11, "float32": 1e-5}
@@ -56,9 +60,10 @@ class ConeSolver:
         if self.straight:
             programs += [sticking_program(cone.count, dtype), newton_program(cone.count, dtype)]
             self.tried, self.before = k.block("tried", n + 1), k.block("before", n)
-        else:
-            self.large = LargeNewton(k, cone, self.u, Entries(self.felt, 2 + n), dtype)
         k.programs |= {x.name: x.with_inputs(arrays, {}) for x in programs}
+        self.large = LargeNewton(k, cone)
+        self.nearest = NearestPoints(cone, self.u, Entries(self.felt, 2 + n), lambda: self.worst, dtype)
+        self.proximal = Proximal(k, cone, self.u, self.large, dtype)
         self.reductions = Reductions(k, found, arrays, self)
 
     @property
@@ -125,12 +130,23 @@ class ConeSolver:
         k = self.k
         self.sweeps.start()
         with k.loop(len(SWEEPS)) as attempt:
+            self.proximal.unload()
             self.converge()
+            with k.when((attempt > 0) & k.any(self.busy.value)):
+                self._approach()
             self._until_solved(k.whole(k.choose(attempt, SWEEPS)), self.sweeps.sweep)
 
     def converge(self) -> None:
         """Write steps of Newton's method in the lanes that are not solved."""
         self._until_solved(self.k.constant(NEWTON, Kind.COUNT), self.improve)
+
+    def _approach(self) -> None:
+        """Write proximal steps from the result of sweeps; the lanes that they do not solve are left as they are."""
+        self.proximal.start()
+        self.evaluate()
+        self._until_solved(self.k.constant(PROXIMAL, Kind.COUNT), lambda: self.proximal.step(self.evaluate))
+        self.proximal.end()
+        self.evaluate()
 
     def _until_solved(self, most: Value, better: Callable[[], None]) -> None:
         """Write improvements in the lanes that are not solved, as long as there are any and at most so many."""
@@ -160,4 +176,4 @@ class ConeSolver:
                 for j in range(3):
                     self.cone.take(c, j, self.tried[c * 3 + j])
         else:
-            self.large.step(self.worst)
+            self.large.step(self.nearest)
