@@ -70,6 +70,15 @@ def test_a_table_without_masses_has_a_page():
         assert b"center_of_mass" not in wasm and b"time_step" not in wasm
 
 
+@pytest.mark.parametrize("name", ["planar_2r", "four_bar"])
+def test_a_page_is_made_without_native_code(name, tmp_path, monkeypatch):
+    """Write the functions of a page, also with numbers as inputs, and find no code for this processor in the cache."""
+    monkeypatch.setenv("KINETREE_CACHE_DIR", str(tmp_path))
+    made = page_kernel(kt.load(name), 3e6, editable=True)
+    assert made is not None and made["editable"] is not None
+    assert not list(tmp_path.iterdir())
+
+
 def test_notebooks_show_a_page():
     """Find pages, escaped, in frames without rights to the notebook; only those with a kernel compile WebAssembly."""
     run = kt.simulate(kt.load("planar_2r"), [0.3, -0.2], duration=0.1, dt=1e-3)

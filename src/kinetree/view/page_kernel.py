@@ -14,7 +14,7 @@ from ..analysis.loops.driven_programs import loads_program
 from ..analysis.loops.native_loops import idle_equations
 from ..compiler.ir.program import Program
 from ..compiler.lanes.form import Kernel
-from ..compiler.lower.build import is_long
+from ..compiler.lower.build import Request, build, is_long
 from ..compiler.runtime.singular_inertia import weightless_joints
 from ..compiler.targets.wasm.target import wasm_module
 from ..dynamics import ALGORITHMS
@@ -108,10 +108,7 @@ def _driven_torques(system: System) -> Program | None:
     """Return the torques (q, qd, qdd) of a motion with every joint driven, with the forces of the mechanism."""
     if not _has_reactions(system):
         return None
-    return replace(
-        system.function("inverse_dynamics", lowering="unrolled", forces=True).program,  # type: ignore[type-var]
-        name="driven_torques",
-    )
+    return replace(_straight(system, "inverse_dynamics", forces=True), name="driven_torques")
 
 
 def _loop_loads(system: System) -> Program | None:
@@ -196,16 +193,18 @@ def _inverts(f: PageFunction) -> bool:
 
 def _units(system: System, frame: str, names: Sequence[str], progress: Progress) -> Iterator[Program | Kernel]:
     """Yield functions of a System by name, without those that it cannot have."""
-    straight: dict[str, Any] = {"lowering": "unrolled"}
     for f in FUNCTIONS:
         if f.name not in names:
             continue
         progress(names.index(f.name) / len(names))
-        unit = (
-            MADE[f.name](system, frame) if f.name in MADE else system.function(f.name, **straight, **f.options).program
-        )
+        unit = MADE[f.name](system, frame) if f.name in MADE else _straight(system, f.name, **f.options)
         if unit is not None:
-            yield unit  # type: ignore[misc]
+            yield unit
+
+
+def _straight(system: System, name: str, **options: Any) -> Program:
+    """Return the straight-line arithmetic of a function of a System, without compiling it for this processor."""
+    return build(system.mechanism, Request(name, lowering="unrolled", **options).checked(system.mechanism))
 
 
 def _size(wasm: bytes) -> float:
