@@ -115,7 +115,21 @@ def test_broadcast_and_listed_arguments(monkeypatch):
         assert np.array_equal(f.unchecked((q.tolist(), qd), threads=0), wanted)
 
 
-def test_wrong_numbers_of_threads():
-    """Refuse a negative number, with the possible ones."""
-    with pytest.raises(InputError, match="threads is -2; expected 1 or more, or 0 for all cores"):
-        SMALL.gravity_torque(np.ones((9, 2)), threads=-2)
+def test_results_of_another_shape(monkeypatch):
+    """Refuse an array with more rows than the batch, and fill one with more axes, as with one thread."""
+    monkeypatch.setattr(divided, "LEAST", 1e-9)
+    q = np.random.default_rng(6).normal(size=(400, 2))
+    wanted = SMALL.gravity_torque(q)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"gravity_torque: out has shape \(401, 2\); expected \(400, 2\)"):
+            SMALL.gravity_torque(q, out=np.empty((401, 2)), threads=2)
+        found = SMALL.gravity_torque(q, out=np.empty((3, 400, 2)), threads=2)
+        assert np.array_equal(found, np.broadcast_to(wanted, (3, 400, 2)))
+        SMALL.gravity_torque(q, threads=2)  # from here on, its time is known
+
+
+@pytest.mark.parametrize("threads", [-2, 2.5, "2"])
+def test_wrong_numbers_of_threads(threads):
+    """Refuse what is no number of threads, with the possible ones."""
+    with pytest.raises(InputError, match=f"threads is {threads!r}; expected 1 or more, or 0 for all cores"):
+        SMALL.gravity_torque(np.ones((9, 2)), threads=threads)

@@ -58,8 +58,8 @@ class Pace:
 
 def divided(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
     """Run a batch of a compiled function on threads, 0 for all cores; no bit of the results depends on them."""
-    if threads < 0:
-        raise InputError(f"threads is {threads}; expected 1 or more, or 0 for all cores")
+    if not isinstance(threads, int | np.integer) or threads < 0:
+        raise InputError(f"threads is {threads!r}; expected 1 or more, or 0 for all cores")
     threads = threads or _cores()
     pace: Pace = function.pace
     count = _count(function.inputs, arguments)
@@ -71,11 +71,11 @@ def divided(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
     leads = [a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, function.inputs, strict=True)]
     lead = np.broadcast_shapes(*leads)
     samples, rows = prod(lead), lead[0] if lead else 1
-    if samples <= pace.few or rows == 1 or _overlap(arrays, function.places(out)):
+    places = function.places(out)
+    if samples <= pace.few or rows == 1 or _overlap(arrays, places) or not _fit(places, function.outputs, lead):
         return function.alone(arguments, out)
     results = [
-        new(function, lead, a) if place is None else place
-        for a, place in zip(function.outputs, function.places(out), strict=True)
+        new(function, lead, a) if place is None else place for a, place in zip(function.outputs, places, strict=True)
     ]
     cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
     arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
@@ -120,6 +120,13 @@ def _count(inputs: Sequence[Array], arguments: tuple) -> int | None:
 def _overlap(arrays: Sequence[np.ndarray], places: Sequence[Any]) -> bool:
     """Return whether results may be written to the memory of arguments, which only one call for all samples permits."""
     return any(x is not None and np.may_share_memory(a, x) for a in arrays for x in places)
+
+
+def _fit(places: Sequence[Any], outputs: Sequence[Array], lead: tuple[int, ...]) -> bool:
+    """Return whether every array for results has exactly one row per row of the batch; NumPy decides on all others."""
+    return len(places) == len(outputs) and all(
+        x is None or np.shape(x) == lead + a.shape for x, a in zip(places, outputs, strict=True)
+    )
 
 
 def _cores() -> int:
