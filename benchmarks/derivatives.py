@@ -23,8 +23,6 @@ LARGEST = 2**30
 """The largest size of the results of a batch [bytes]; those of a humanoid have 35 KB per sample."""
 LEAST = 256
 """The smallest batch to which the targets apply: smaller ones are mostly the call itself, but stay in the cache."""
-BLOCK = 64
-"""The samples that are next to each other in memory in the layout without transposes."""
 PRODUCT_BATCH = 4096
 ROWS = 300
 CHOSEN = (*ROBOTS[:2], MORE[2])
@@ -54,12 +52,13 @@ class Comparison:
     difference: float
     compiled: float
     ours: dict[int, Figure]
-    sample_vectors: dict[int, Figure]
+    vectors: dict[bool, dict[int, Figure]]
+    """With samples next to each other in memory, through the caches and past them."""
     threaded: dict[int, Figure]
     written: dict[int, Figure]
     peer: Figure
     ratios: dict[int, Figure]
-    sample_ratios: dict[int, Figure]
+    vector_ratios: dict[bool, dict[int, Figure]]
     single: Figure
     single_ratio: Figure
     products: dict[str, Figure]
@@ -89,7 +88,7 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
         outs = tuple(np.empty((n, system.nv, system.nv)) for _ in range(3))
         divided[str(n)] = Contender(lambda x=x, outs=outs: function.unchecked(tuple(x), out=outs, threads=cores), n)
         contenders[f"ours {n}"] = Contender(lambda x=x, outs=outs: function(*x, out=outs), n)
-        contenders[f"samples {n}"] = _in_blocks(function, x)
+        contenders |= {f"past {past} {n}": _in_blocks(function, x, past=past) for past in (False, True)}
         contenders[f"written {n}"] = Contender(lambda outs=outs: [out.fill(0.5) for out in outs], n)
     mine = list(zip(*(x[:ROWS] for x in state), strict=True))
 
@@ -109,24 +108,23 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
         difference,
         compiled,
         {n: Figure.of(times[f"ours {n}"]) for n in sizes},
-        {n: Figure.of(times[f"samples {n}"]) for n in sizes},
+        {past: {n: Figure.of(times[f"past {past} {n}"]) for n in sizes} for past in (False, True)},
         {n: Figure.of(threaded[str(n)]) for n in sizes},
         {n: Figure.of(times[f"written {n}"]) for n in sizes},
         Figure.of(times["peer"]),
         {n: ratio(times["peer"], times[f"ours {n}"]) for n in sizes},
-        {n: ratio(times["peer"], times[f"samples {n}"]) for n in sizes},
+        {past: {n: ratio(times["peer"], times[f"past {past} {n}"]) for n in sizes} for past in (False, True)},
         Figure.of(times["method"]),
         ratio(times["method"], times["peer"]),
         {kind: ratio(times[kind], times["function"]) for kind in PRODUCTS},
     )
 
 
-def _in_blocks(function: Any, state: list[np.ndarray]) -> Contender:
+def _in_blocks(function: Any, state: list[np.ndarray], *, past: bool) -> Contender:
     """Return a call with results in blocks of samples that are next to each other in memory; their bits are checked."""
-    n = len(state[0])
-    block = min(n, BLOCK)
+    fast, n = function.samples_last(past=past), len(state[0])
+    block = min(n, fast.block)
     given = [x.reshape(n // block, block, -1) for x in state]
-    fast = function.samples_last()
     out = fast.empty((n // block, block))
     if not all(map(np.array_equal, fast(*given, out=out), function(*given))):
         raise Disagreement(f"{function.name}: results depend on their layout")
@@ -166,13 +164,13 @@ def section(quick: bool) -> Section:
         who = (f"{c.robot.name} (nv = {c.nv})", TITLE[c.function])
         for n in c.ours:
             aim = AIMS[c.robot.name][c.function]
-            met = [
-                f">= {aim:g}: {'met' if x[n].median >= aim else 'missed'}" if n >= LEAST else "-"
-                for x in (c.ratios, c.sample_ratios)
-            ]
+            figures = (c.ratios[n], c.vector_ratios[False][n], c.vector_ratios[True][n])
+            met = [f">= {aim:g}: {'met' if x.median >= aim else 'missed'}" if n >= LEAST else "-" for x in figures]
             ours, others = c.ours[n].text(), (c.threaded[n].text(), c.written[n].text(), c.peer.text(4))
-            last = (c.sample_vectors[n].text(), c.sample_ratios[n].text(), met[1])
-            rows.append((*who, f"{n:,}", ours, *others, c.ratios[n].text(), met[0], *last))
+            row = [*who, f"{n:,}", ours, *others, figures[0].text(), met[0]]
+            for past in (False, True):
+                row += [c.vectors[past][n].text(), figures[1 + past].text(), met[1 + past]]
+            rows.append(tuple(row))
         target = f"<= 1: {'met' if c.single_ratio.median <= 1 else 'missed'}"
         singles.append((*who, c.single.text(4), c.peer.text(4), c.single_ratio.text(), target, f"{c.compiled:.2f}"))
         verdicts = (
@@ -193,16 +191,20 @@ def section(quick: bool) -> Section:
             "ratio",
             "target",
             "samples last [ns]",
-            "ratio of that",
-            "target of that",
+            "its ratio",
+            "its target",
+            "past the caches [ns]",
+            "its ratio",
+            "its target",
         ),
         tuple(rows),
         "All three matrices (with respect to q, qd, and qdd or tau). Ours: one call with `out=`, ns per sample, on one "
         "core, and on all cores with `threads=`. Pinocchio: `computeRNEADerivatives` and `computeABADerivatives` in a "
         "Python loop, ns per call. Only written: the same arrays filled with a number by NumPy on one core, without "
-        "arithmetic. Ratio: that of one core. Samples last: the same inputs, with results in blocks of "
-        f"{BLOCK} samples that are next to each other in memory (`samples_last()`), on one core. "
-        "The matrices of a humanoid are 35 KB per sample, so that batches are "
+        "arithmetic. Ratio: that of one core. Samples last: the same inputs, and the same results in blocks of samples "
+        "that are next to each other in memory (`samples_last()`), on one core. Past the caches: the same with "
+        "`past=True`; reading these results from memory takes longer afterwards. The matrices of a humanoid are 35 KB "
+        "per sample, so that batches are "
         f"limited by memory ({BOUND}). Results agree to {max(c.difference for c in found):.1e} relative.",
     )
     single = Table(
@@ -218,9 +220,10 @@ def section(quick: bool) -> Section:
         f"With respect to all three inputs, for a batch of {PRODUCT_BATCH:,}.",
     )
     ratios = [x.median for c in found for x in c.ratios.values()]
-    others = [x.median for c in found for x in c.sample_ratios.values()]
+    others = [x.median for c in found for x in c.vector_ratios[True].values()]
     headline = (
         f"Derivatives of dynamics in batches are {min(ratios):.0f} to {max(ratios):.0f} times as fast as Pinocchio's "
-        f"looped from Python, with samples next to each other in memory {min(others):.0f} to {max(others):.0f} times."
+        f"looped from Python, and {min(others):.0f} to {max(others):.0f} times with samples next to each other in "
+        "memory, past the caches."
     )
     return Section("Derivatives", headline, (batch, single, product))

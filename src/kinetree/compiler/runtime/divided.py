@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import InputError
 from ..ir.program import Array
-from .samples_last import SampleVectors, new
+from .samples_last import new
 from .threads import in_parts
 
 LEAST = 1e-3
@@ -79,13 +79,12 @@ def divided(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
     ]
     cores = [a.shape[len(mine) :] for a, mine in zip(arrays, leads, strict=True)]
     arrays = [np.broadcast_to(a, lead + core) for a, core in zip(arrays, cores, strict=True)]
-    gufunc = function.gufunc.chosen(results) if isinstance(function.gufunc, SampleVectors) else function.gufunc
     inner = samples // rows
     grain = WHOLE if inner == 1 else 1
 
     def run(begin: int, end: int) -> None:
         given, places = [a[begin:end] for a in arrays], tuple(x[begin:end] for x in results)
-        pace.timed((end - begin) * inner, lambda: gufunc(*given, out=places))
+        pace.timed((end - begin) * inner, lambda: function.gufunc(*given, out=places))
 
     done = _tried(pace, rows, inner, run)
     if done < rows:

@@ -34,7 +34,7 @@ from .misfits import wrong_count, wrong_out, wrong_shape
 from .native import loaded
 from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
-from .samples_last import ROWS, SAMPLES, SampleVectors, empty, samples_last
+from .samples_last import PAST, ROWS, SampleVectors, block, empty, samples_last
 from .singular_inertia import refuse_singular
 from .singular_loops import complete
 
@@ -56,7 +56,7 @@ class Function:
         self.kernel: NativeKernel | None = None
         self.derivatives: dict[Derivative, Function] = {}
         self.pace = Pace()
-        self._samples_last: Function | None = self if layout == SAMPLES else None
+        self.layouts: dict[str, Function] = {layout: self}
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
     @property
@@ -90,7 +90,7 @@ class Function:
         return self.program.cost()
 
     jacobian, jvp, vjp, hvp = jacobian, jvp, vjp, hvp
-    samples_last, empty = samples_last, empty
+    samples_last, empty, block = samples_last, empty, property(block)
 
     def of(self, request: Request) -> Function:
         """Return another function of the same mechanism."""
@@ -184,16 +184,16 @@ class Function:
         if self.request.lowering == "rolled":
             return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
         dtype = self.request.dtype
-        if self.layout == SAMPLES:
-            return SampleVectors(self.inputs, self.outputs, dtype, self._sample_vectors)
+        if self.layout != ROWS:
+            return SampleVectors(self.inputs, self.outputs, dtype, self._sample_vectors())
         code = loaded(self._key(), lambda: self._straight, dtype)
         if dtype == "float64":
             self.kernel = NativeKernel(self.inputs, self.outputs, code.find("kernel"), self._bad, code)
         return self._registered(code)
 
-    def _sample_vectors(self, past: bool) -> np.ufunc:
-        """Return the gufunc whose results have samples next to each other, past the caches or not."""
-        key = cache.digest(self._key(), SAMPLES, "past" if past else "near")
+    def _sample_vectors(self) -> np.ufunc:
+        """Return the gufunc for results whose samples are next to each other."""
+        key, past = cache.digest(self._key(), self.layout), self.layout == PAST
         return self._registered(loaded(key, lambda: SamplesLast(self._straight, past), self.request.dtype))
 
     def _key(self) -> str:

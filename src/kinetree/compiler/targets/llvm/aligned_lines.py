@@ -25,7 +25,7 @@ FEATURE = "avx512f"
 LONG = 128
 """The most entries of a row that is stored otherwise: a block of such rows fits into the first cache."""
 
-STREAMED = 2**25
+STREAMED = 2**24
 """The least size of the outputs of a call whose lines bypass the caches [bytes].
 
 Larger outputs do not stay in the caches, and each line would be read from memory before it is written."""

@@ -42,7 +42,7 @@ def emit_samples_last(unit: SamplesLast, dtype: str) -> str:
     past = unit.past and aligns()
     w, t = Writer(lanes), Text()
     operations(program, w, _Stores(program, w, past=past))
-    outputs = "".join(f", ptr noalias %o{g}, i64 %d{g}" for g in range(len(program.outputs)))
+    outputs = "".join(f", ptr noalias %o{g}, i64 %d{g}, i64 %a{g}" for g in range(len(program.outputs)))
     body = [f"define internal void @body(ptr noalias readonly align 64 %in{outputs}) noinline #0 {{", "entry:"]
     body += [*w.lines, "  ret void", "}"]
     _Kernel(t, lanes, program, past=past).write()
@@ -79,7 +79,7 @@ class _Stores(Blocks):
             w.do(f"store {w.lanes.vector} {name}, ptr {place}, {how}")
             if not self.past and self.outputs[g].size <= LONGEST:
                 w.used.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-                w.do(f"call void @llvm.prefetch.p0(ptr {w.new(f'getelementptr i8, ptr {place}, i64 {AHEAD}')}, "
+                w.do(f"call void @llvm.prefetch.p0(ptr {w.new(f'getelementptr i8, ptr {place}, i64 %a{g}')}, "
                      "i32 1, i32 3, i32 1)")  # fmt: skip
 
 
@@ -202,7 +202,11 @@ class _Kernel:
         self._run(places, [str(block)] * len(places))
 
     def _run(self, places: Sequence[str], distances: Sequence[str]) -> None:
-        given = "".join(f", ptr {p}, i64 {d}" for p, d in zip(places, distances, strict=True))
+        given = ""
+        for (_, a, _), p, d in zip(self.outputs, places, distances, strict=True):
+            narrow = self.t.new(f"icmp eq i64 {d}, {LINE}")
+            ahead = self.t.new(f"select i1 {narrow}, i64 {a.size * LINE}, i64 {AHEAD}")
+            given += f", ptr {p}, i64 {d}, i64 {ahead}"
         self.t.put(f"  call void @body(ptr %in{given})")
 
 
