@@ -132,6 +132,9 @@ def test_bad_jax_arrays():
             jax.jit(f)(q)
         with pytest.raises(InputError, match="run_function: an array has dtype int64; expected float64 or float32"):
             f(q[:1].astype(int))
+        for call in (f, jax.jit(f)):
+            with pytest.raises(InputError, match="run_function: JAX differentiates runs in reverse mode, by jax.grad"):
+                jax.jvp(call, (q[:1],), (q[1:],))
         for call in (f, jax.grad(lambda x: f(x)[0].sum())):
             with pytest.raises(InputError, match="q0 has entries that are not finite"):
                 call(q[:1] * np.nan)

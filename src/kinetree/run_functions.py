@@ -27,6 +27,11 @@ from .simulation.option_arguments import system_of
 from .system import System
 
 WHO = "run_function"
+FORWARD = (
+    f"{WHO}: JAX differentiates runs in reverse mode, by jax.grad, jax.vjp and jax.jacrev; forward derivatives of a "
+    "run are those of kt.simulation_derivatives"
+)
+"""The error for derivatives of runs in forward mode."""
 
 
 class RunFunction:
@@ -182,8 +187,8 @@ class RunFunction:
             return self._pulled(self._run(arrays[:count], held=held)[1], arrays[count:])
 
         return called_back(
-            lambda *arrays: self._run(arrays, held=held)[0], pull, [len(core) for core in cores],
-            [(nt, self.system.nq), (nt, self.system.nv)],
+            lambda *arrays: self._run(arrays, held=held)[0], pull, cores,
+            [(nt, self.system.nq), (nt, self.system.nv)], forward=FORWARD,
         )  # fmt: skip
 
 

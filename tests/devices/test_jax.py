@@ -143,13 +143,63 @@ def test_gradients(arm):
     assert_close(held, arm.forward_dynamics(q, qd, tau), 1e-14, "the factor of x")
 
 
-def test_second_derivatives_are_refused(arm):
-    """Refuse to differentiate a gradient again, with the way to second derivatives."""
+def test_forward_mode(arm):
+    """Agree with native products and with reverse mode, under jit and vmap, with wrenches and several outputs."""
+    q, qd, tau = motion(arm, 4)
+    dq, dqd, dtau = motion(arm, 2, 4)[0][1], *motion(arm, 4)[1:]
+    f = arm.jax.forward_dynamics
+    along = arm.function("forward_dynamics").jvp()(q, qd, tau, dq, dqd, dtau)
+    for call in (f, jax.jit(f), jax.vmap(f)):
+        assert_close(jax.jvp(call, (q, qd, tau), (dq, dqd, dtau))[1], along, 1e-12 * np.abs(along).max(), "tangent")
+    held = jax.jvp(lambda x: f(q[0], x, tau), (qd[0],), (dqd[0],))[1]  # repeated along the batch
+    zero = np.zeros(3)
+    expected = arm.function("forward_dynamics").jvp()(q[0], qd[0], tau, zero, dqd[0], zero)
+    assert_close(held, expected, 1e-12 * np.abs(expected).max(), "one velocity")
+    wrenches = np.random.default_rng(1).normal(size=(3, 6))
+    for call, x in (
+        (lambda x: arm.jax.forward_dynamics(q[0], qd[0], tau[0], wrenches=x), wrenches),
+        (lambda x: arm.jax.hybrid_dynamics(x, qd[0], qd[0], tau[0], driven=arm.joints[0].name)[1], q[0]),
+    ):
+        forward, reverse = jax.jit(jax.jacfwd(call))(x), jax.jacrev(call)(x)
+        assert_close(forward, reverse, 1e-12 * np.abs(reverse).max(), "both modes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["kinetic_energy", "forward_dynamics"])
+def test_second_derivatives(arm, name):
+    """Agree with differences of gradients, by forward over reverse and reverse over reverse, in batches."""
+    q, qd, tau = motion(arm, 3)
+
+    def f(x, v):
+        more = () if name == "kinetic_energy" else (tau[0],)
+        return (getattr(arm.jax, name)(x, v, *more) * tau[1]).sum()
+
+    h, gradient = 1e-5, jax.jit(jax.grad(f))
+    sides = [np.stack([gradient(q[0] + s * h * e, qd[0]) for e in np.eye(3)]) for s in (1, -1)]
+    expected = (sides[0] - sides[1]) / (2 * h)
+    size = np.abs(expected).max()
+    found = jax.hessian(f)(q[0], qd[0])
+    assert_close(found, expected, 1e-8 * size, "against differences")
+    assert_close(found, found.T, 1e-12 * size, "symmetry")
+    assert_close(jax.jacrev(jax.jacrev(f))(q[0], qd[0]), found, 1e-12 * size, "reverse over reverse")
+    mixed = jax.jacrev(jax.grad(f, 0), 1)(q[0], qd[0])
+    assert_close(jax.jacfwd(jax.grad(f, 1), 0)(q[0], qd[0]), mixed.T, 1e-12 * size, "mixed derivatives")
+    many = jax.jit(jax.vmap(jax.hessian(f)))(q, qd)
+    assert many.shape == (3, 3, 3)
+    assert_close(many[0], found, 1e-12 * size, "a batch")
+
+
+def test_further_derivatives_are_refused(arm):
+    """Refuse third derivatives, and forward mode first, with the way to second derivatives."""
     q, qd, _ = motion(arm)
-    twice = jax.jacrev(jax.grad(lambda x: arm.jax.kinetic_energy(x, qd)))
-    for f in (twice, jax.jit(twice)):
+
+    def energy(x):
+        return arm.jax.kinetic_energy(x, qd)
+
+    forward_first = jax.jacfwd(jax.jacfwd(energy)), jax.jit(jax.jacrev(jax.jacfwd(energy)))
+    for f in (*forward_first, jax.jacfwd(jax.hessian(energy)), jax.grad(lambda x: jax.hessian(energy)(x).sum())):
         with pytest.raises(
-            InputError, match="JAX differentiates functions of a mechanism once; second derivatives are th"
+            InputError, match=r"at most twice, the first time in reverse mode, as jax.hessian does: use"
         ):
             f(q)
 
@@ -164,6 +214,10 @@ def test_gradients_with_parameters():
     slope = jax.grad(lambda x: arm.jax.gravity_torque(x).sum())(q)
     wanted = arm.function("gravity_torque").jacobian("q")(np.asarray(q), np.array([1.3, 0.7]))
     assert_close(slope, wanted[..., 0], 1e-14, "slope at the values")
+    forward = jax.jacfwd(lambda x: arm.jax.gravity_torque(x)[0])(q[:1])
+    assert_close(forward[0, 0, 0], slope[0, 0], 1e-14, "forward mode at the values")
+    curved = jax.hessian(lambda x: arm.jax.gravity_torque(x)[0])(q[0])
+    assert_close(curved[0, 0], -arm.gravity_torque(np.asarray(q[0]))[0], 1e-13, "the second derivative of a sine")
     by_length = jax.grad(lambda x: arm.jax.gravity_torque(q, parameters={"l": x}).sum())(0.7)
     wanted = arm.function("gravity_torque").jacobian("parameters")(np.asarray(q), np.array([1.3, 0.7]))
     assert_close(by_length, wanted[:, 0, 1].sum(), 1e-13, "slope with respect to the length")

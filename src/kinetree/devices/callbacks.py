@@ -8,66 +8,61 @@ from typing import Any
 import numpy as np
 
 from ..compiler.runtime import optional
-from ..compiler.runtime.gradients import summed_to
 from ..errors import InputError
 from .autograd import TWICE
+from .jax_products import FORWARD, REVERSE, VALUE, called
 
 Arrays = tuple[np.ndarray, ...]
 """Arrays with the same leading shape."""
 
 
 def called_back(
-    run: Callable[..., Arrays], pull: Callable[..., Arrays], inputs: Sequence[int], outputs: Sequence[tuple[int, ...]]
+    run: Callable[..., Arrays],
+    pull: Callable[..., Arrays],
+    inputs: Sequence[tuple[int, ...]],
+    outputs: Sequence[tuple[int, ...]],
+    *,
+    forward: str,
 ) -> Callable[..., tuple[Any, ...]]:
     """Return a function of JAX arrays with gradients, for jit and vmap, in float64.
 
-    `run` takes arrays with one leading shape and returns arrays with the shapes `outputs` behind it. `pull` also takes
-    their cotangents and returns those of its arrays. `inputs` are the numbers of axes of the arrays that are not
-    leading ones; leading shapes that fit together are repeated.
+    `run` takes arrays with one leading shape, and the shapes `inputs` behind it, and returns arrays with the shapes
+    `outputs` behind it. `pull` also takes their cotangents and returns those of its arrays. Leading shapes that fit
+    together are repeated. `forward` is the message of the error for derivatives in forward mode.
     """
-    jax = optional.jax()
+    native = _CalledBack(run, pull, tuple(inputs), tuple(outputs), forward)
 
-    def wide(arrays: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
-        cores = [x.shape[x.ndim - n :] for x, n in zip(arrays, inputs, strict=True)]
-        lead = np.broadcast_shapes(*(x.shape[: x.ndim - n] for x, n in zip(arrays, inputs, strict=True)))
-        return lead, [jax.numpy.broadcast_to(x, lead + core) for x, core in zip(arrays, cores, strict=True)]
+    def call(*arrays: Any) -> tuple[Any, ...]:
+        pairs = list(zip(arrays, inputs, strict=True))
+        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(core)] for x, core in pairs))
+        return called(native, [optional.jax().numpy.broadcast_to(x, lead + core) for x, core in pairs])
 
-    def back(function: Callable[..., Arrays], shapes: Sequence[tuple[int, ...]], arrays: Sequence[Any]) -> Any:
-        if not any(isinstance(x, jax.core.Tracer) for x in arrays):  # errors then reach the caller as they are
-            return tuple(map(jax.numpy.asarray, function(*map(np.asarray, arrays))))
-        found = tuple(jax.ShapeDtypeStruct(shape, "float64") for shape in shapes)
-        return jax.pure_callback(
-            lambda *given: function(*map(np.asarray, given)), found, *arrays, vmap_method="broadcast_all"
-        )
-
-    @jax.custom_vjp
-    def call(*arrays: Any) -> Any:
-        lead, repeated = wide(arrays)
-        return back(run, [lead + shape for shape in outputs], repeated)
-
-    def forward(*arrays: Any) -> tuple[Any, Any]:
-        return call(*arrays), arrays
-
-    @once
-    def pulled(*arrays: Any) -> tuple[Any, ...]:
-        count = len(inputs)
-        _, repeated = wide(arrays[:count])
-        found = back(pull, [x.shape for x in repeated], (*repeated, *arrays[count:]))
-        return tuple(summed_to(x, a.shape) for x, a in zip(found, arrays[:count], strict=True))
-
-    def backward(arrays: Any, cotangents: Any) -> tuple[Any, ...]:
-        return pulled(*arrays, *cotangents)
-
-    call.defvjp(forward, backward)
     return call
 
 
-def once(gradient: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a gradient that JAX refuses to differentiate again, with the reason."""
-    guarded = optional.jax().custom_vjp(gradient)
+class _CalledBack:
+    """The products of a function of NumPy arrays."""
 
-    def refused(*_: Any) -> Any:
-        raise InputError(TWICE.format("JAX"))
+    def __init__(
+        self,
+        run: Callable[..., Arrays],
+        pull: Callable[..., Arrays],
+        cores: Sequence[tuple[int, ...]],
+        outputs: Sequence[tuple[int, ...]],
+        forward: str,
+    ) -> None:
+        self.cores, self.outputs, self._run, self._pull, self._forward = cores, outputs, run, pull, forward
 
-    guarded.defvjp(refused, refused)
-    return guarded
+    def run(self, kind: str, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return the results of a kind of call for arrays with the same leading shape."""
+        if kind not in (VALUE, REVERSE):
+            raise InputError(self._forward if kind == FORWARD else TWICE.format("JAX"))
+        jax = optional.jax()
+        function, cores = (self._run, self.outputs) if kind == VALUE else (self._pull, self.cores)
+        if not any(isinstance(x, jax.core.Tracer) for x in arrays):  # errors then reach the caller as they are
+            return tuple(map(jax.numpy.asarray, function(*map(np.asarray, arrays))))
+        lead = arrays[0].shape[: arrays[0].ndim - len(self.cores[0])]
+        shapes = tuple(jax.ShapeDtypeStruct(lead + core, "float64") for core in cores)
+        return jax.pure_callback(
+            lambda *given: function(*map(np.asarray, given)), shapes, *arrays, vmap_method="broadcast_all"
+        )

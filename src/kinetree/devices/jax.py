@@ -11,12 +11,12 @@ from ..compiled import CompiledMechanism
 from ..compiler.lower.build import Request, names_of
 from ..compiler.runtime import optional
 from ..compiler.runtime.function import Function
-from ..compiler.runtime.gradients import pullback
+from ..compiler.runtime.gradients import entry_product
 from ..compiler.runtime.methods import mirror
 from ..compiler.runtime.misfits import wrong_count, wrong_shape
-from ..compiler.runtime.xla.registration import registered
+from ..compiler.runtime.xla.registration import Native, registered
 from ..errors import InputError
-from .callbacks import once
+from .jax_products import VALUE, called
 from .mirrored import Mirrored
 from .parameters import parameter_argument
 
@@ -27,8 +27,8 @@ class JaxSystem(Mirrored):
     """A mechanism with its functions for JAX, the same methods as a System.
 
     Every method takes arrays with any leading shapes that fit together, all float64 or all float32, and can be part of
-    functions under `jax.jit` and `jax.vmap`. Options, by keyword: `wrenches` and `parameters` as for NumPy. Numbers
-    that are not finite pass through.
+    functions under `jax.jit`, `jax.vmap`, `jax.grad`, `jax.jvp` and `jax.hessian`. Options, by keyword: `wrenches` and
+    `parameters` as for NumPy. Numbers that are not finite pass through.
     """
 
     place = "JAX"
@@ -94,41 +94,51 @@ class JaxSystem(Mirrored):
 
 
 def differentiable(function: Function, constants: tuple[float, ...] | None) -> Callable[..., Any]:
-    """Return a function of JAX arrays, jitted, whose gradients are those of `gradients.pullback`."""
+    """Return a function of JAX arrays, jitted, with derivatives in forward and reverse mode, also second ones."""
     jax = optional.jax()
-    call = jax.custom_vjp(_broadcast_call(function, constants))
+    native = _Native(function, constants)
 
-    def forward(*arrays: Any) -> tuple[Any, Any]:
-        return call(*arrays), arrays
+    def call(*arrays: Any) -> Any:
+        if wrong := wrong_count(function.name, native.inputs, len(arrays)):
+            raise wrong
+        if wrong := wrong_shape(function.name, native.inputs, [x.shape for x in arrays]):
+            raise wrong
+        pairs = list(zip(native.inputs, arrays, strict=True))
+        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(a.shape)] for a, x in pairs))
+        results = called(native, [jax.numpy.broadcast_to(x, lead + a.shape) for a, x in pairs])
+        return results[0] if len(results) == 1 else results
 
-    def backward(arrays: Any, cotangents: Any) -> tuple[Any, ...]:
-        fixed = () if constants is None else (jax.numpy.asarray(constants, function.request.dtype),)
-        pull = once(pullback(function, lambda f, *given: _broadcast_call(f, None)(*given), fixed))
-        return pull(*arrays, *(cotangents if isinstance(cotangents, tuple) else (cotangents,)))
-
-    call.defvjp(forward, backward)
     return jax.jit(call)
 
 
-def _broadcast_call(function: Function, constants: tuple[float, ...] | None) -> Callable[..., Any]:
-    """Return a function that checks shapes, broadcasts leading axes and calls native code."""
-    jax = optional.jax()
-    inputs = function.inputs if constants is None else function.inputs[:-1]
-    native = registered(function, constants)
+class _Native:
+    """A compiled function and its products by XLA; with constants, these are its last input."""
 
-    def call(*arrays: Any) -> Any:
-        if wrong := wrong_count(function.name, inputs, len(arrays)):
-            raise wrong
-        if wrong := wrong_shape(function.name, inputs, [x.shape for x in arrays]):
-            raise wrong
-        pairs = list(zip(inputs, arrays, strict=True))
-        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(a.shape)] for a, x in pairs))
-        wide = [jax.numpy.broadcast_to(x, lead + a.shape) for a, x in pairs]
-        shapes = [jax.ShapeDtypeStruct(lead + a.shape, function.request.dtype) for a in function.outputs]
-        results = native(wide, shapes)
-        return results[0] if len(results) == 1 else tuple(results)
+    def __init__(self, function: Function, constants: tuple[float, ...] | None) -> None:
+        self.function, self.constants = function, constants
+        self.inputs = function.inputs if constants is None else function.inputs[:-1]
+        self.cores = tuple(a.shape for a in self.inputs)
+        self.outputs = tuple(a.shape for a in function.outputs)
+        self._functions: dict[str, tuple[Function, Native]] = {}
 
-    return call
+    def run(self, kind: str, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return the results of a kind of call for arrays with the same leading shape."""
+        function, native = self._of(kind)
+        lead = arrays[0].shape[: arrays[0].ndim - len(self.cores[0])]
+        if self.constants is not None and kind != VALUE:
+            jnp, n = optional.jax().numpy, len(self.cores)
+            values = jnp.broadcast_to(jnp.asarray(self.constants, arrays[0].dtype), (*lead, len(self.constants)))
+            arrays = (*arrays[:n], values, *arrays[n:])
+        shapes = [optional.jax().ShapeDtypeStruct(lead + a.shape, function.request.dtype) for a in function.outputs]
+        return native(arrays, shapes)
+
+    def _of(self, kind: str) -> tuple[Function, Native]:
+        """Return the function of a kind, compiled when it is first called."""
+        if kind not in self._functions:
+            names = [a.name for a in self.inputs]
+            function = self.function if kind == VALUE else entry_product(self.function, kind, names)
+            self._functions[kind] = function, registered(function, self.constants if kind == VALUE else None)
+        return self._functions[kind]
 
 
 def common_dtype(name: str, arrays: Sequence[Any]) -> str:

@@ -11,13 +11,13 @@ Pullback = Callable[..., tuple[Any, ...]]
 """A function of all inputs and the cotangents of all outputs that returns the cotangents of all inputs."""
 
 
-def gradient_function(function: Any, inputs: Sequence[str] | None = None) -> Any:
-    """Return the compiled vector-Jacobian product of a function, with respect to inputs by name, by default all.
+def entry_product(function: Any, kind: str, inputs: Sequence[str] | None = None) -> Any:
+    """Return a compiled product ("jvp", "vjp" or "hvp") of a function with respect to inputs by name, by default all.
 
     Coordinates are displaced entry by entry, because those libraries know nothing of the tangent space. InputError if
     the function has no derivatives.
     """
-    return derived(function, "vjp", inputs, tangent=False)
+    return derived(function, kind, inputs, tangent=False)
 
 
 def pullback(function: Any, run: Callable[..., Any], constants: Sequence[Any] = ()) -> Pullback:
@@ -27,7 +27,7 @@ def pullback(function: Any, run: Callable[..., Any], constants: Sequence[Any] = 
     cotangents; those of the others have their shapes.
     """
     names = [a.name for a in function.inputs[: len(function.inputs) - len(constants)]]
-    gradient = gradient_function(function, names)
+    gradient = entry_product(function, "vjp", names)
 
     def pull(*arrays: Any) -> tuple[Any, ...]:
         given, cotangents = arrays[: len(names)], arrays[len(names) :]
