@@ -25,6 +25,11 @@ def without(cases: Iterable[Any], slow: Collection[Any]) -> list[Any]:
     return [pytest.param(x, marks=pytest.mark.slow) if x in slow else x for x in cases]
 
 
+def seldom(cases: Iterable[Any], listed: Collection[Any]) -> list[Any]:
+    """Return the cases; those listed are marked slow except with KINETREE_THOROUGH."""
+    return [_slow(x) if not THOROUGH and x in listed else x for x in cases]
+
+
 def some(cases: Iterable[Any]) -> list[Any]:
     """Return the cases, all of them with KINETREE_THOROUGH; otherwise one in OF_EACH, and the others are marked slow.
 

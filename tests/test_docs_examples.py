@@ -56,7 +56,15 @@ SLOW = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("page", everyday.without([page for page in PAGES if blocks(page)], SLOW))
+LONG = (
+    "closed-loop-dynamics.md", "derivatives.md", "inverse-kinematics.md", "load-report.md", "many-machines.md",
+    "optimal-control.md", "studies.md", "study-statistics.md",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "page", everyday.seldom(everyday.without([page for page in PAGES if blocks(page)], SLOW), LONG)
+)
 def test_examples_run(page, tmp_path, monkeypatch):
     """Run the blocks of a page one after the other in a folder of their own; errors name the page's line."""
     if ".equations(" in (DOCS / page).read_text():

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import everyday
 from strategies import examples
 
 pytest.importorskip("mujoco")
@@ -156,6 +157,7 @@ def test_mujoco_opens_no_file(folder):
     assert prepared.text.splitlines()[14].startswith('<body name="block"'), "lines are kept"
 
 
+@everyday.long
 def test_large_models_are_refused_at_once(monkeypatch, folder):
     """Refuse billions of copies, too many meshes and too many bodies before they are created."""
     nested = '<replicate count="1000">' * 3 + "<body/>" + "</replicate>" * 3

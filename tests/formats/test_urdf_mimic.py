@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import everyday
+
 pin = pytest.importorskip("pinocchio")
 
 from interpreted import compute  # noqa: E402
@@ -57,7 +59,7 @@ def reduction(mechanism) -> tuple[list[str], np.ndarray, np.ndarray]:
     return lead, S, c
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", everyday.some(ROBOTS))
 def test_reduced_motion_is_pinocchios(name):
     """Couple the joints of a robot that mimic others and find Pinocchio's inertia matrix and bias torques."""
     path = find(name)

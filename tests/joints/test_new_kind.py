@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.algebra.mass import MassMatrix
 from kinetree.algebra.rotations import about
@@ -116,6 +117,7 @@ def test_a_peer_without_the_kind_says_so(robot, peer, name):
     assert row.reason == f"{name} has no rack joint (joint 'roll')"
 
 
+@everyday.long
 def test_a_new_kind_runs(robot, tmp_path):
     """Simulate a new kind, check its energy and limits, and draw it."""
     run = kt.simulate(robot, [0.1, 0.2], [1.0, -2.0], duration=1.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from press import press
 from tolerance import assert_close
@@ -51,6 +52,7 @@ def test_the_optimum_beats_a_sweep():
     assert_close(float(kt.rms("control.main")(found.run())), found.cost, 1e-9 * found.cost, "cost of the optimal run")
 
 
+@everyday.long
 def test_designs_that_fail_lose():
     """Find the largest stroke whose loop closes through a whole revolution."""
     found = kt.optimize(

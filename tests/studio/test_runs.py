@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.compiler.lower.loop_pattern import guess
 from kinetree.studio.actions.runs import batch, methods, simulate
@@ -42,6 +43,7 @@ def test_a_run_is_that_of_the_library(tmp_path):
     assert run["method"] == "dop853" and shares[-1] == 1.0
 
 
+@everyday.long
 def test_frames_touch_a_floor(tmp_path):
     """Hold the legs of a quadruped: it stands on a floor under its feet, as with the same contacts in the library."""
     robot = quadruped()
