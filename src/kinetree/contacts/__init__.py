@@ -32,7 +32,7 @@ def on_plane(surface: Any, ball: Ball) -> Meeting:
 class SurfaceKind:
     """A kind of surface: its candidates for a ball by label, and the sorts of features that may touch it.
 
-    `data` are the fields of a Surface that it uses, `moves` tells whether it may be fixed to a moving body.
+    `data` are the fields of a Surface that it uses; `moves` is true if it may be fixed to a moving body.
     """
 
     candidates: tuple[tuple[str, Callable[[Any, Ball], Meeting]], ...]

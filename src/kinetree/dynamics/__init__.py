@@ -14,10 +14,10 @@ class Algorithm:
     """A page with its inputs and the shape of its output.
 
     A page with several outputs returns a list of scalars for each; `output` has their names, `shape` their shapes.
-    Shapes are in terms of nq, nv, nb (bodies), nc (equations of loops) and numbers. `wrenches` tells whether external
-    wrenches matter, `frame` whether a frame is asked for, `axes` the default axes where there is a choice, `inverts`
-    whether the inertia matrix must be invertible, `lumps` whether only the torques matter, so that masses may be
-    counted to whichever body is cheaper, `driven` whether driven joints can be chosen.
+    Shapes are in terms of nq, nv, nb (bodies), nc (equations of loops) and numbers. `axes` are the default axes
+    where there is a choice. `wrenches` is true if external wrenches matter, `frame` if a frame is required, `driven` if
+    driven joints can be chosen, `inverts` if the inertia matrix must be invertible. `lumps` is true if only the torques
+    matter, so that masses may be counted to whichever body is cheaper.
     """
 
     page: Callable

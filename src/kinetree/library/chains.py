@@ -152,7 +152,7 @@ def rope_mechanism(
 
 
 def rope_link(length: float, n: int, mass_per_metre: float, radius: float) -> Link:
-    """Return a link of a rope of n links: lengths in m, mass per metre in kg/m."""
+    """Return a link of a rope of n links: lengths in m, mass per meter in kg/m."""
     mass = positive(mass_per_metre, "the mass_per_metre") * length / n
     return Link(length / n, mass, positive(radius, "the radius"))
 

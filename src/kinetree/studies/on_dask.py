@@ -24,10 +24,10 @@ ARRIVAL = 60.0
 """The time to wait for the files of other machines [s]: network file systems show them late, by default within 60 s."""
 
 LOOK = 0.05
-"""The time between looks for finished shards, or for files of other machines [s]."""
+"""The time between two checks for finished shards, or for files of other machines [s]."""
 
 PATIENCE = 30.0
-"""The time without a finished shard after which the user learns that there are no workers [s]."""
+"""The time without a finished shard after which the absence of workers is reported [s]."""
 
 PASSES = 3
 """The number of times that shards are sent which Dask gave up; those that kill workers are found by then."""

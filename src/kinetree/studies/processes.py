@@ -19,7 +19,7 @@ from .store import Store
 from .worker import HEAD
 
 LOOK = 0.1
-"""The time between looks for Ctrl-C [s]."""
+"""The time between two checks for Ctrl-C [s]."""
 
 START = "from kinetree.studies.worker import main; main()"
 """The code of a worker process."""

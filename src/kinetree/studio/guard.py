@@ -1,7 +1,7 @@
 """Checks of every request before anything else: its Host, its Origin and the token of this studio.
 
 A page of another site that names this machine by a domain of its own (DNS rebinding) has a foreign Host. A page that
-requests the address from elsewhere has a foreign Origin. Neither knows the token.
+requests the address from elsewhere has a foreign Origin. Neither has the token.
 
 Links to a state have no token, so that they may be passed on. The answer to them is an entrance: a page without any
 data that takes the token from the storage of this origin in the reader's browser, where the studio's page put it.

@@ -23,7 +23,7 @@ class GroundForces:
     relative to those required, or to 1e-4 of the weight if these are less. `modes` [..., nc] are 0 (open), 1 (stick) or
     2 (slip); `inward` [..., nc] marks contacts that the motion moves into their surface, which no rigid body can do.
     `points` [..., nc, 3] and `axes` [..., nc, 3, 3], by rows normal and tangents, are in the frame of the ground.
-    `settled` [...] tells whether the forces are the smallest ones up to rounding. `grounded` [nc] marks contacts with
+    `settled` [...] marks forces that are the smallest ones up to rounding. `grounded` [nc] marks contacts with
     the ground, not with other bodies. `contacts` are the names, `labels` and `units` those of the axes.
     """
 

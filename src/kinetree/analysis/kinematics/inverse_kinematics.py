@@ -39,8 +39,8 @@ class PoseSolution:
     """Positions at which a frame has given poses, one per target.
 
     `q` [..., nq] are the positions, `position` [m] and `rotation` [rad] their errors, in the axes with weights.
-    `converged` tells which targets are reached. `iterations` are the steps of the search that found the position, and
-    `restarts` the searches before it. `at_limit` [..., nv] marks degrees of freedom at a limit.
+    `converged` marks the targets that are reached. `iterations` are the steps of the search that found the position,
+    and `restarts` the searches before it. `at_limit` [..., nv] marks degrees of freedom at a limit.
     """
 
     system: CompiledMechanism

@@ -1,6 +1,6 @@
 """Programs of closed mechanisms with held or driven degrees of freedom, which run on batches as native code.
 
-Each has an output `rank`, the number of independent equations of the loops. It tells whether the held degrees of
+Each has an output `rank`, the number of independent equations of the loops. If it is large enough, the held degrees of
 freedom determine all others at a state.
 """
 

@@ -19,7 +19,7 @@ LEAST = 1e-3
 """The least time that each thread computes [s]: on an idle machine, another thread begins up to 0.8 ms later."""
 
 BRIEF = 5e-5
-"""The longest time of a call that says little about that of a sample [s]: most of it may be the call itself."""
+"""The longest time of a call from which that of a sample is not estimated [s]: most of it may be the call itself."""
 
 FEWEST, GROWTH = 8, 8
 """The samples that are not worth a measurement, which fill a vector, and the factor by which a trial is longer."""

@@ -128,7 +128,7 @@ function ticks(low, high, count, degrees = false) {
     return out;
   };
   const out = marks(steps[at]);
-  return out.length < 3 && at > 0 ? marks(steps[at - 1]) : out; // a single number at an axis tells nothing of its scale
+  return out.length < 3 && at > 0 ? marks(steps[at - 1]) : out; // a single number at an axis gives no scale
 }
 
 const tickText = (x) => (x !== 0 && (Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3) ? x.toExponential(1) : String(Number(x.toPrecision(6))));

@@ -175,7 +175,7 @@ export class Kernel {
   }
 
   // Steps of dt by the classical Runge-Kutta method, under { torque, stiffness, damping, target, wrenches }.
-  // Loops stay closed. The state is changed in place; the result tells whether it is finite.
+  // Loops stay closed. The state is changed in place; the result is true if it is finite.
   advance(state, dt, count, live = {}) {
     const f = this.functions.time_step;
     const { inputs, outputs } = f;

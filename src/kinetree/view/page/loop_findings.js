@@ -10,12 +10,12 @@ const NEAR = 0.1; // of the usual hold of the loops: a position with less is nea
 const STILL = 1e-7; // the share in a motion below which a joint stands still
 const NEIGHBORS = 8;
 const AWAY = 0.35; // [rad, sizes of the mechanism] to the neighbors
-const LENGTH = 0.15; // [rad, sizes of the mechanism] of a step that tells whether a motion goes on
+const LENGTH = 0.15; // [rad, sizes of the mechanism] of the step by which a motion is found to go on or to end
 
 const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`);
 const counted = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
-// Rank and weakest hold at closed positions around one, which tell what is usual; whether a motion goes on from it.
+// Rank and weakest hold at closed positions around one, for comparison; and whether a motion goes on from it.
 export function surroundings(app, q) {
   const { columns } = unitsOf(app);
   const random = seeded(11);

@@ -1,4 +1,4 @@
-// Start the page of this document, and tell the reader what is wrong where it cannot start.
+// Start the page of this document, or show the reader why it cannot start.
 
 import { start } from "./app.js";
 import { el } from "./elements.js";

@@ -5,7 +5,7 @@ import { Motion } from "./motion.js";
 import { add, cross, fromRows, scale, sub, transform, within } from "./vectors.js";
 
 export const FRAME = 1 / 60; // [s] between samples
-const FRAMES = 4; // between two looks at the clock
+const FRAMES = 4; // between two readings of the clock
 const AHEAD = 12; // [ms] of computation within a frame of the screen, so that the page stays responsive
 
 // Runge-Kutta steps between two samples, of at most this length [s].
@@ -22,7 +22,7 @@ export class Recording extends Motion {
     this.known = []; // arrays of the columns
     this.acted = []; // [first sample, drives]: those that acted from a sample on
     const { velocities } = app.model;
-    // The momentum of a mechanism that floats tells whether it is moved from outside.
+    // The momentum of a mechanism that floats changes only if it is moved from outside.
     const floats = kernel.has("momentum") && app.model.joints.some((joint, i) => joint.floats && app.model.bodies[i].parent < 0);
     this.columns = [
       this.column("energy", ["kinetic", "potential", "total"], ["J", "J", "J"], ({ q, qd }) => Object.values(kernel.energies(q, qd))),

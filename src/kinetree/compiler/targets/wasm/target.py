@@ -26,7 +26,7 @@ from .statements import Statements
 from .variables import assign
 
 ROOM = 65536
-"""The bytes of memory beyond those that the module uses itself; the host may ask for more."""
+"""The bytes of memory beyond those that the module uses itself; the host may allocate more."""
 
 
 class Wasm:

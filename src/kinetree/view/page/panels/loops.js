@@ -16,7 +16,7 @@ import { sharedUnit, short } from "../units.js";
 import { onPlane } from "../view.js";
 import { within } from "../vectors.js";
 
-const PAUSE = 120; // [ms] between two looks of the doctor while the player runs
+const PAUSE = 120; // [ms] between two diagnoses while the player runs
 
 export const panel = {
   name: "Loops",

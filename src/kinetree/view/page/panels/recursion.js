@@ -122,7 +122,7 @@ function quantity({ symbol, unit, numbers }) {
   return el("table", { class: "values quantity" }, el("tbody", {}, row(symbol, numbers, squared(unit[0]))));
 }
 
-// N_l and N_d as blocks of bodies, coloured by module, or U and D as far as the elimination has come.
+// N_l and N_d as blocks of bodies, colored by module, or U and D as far as the elimination has come.
 function matrices(app, step, steps, { way, step: index }) {
   const { model, kernel, store } = app;
   const { nv } = model;

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DeviceMemory:
-    """Memory of a device. Freeing it waits for the device, so no kernel loses memory that it uses."""
+    """Memory of a device. Freeing it waits for the device, so that no kernel uses freed memory."""
 
     def __init__(self, library: Library, device: Device, size: int) -> None:
         """Allocate bytes."""
