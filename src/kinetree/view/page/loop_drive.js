@@ -1,7 +1,6 @@
 // The driving joint of a closed mechanism: its range, the lengths on which it depends, and a turn at constant velocity with the
 // curve of a point, torque and bearing forces.
 
-import { motionCharts } from "./charts.js";
 import { numberControl } from "./controls.js";
 import { el, section } from "./elements.js";
 import { fourBar, grashof } from "./four_bar.js";
@@ -10,12 +9,11 @@ import { movingFrames } from "./inverse_kinematics.js";
 import { recloseWith } from "./loop_closing.js";
 import { drivesOf, leadsOf, positionOf, rangeOf } from "./loop_range.js";
 import { Turn } from "./loop_turn.js";
-import { loadLine, shortLabels } from "./names.js";
-import { sharedUnit, withUnit } from "./units.js";
-import { columns, fromRows, multiply, originOf, transform, turned } from "./vectors.js";
+import { bearingArrows, python, rangeText, turnCharts } from "./loop_turn_views.js";
+import { shortLabels } from "./names.js";
+import { columns, transform } from "./vectors.js";
 
 const SETTLED = 200; // [ms] after the last change by hand, before a range is computed anew
-const LONG = 0.25; // of the size of the mechanism: the arrow of a usual bearing force
 
 export function buildDrive(app, { leads, changed }) {
   const { model, store, kernel, data } = app;
@@ -29,6 +27,7 @@ export function buildDrive(app, { leads, changed }) {
   const settings = () => store.get("loops");
   const change = (changes, undo) => store.set({ loops: { ...settings(), ...changes } }, { undo });
   const label = () => model.velocities[settings().drive].label;
+  const isOpen = () => kernel.gap(store.get("q")) > 1e-8 * data.scene.size;
   let [range, turn, curve, giveUp, timer, fitted, busy] = [null, null, null, () => {}, 0, false, false];
 
   const pick = el("select", { "aria-label": "driving joint", title: "the joint that drives", onchange: () => change({ drive: Number(pick.value) }, "driving joint") },
@@ -65,7 +64,7 @@ export function buildDrive(app, { leads, changed }) {
   function compute() {
     giveUp();
     const q = store.get("q");
-    if (kernel.gap(q) > 1e-8 * data.scene.size) {
+    if (isOpen()) {
       [range, turn, curve] = [null, null, null];
       return shown();
     }
@@ -76,8 +75,7 @@ export function buildDrive(app, { leads, changed }) {
     giveUp = inSlices(rangeOf(app, q, drive, held), {
       done: (found) => {
         range = found;
-        const { body, pose } = frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
-        const point = { body, at: [pose[3], pose[7], pose[11]] };
+        const point = tracer();
         curve = new Float32Array(range.curve.flatMap((x) => pointAt(x, point)));
         if (range.closed && range.curve.length > 2) curve = new Float32Array([...curve, ...curve.subarray(0, 3)]);
         if (range.kind === "locked") { turn = null; return shown(); }
@@ -85,6 +83,11 @@ export function buildDrive(app, { leads, changed }) {
         giveUp = inSlices(made.compute(), { done: () => { turn = made; shown(); } });
       },
     });
+  }
+  // The point whose path is drawn, in the frame of its body.
+  function tracer() {
+    const { body, pose } = frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
+    return { body, at: [pose[3], pose[7], pose[11]] };
   }
   function pointAt(q, { body, at }) {
     const T = kernel.poses(q).subarray(16 * body, 16 * body + 16);
@@ -107,14 +110,9 @@ export function buildDrive(app, { leads, changed }) {
     app.stage.refresh();
   }
   function sentence() {
-    if (kernel.gap(store.get("q")) > 1e-8 * data.scene.size) return "With these lengths the loops do not close.";
+    if (isOpen()) return "With these lengths the loops do not close.";
     if (busy) return `Following ${label()} ...`;
-    if (!range) return "";
-    const { unit } = model.velocities[settings().drive];
-    const say = (x) => withUnit(x, unit.replace("/s", ""), store.get("units"));
-    if (range.kind === "locked") return `${label()} is locked: the loops hold it.`;
-    if (range.kind === "turns") return `${label()} turns fully${range.revolutions > 1 ? `; the mechanism returns after ${range.revolutions} turns` : ""}.`;
-    return `${label()} ${unit === "m/s" ? "moves" : "rocks"} between ${say(range.low)} and ${say(range.high)}.`;
+    return range ? rangeText(range, label(), model.velocities[settings().drive].unit, store.get("units")) : "";
   }
 
   store.on(["loops"], () => { changed(); later(0); });
@@ -156,62 +154,18 @@ export function buildDrive(app, { leads, changed }) {
       rule.textContent = bars ? grashof(bars).text : "";
       rule.hidden = !bars;
     },
-    charts() {
-      if (!turn?.count) return [];
-      const { axis, t, count } = turn;
-      const [i, j] = widest(turn.path, count);
-      const out = [{ title: "curve", unit: "m", plane: true, axis: { name: "xyz"[i], unit: "m", other: "xyz"[j] }, series: [{ name: settings().frame, t, count, x: turn.path[i], values: turn.path[j] }] }];
-      if (turn.loaded) {
-        out.push({ title: "drive torque", unit: model.velocities[turn.drive].effort, axis, series: [{ name: label(), t, count, values: turn.torque }] });
-        out.push({ title: "bearing forces", unit: "N", axis, series: turn.names.map((name, k) => ({ name, t, count, values: turn.forces[k] })) });
-      }
-      out.push(...motionCharts(model, turn).map((chart) => ({ ...chart, axis })));
-      out.push({ title: "gap", unit: sharedUnit(model.equations.map((e) => e.unit)), axis, series: [{ name: "largest gap", t, count, values: turn.gaps }] });
-      return out;
-    },
+    charts: () => (turn?.count ? turnCharts(model, turn, label(), settings().frame) : []),
     layer(matrices) {
       const { accent, trail } = app.stage.palette;
       const out = { lines: [], labels: [], marks: [], arrows: [] };
-      const named = frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
-      const at = transform(matrices[named.body], [named.pose[3], named.pose[7], named.pose[11]]);
+      const { body, at } = tracer();
       if (curve) out.lines.push({ points: curve, strip: true, color: trail, width: 2, fits: true });
       const r = 0.011 * data.scene.size;
-      out.marks.push({ solid: "ball", matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], at), color: accent.slice(0, 3) });
+      out.marks.push({ solid: "ball", matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], transform(matrices[body], at)), color: accent.slice(0, 3) });
       if (settings().forces && turn?.loaded && store.get("motion") === turn) out.arrows.push(...bearingArrows(app, turn, matrices));
       return out;
     },
-    python() {
-      const here = turn ? turn.from : 0;
-      return [
-        "import kinetree as kt", "", loadLine(app),
-        ...(model.lengths.some((x) => store.get("parameters")[x.parameter] !== data.first.parameters[x.parameter]) ? ["# lengths differ from those of the model: change them in its file"] : []),
-        `turn = arm.cycle(${JSON.stringify(model.joints[model.velocities[settings().drive].joint].name)}, speed=${settings().velocity}, start=${here})`,
-        `turn.plot(["tau", "reactions", "loop_reactions"], "turn.png")`, "",
-      ].join("\n");
-    },
+    python: () => python(app, settings(), turn ? turn.from : 0),
   };
   return part;
-}
-
-// The two axes of the ground along which a curve is largest.
-function widest(curve, count) {
-  const span = curve.map((x) => Math.max(...x.subarray(0, count)) - Math.min(...x.subarray(0, count)));
-  const least = span.indexOf(Math.min(...span));
-  return [0, 1, 2].filter((k) => k !== least);
-}
-
-// Forces of parents on children, and of frames a on frames b, at the sample at or before the present time.
-function bearingArrows({ model, store, data }, turn, matrices) {
-  const loads = turn.loads[turn.find(store.get("time")).index];
-  // The scale is that of most positions: near dead positions forces grow without bound, and their arrows are cut short.
-  const sizes = Float64Array.from({ length: turn.count }, (_, k) => Math.max(...turn.forces.map((column) => column[k]))).sort();
-  const usual = Math.max(1e-12, sizes[Math.floor(0.75 * (turn.count - 1))]);
-  const length = (size) => (LONG * data.scene.size) / Math.max(usual, size / 2.5);
-  const force = (i) => loads.subarray(6 * i + 3, 6 * i + 6);
-  const color = [0.78, 0.19, 0.16];
-  const made = (name, matrix, i) => ({ name, group: "bearings", unit: "N", origin: originOf(matrix), vector: turned(matrix, force(i)), length: length(Math.hypot(...force(i))), color });
-  return [
-    ...model.joints.flatMap((joint, i) => (joint.floats ? [] : [made(joint.name, matrices[i], i)])),
-    ...model.loops.map((x, k) => made(x.name, x.b < 0 ? fromRows(x.pose_b) : multiply(matrices[x.b], fromRows(x.pose_b)), model.joints.length + k)),
-  ];
 }
