@@ -10,7 +10,7 @@ import pytest
 from kinetree import InputError, System, load
 from kinetree.compiler.runtime import divided
 from kinetree.compiler.runtime.function import Function
-from kinetree.compiler.runtime.samples_last import LINE
+from kinetree.compiler.runtime.samples_last import LINE, LONG
 from strategies import random_mechanism
 
 SMALL = System(random_mechanism(["revolute", "helical"], [-1, 0], 21))
@@ -75,6 +75,14 @@ def test_rows_have_new_arrays_too():
     """Make row-major arrays for a function of rows."""
     out = SMALL.function("inertia_matrix").empty((2, 3))
     assert out.shape == (2, 3, 2, 2) and out.flags.c_contiguous
+
+
+def test_long_results_bypass_the_caches():
+    """Choose stores past the caches for an output of more than 128 entries, unless told otherwise."""
+    f = load("puma560").function("inertia_matrix").jacobian()
+    assert f.output.size > LONG
+    assert f.samples_last() is f.samples_last(past=True) and f.samples_last().block == 64
+    assert SMALL.function("inertia_matrix").samples_last() is SMALL.function("inertia_matrix").samples_last(past=False)
 
 
 def test_threads_and_derivatives(monkeypatch):

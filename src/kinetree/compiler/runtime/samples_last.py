@@ -24,19 +24,27 @@ LONG_BLOCK = 64
 """The samples in a block of results that bypass the caches: the end of a block waits for its stores."""
 
 
-def samples_last(self, *, past: bool = False) -> Any:
+LONG = 128
+"""The most entries of an output that is stored through the caches by default.
+
+A block of more displaces the numbers of the function from the first cache: for a humanoid, that took twice as long."""
+
+
+def samples_last(self, *, past: bool | None = None) -> Any:
     """Return the same function for batches whose samples are next to each other in memory.
 
     Results are the same to the last bit. They need not be transposed, which takes a large part of the time of functions
     with many results, such as derivatives. Arrays for `out` are made by `empty` of the returned function, for blocks of
     `block` samples. With `past`, results bypass the caches: large ones are stored faster, and read from memory by the
-    next operation.
+    next operation. The default is True for functions with an output of more than 128 entries.
     """
     if self.request.lowering == "rolled":
         raise InputError(
             f"{self.name} of {self.mechanism.name!r} is compiled with loops over its bodies, which store rows of "
             "samples; make the function with lowering='unrolled'"
         )
+    if past is None:
+        past = any(a.size > LONG for a in self.outputs)
     layout = PAST if past else SAMPLES
     if layout not in self.layouts:
         self.layouts[layout] = type(self)(self.mechanism, self.request, layout)
