@@ -6,6 +6,7 @@ import ctypes
 
 import numpy as np
 
+from kinetree.algebra.scalars import where
 from kinetree.compiler.ir.program import Array, Program
 from kinetree.compiler.ir.trace import Trace
 from kinetree.compiler.runtime.gufunc import core_signature, register
@@ -38,3 +39,12 @@ def traced(function, count: int = 1, shape: tuple[int, ...] | None = None) -> Pr
     results = function(*(trace.input(0, k) for k in range(count)))
     inputs, outputs = (Array("x", (count,)),), (Array("y", shape or (len(results),)),)
     return Program.of_trace("function", inputs, outputs, trace, [results])
+
+
+def tree(u, thresholds, leaves):
+    """Return the leaf of u, by halving."""
+    if len(leaves) == 1:
+        return leaves[0]
+    half = len(leaves) // 2
+    left = tree(u, thresholds[: half - 1], leaves[:half])
+    return where(u < thresholds[half - 1], left, tree(u, thresholds[half:], leaves[half:]))

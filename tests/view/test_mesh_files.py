@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.view import mesh_files
 from kinetree.view.mesh_files import read_mesh, read_shape, simplified
 from tolerance import assert_close
 
@@ -47,6 +48,22 @@ def test_missing_and_broken_files_are_refused(tmp_path):
     (tmp_path / "bad.obj").write_text("nothing")
     with pytest.raises(kt.InputError, match=r"the mesh .*bad.obj' (cannot be read|has no triangles)"):
         read_mesh(tmp_path / "bad.obj")
+
+
+def test_large_and_far_meshes_are_refused(tmp_path, monkeypatch):
+    """Name size and limit of a large file, and a coordinate at which triangles would vanish."""
+    triangle = "v {0} 0 0\nv 1 0.3 0\nv 0 1 0\nf 1 2 3\n"
+    (tmp_path / "far.obj").write_text(triangle.format("1e300"))
+    with pytest.raises(kt.InputError, match=r"far.obj' has the coordinate 1e\+300; give 1e\+12 at most"):
+        read_mesh(tmp_path / "far.obj")
+    (tmp_path / "big.obj").write_text(triangle.format("0.2"))
+    assert len(read_mesh(tmp_path / "big.obj").faces) == 1
+    read_mesh.cache_clear()
+    monkeypatch.setitem(mesh_files.KINDS, ".obj", 20)
+    with pytest.raises(
+        kt.InputError, match=r"big.obj' has 36 bytes; at most 20 are read: simplify it, or save it as b"
+    ):
+        read_mesh(tmp_path / "big.obj")
 
 
 def test_archives_and_entities_are_refused(tmp_path):

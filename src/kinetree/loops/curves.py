@@ -23,6 +23,8 @@ ROUNDS = 7
 """Steps of Newton's method: from a tenth of a radian of arc, five are enough for rounding."""
 SAMPLES = 12
 """Points per period of the highest harmonic at which Newton's method may start."""
+LISTED = 32
+"""The number of pieces from which the best one is found by its number."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +67,45 @@ def chosen(piece: Sequence[Piece], scores: Sequence[Scalar]) -> Piece:
 
 
 def best(entries: list[tuple[Scalar, tuple[Piece, ...]]]) -> tuple[Piece, ...]:
-    """Return the pieces with the smallest score, by a tournament."""
+    """Return the pieces with the smallest score, by a tournament: of the pieces, or of their numbers in a list.
+
+    With numbers, a target can keep the list in memory, so that its code grows by three operations per piece.
+    """
+    if len(entries) < LISTED:
+        return _winner(entries, _either)
+    listed = [list({id(p[j]): p[j] for _, p in entries}.values()) for j in range(len(entries[0][1]))]
+    places = [{id(p): float(k) for k, p in enumerate(pieces_)} for pieces_ in listed]
+    numbered = [(score, tuple(at[id(x)] for at, x in zip(places, p, strict=True))) for score, p in entries]
+    return tuple(_numbered(p, k) for p, k in zip(listed, _winner(numbered, _select), strict=True))
+
+
+def _winner(entries: list[tuple[Scalar, tuple[Any, ...]]], either: Callable[..., Any]) -> tuple[Any, ...]:
     while len(entries) > 1:
         pairs = zip(entries[::2], entries[1::2], strict=False)
-        entries = [_smaller(a, b) for a, b in pairs] + (entries[-1:] if len(entries) % 2 else [])
+        entries = [_smaller(a, b, either) for a, b in pairs] + (entries[-1:] if len(entries) % 2 else [])
     return entries[0][1]
 
 
+def _numbered(listed: Sequence[Piece], k: Scalar) -> Piece:
+    """Return the piece with a number in a list."""
+    columns = zip(*((*p.numbers, p.below, p.above) for p in listed), strict=True)
+    *numbers, below, above = (x[0] if len(set(x)) == 1 else _entry(x, k) for x in columns)
+    return Piece(listed[0].at, tuple(numbers), below, above)
+
+
+def _entry(column: Sequence[Scalar], k: Scalar, first: int = 0) -> Scalar:
+    """Return entry k of a column that begins with number `first`, by halving."""
+    if len(column) == 1:
+        return column[0]
+    half = len(column) // 2
+    return where(k < first + half - 0.5, _entry(column[:half], k, first), _entry(column[half:], k, first + half))
+
+
 def _smaller(
-    a: tuple[Scalar, tuple[Piece, ...]], b: tuple[Scalar, tuple[Piece, ...]]
-) -> tuple[Scalar, tuple[Piece, ...]]:
+    a: tuple[Scalar, tuple[Any, ...]], b: tuple[Scalar, tuple[Any, ...]], either: Callable[..., Any]
+) -> tuple[Scalar, tuple[Any, ...]]:
     less = b[0] < a[0]
-    pieces_ = tuple(_either(less, y, x) for x, y in zip(a[1], b[1], strict=True))
-    return where(less, b[0], a[0]), pieces_
+    return where(less, b[0], a[0]), tuple(either(less, y, x) for x, y in zip(a[1], b[1], strict=True))
 
 
 def _either(condition: Scalar, yes: Piece, no: Piece) -> Piece:

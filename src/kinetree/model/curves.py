@@ -17,7 +17,7 @@ Points = tuple[Numbers, ...]
 
 
 MOST_POINTS = 1000
-"""The largest number of points of a curve: compiled code compares all of them, which takes half a minute to compile."""
+"""The largest number of points of a curve: compiled code computes the distances of all of them."""
 MOST_HARMONICS = 80
 """The largest number of harmonics of a curve, each of which has some 12 such points."""
 MOST_NUMBERS = 2000

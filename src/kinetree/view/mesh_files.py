@@ -17,10 +17,10 @@ from .meshes import Mesh
 
 TRIANGLES = 1500
 """The most triangles of one mesh in a page: a link is still recognized, and a page of a robot stays below 1 MB."""
-LARGEST = 64_000_000
-"""The largest file of a mesh that is read [bytes]."""
-KINDS = (".stl", ".obj", ".dae", ".ply", ".off")
-"""Suffixes of files with triangles alone; archives, which may be small and yet large, are not among them."""
+KINDS = {".stl": 64_000_000, ".obj": 24_000_000, ".dae": 24_000_000, ".ply": 64_000_000, ".off": 24_000_000}
+"""The largest files [bytes] by suffix: text takes trimesh half a second per megabyte. Archives are not read."""
+FARTHEST = 1e12
+"""The largest coordinate of a mesh [its unit]: squares of larger ones lose small triangles, or overflow."""
 
 
 SPAN = 8192
@@ -50,24 +50,30 @@ def read_mesh(path: str | Path) -> Mesh:
             f"no file {str(path)!r} for a mesh; give roots= to load(), the folders in which its packages are, or "
             "leave meshes out"
         )
-    if file.stat().st_size > LARGEST:
-        raise InputError(f"the mesh {str(path)!r} has {file.stat().st_size:,} bytes; at most {LARGEST:,} are read")
     trimesh = optional("trimesh", "Meshes", "meshes")
     kind = file.suffix.lower()
     if kind not in KINDS:
         raise InputError(f"the mesh {str(path)!r} has the suffix {kind!r}; meshes are read from {', '.join(KINDS)}")
+    size, most = file.stat().st_size, KINDS[kind]
+    if size > most:
+        binary = "" if kind == ".stl" else ", or save it as binary .stl"
+        raise InputError(f"the mesh {str(path)!r} has {size:,} bytes; at most {most:,} are read: simplify it{binary}")
     content = file.read_bytes()
     if kind == ".dae":
         _refuse_entities(content, path)
     try:
         # Bytes have no folder: materials and textures, which may be named by any path, are not opened.
-        scene = trimesh.load_scene(io.BytesIO(content), file_type=kind[1:])
-        whole = scene.to_mesh()
+        with np.errstate(all="ignore"):  # numbers that are not finite, or too large, are refused below
+            whole = trimesh.load_scene(io.BytesIO(content), file_type=kind[1:]).to_mesh()
         vertices, faces = np.array(whole.vertices, dtype=float), np.array(whole.faces, dtype=np.int64)
     except Exception as error:
         raise InputError(f"the mesh {str(path)!r} cannot be read: {error}") from None
     if not len(faces) or not np.isfinite(vertices).all():
-        raise InputError(f"the mesh {str(path)!r} has no triangles, or points that are not finite")
+        raise InputError(f"the mesh {str(path)!r} has no triangles, or points that are not finite; export it again")
+    if np.abs(vertices).max() > FARTHEST:
+        raise InputError(
+            f"the mesh {str(path)!r} has the coordinate {np.abs(vertices).max():.3g}; give {FARTHEST:g} at most"
+        )
     return simplified(vertices, faces, TRIANGLES)
 
 

@@ -93,15 +93,16 @@ class Table:
         and qdd.NAME, for every coordinate NAME, are its velocities and accelerations.
         """
         names, rows = _read(file_text(path), str(path))
+        at = {name: k for k, name in enumerate(names)}
         plain = [name for name in names[1:] if not name.startswith(RATES)]
         for name in columns or ():
             if name not in plain:
                 raise unknown_name("column", name, plain, file=path)
         chosen = list(columns) if columns else plain
         numbers = np.array(rows, dtype=float).reshape(len(rows), len(names))
-        more = {key: _rates(names, numbers, chosen, key, path) for key in ("rates", "accelerations")}
+        more = {key: _rates(at, numbers, chosen, key, path) for key in ("rates", "accelerations")}
         try:
-            return cls(numbers[:, 0], numbers[:, [names.index(name) for name in chosen]], ends=ends, **more)
+            return cls(numbers[:, 0], numbers[:, [at[name] for name in chosen]], ends=ends, **more)
         except InputError as error:
             raise ModelError(str(error), file=path) from None
 
@@ -147,17 +148,17 @@ class Table:
 
 
 def _rates(
-    names: list[str], numbers: NDArray[np.float64], chosen: list[str], key: str, path: str | Path
+    at: dict[str, int], numbers: NDArray[np.float64], chosen: list[str], key: str, path: str | Path
 ) -> NDArray[np.float64] | None:
     """Return the columns of velocities or accelerations of all chosen coordinates; None if there are none."""
     wanted = [RATES[key == "accelerations"] + name for name in chosen]
-    present = [name for name in wanted if name in names]
+    present = [name for name in wanted if name in at]
     if not present:
         return None
     for name in wanted:
-        if name not in names:
+        if name not in at:
             raise ModelError(f"there is a column {present[0]}, but none {name}", remedy=f"add {name}", file=path)
-    return numbers[:, [names.index(name) for name in wanted]]
+    return numbers[:, [at[name] for name in wanted]]
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -233,9 +234,11 @@ def _header(cells: list[str], file: str, line: int) -> list[str]:
             file=file,
             line=line,
         )
+    seen: set[str] = set()
     for i, cell in enumerate(cells):
-        if not cell or len(cell) > MAX_NAME or cell in cells[:i]:
+        if not cell or len(cell) > MAX_NAME or cell in seen:
             raise ModelError(
                 f"column {i + 1} has no name of its own", remedy="give each column another name", file=file, line=line
             )
+        seen.add(cell)
     return cells

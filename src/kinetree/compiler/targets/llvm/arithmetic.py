@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from ...ir.lookups import lookups
 from ...ir.program import Program
 from ...ir.trace import Op
 from . import aligned_lines, packed_rows, vector_math
 from .blocks import kernel
 from .instructions import Writer, instruction
+from .lookups import Tables
 from .number_types import LANES
 from .prefetch import Request, Spread, parameters, requests
 
@@ -149,13 +151,20 @@ class Surroundings(Protocol):
         ...
 
 
-def operations(program: Program, w: Writer, around: Surroundings) -> None:
-    """Write the operations of a program, on vectors or on scalars."""
+def operations(program: Program, w: Writer, around: Surroundings, *, in_memory: bool = False) -> None:
+    """Write the operations of a program, on vectors or on scalars; with `in_memory`, its tables are arrays."""
     names: list[str] = []
     trig: dict[int, tuple[str, str]] = {}
+    tables, unused = lookups(program) if in_memory else ({}, frozenset())
+    read = Tables(w)
     for k, (op, *x) in enumerate(program.ops):
         around.before(k, names)
-        if op is Op.INPUT:
+        if k in unused:
+            names.append("")
+            continue
+        if k in tables:
+            name = read.leaf(tables[k], names[tables[k].number])
+        elif op is Op.INPUT:
             name = around.load(*x)
         elif op is Op.CONST:
             name = w.lanes.constant(x[0])
@@ -224,4 +233,4 @@ def arithmetic(
 
     `places` are the indices of each result in the block %out; by default each distinct one has one (slots_of).
     """
-    operations(program, w, Blocks(program, w, found, places))
+    operations(program, w, Blocks(program, w, found, places), in_memory=True)

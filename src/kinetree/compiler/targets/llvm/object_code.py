@@ -82,7 +82,7 @@ def _program(program: Program, w: Writer, name: str) -> str:
         w.do(f"store {S} {x}, ptr {w.new(f'getelementptr {S}, ptr %k, i64 {firsts[group] + index}')}, align {size}")
 
     w.lines, w.label = [], "entry"
-    operations(program, w, Entries(program, w, LibraryFunctions(), load, store))
+    operations(program, w, Entries(program, w, LibraryFunctions(), load, store), in_memory=True)
     body, w.lines = w.lines, []
     head = f"define internal void @{name}(ptr noalias %in, ptr noalias %k) noinline #0 {{"
     return "\n".join([head, "entry:", *body, "  ret void", "}"])

@@ -136,7 +136,7 @@ def scalar_function(program: Program, dtype: str, name: str, functions: Function
     def store(group: int, index: int, x: str) -> None:
         w.do(f"store {S} {x}, ptr {w.new(f'getelementptr {S}, ptr %out{group}, i64 {index}')}, align {size}")
 
-    operations(program, w, Entries(program, w, functions, load, store))
+    operations(program, w, Entries(program, w, functions, load, store), in_memory=True)
     arguments = [f"ptr noalias readonly %in{k}" for k in range(len(program.inputs))]
     arguments += [f"ptr noalias %out{k}" for k in range(len(program.outputs))]
     head = f"define void @{name}({', '.join(arguments)}) #0 {{"
