@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.model import GROUND
 from planar_loops import at, bar, chain, two_bars
@@ -18,7 +19,7 @@ def crank_rocker() -> kt.System:
     return kt.System(arm.mechanism)
 
 
-@pytest.mark.parametrize("speed", [8.1, -6.3])
+@pytest.mark.parametrize("speed", everyday.some([8.1, -6.3]))
 def test_a_cycle_has_the_torque_and_the_loads_of_the_motion(speed, tmp_path):
     """Turn a crank once, and find angles, torques and reactions of the analyses; save and read the run."""
     arm = crank_rocker()

@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
+import everyday
 from kinetree import Body, InputError, Joint, Limits, ModelError, Parameter, System, UnknownNameError, assemble, load
 from kinetree.analysis.loops.assembly import assemble as closed
 from kinetree.analysis.loops.independence import independent
@@ -38,7 +39,7 @@ def each(results) -> tuple:
     return results if isinstance(results, tuple) else (results,)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", everyday.some(ALGORITHMS))
 def test_every_algorithm_is_a_method(name):
     """Call each method and find the result of the function of the same name, with the documented shape."""
     sizes = {"nq": 3, "nv": 3, "nb": 3, "nc": 0}
@@ -51,7 +52,7 @@ def test_every_algorithm_is_a_method(name):
     assert getattr(System, name).__doc__
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", everyday.some(ALGORITHMS))
 def test_options_change_no_number(name):
     """Pass every option at its plain value and find the bits of the call without."""
     plain = each(call(name))

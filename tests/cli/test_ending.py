@@ -58,6 +58,7 @@ def test_a_full_disk_is_one_line(arguments, tmp_path):
         assert len(kt.read_trajectory(tmp_path / "out" / "p.npz")) == 1001
 
 
+@everyday.long
 @pytest.mark.skipif(os.name == "nt", reason="descriptors are closed otherwise on Windows")
 @pytest.mark.parametrize("arguments", everyday.only([FALL, ("list",)], [FALL]))
 def test_a_closed_output_is_one_line(arguments, tmp_path):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree import InputError
 from kinetree.model.checks import check
@@ -48,6 +49,7 @@ def test_a_net_is_tied():
     assert_close(across[:3, 3], (0.42, 0.0, -0.42), 1e-15, "start of a rope across")
 
 
+@everyday.long
 def test_the_order_of_bodies_makes_no_difference():
     """Sort a net's parts in depth order and find the same accelerations, body by body."""
     net = kt.net(2, 2, mesh=0.21, n=2, bending=0.01, joint="revolute", **ROPE)

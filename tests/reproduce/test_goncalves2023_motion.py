@@ -80,6 +80,7 @@ def test_motion_is_that_of_the_paper():
         assert x[0] == (0.4 if name.startswith("actuator") else 0.0) and xd[-1] == 0
 
 
+@everyday.long
 def test_motion_that_loops_forbid_is_refused():
     """Refuse an actuator that is shorter than the geometry allows."""
     motion = validation_motion([0.0, 1.0])

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import everyday
+
 SECOND_ARRAY = """
 import resource
 import numpy as np
@@ -25,6 +27,7 @@ def _faults(call: str) -> int:
     return int(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
 
 
+@everyday.long
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is kept by an option of glibc")
 def test_second_array_has_the_memory_of_the_first():
     """Check that no memory is new in the second shard of a worker, unlike in other processes."""

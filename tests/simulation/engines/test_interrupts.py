@@ -52,7 +52,7 @@ CASES = {
 EVERYDAY = ("fixed steps within an interval", "adaptive steps within an interval")
 
 
-@pytest.mark.parametrize("case", everyday.only(CASES, EVERYDAY))
+@pytest.mark.parametrize("case", everyday.some(everyday.only(CASES, EVERYDAY)))
 def test_ctrl_c_keeps_what_was_computed(case, tmp_path):
     """Interrupt a run of hours after a moment, and find its states in a file soon after."""
     start, duration, count, options = CASES[case]

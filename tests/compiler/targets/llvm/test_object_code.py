@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from c_compiler import MAIN, ZIG, called, library, needs_compiler
 from kinetree.compiler.targets import object_code
@@ -88,7 +89,7 @@ def test_native_object_code(dtype, tmp_path):
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["planar_3r", "four_bar"])
+@pytest.mark.parametrize("name", everyday.some(["planar_3r", "four_bar"]))
 def test_object_code_passes_the_self_test_of_the_c_source(name, tmp_path):
     """Link the object code of a function, a step and a run to the self-tests of the C source."""
     kt.export(kt.load(name), ["forward_dynamics", "step", "run"], ["c", "object"], tmp_path)
