@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -129,6 +130,8 @@ def reproduce(
     chosen, folder = papers.selected(name), made_folder(out)
     outcomes = []
     for entry in chosen:
+        if sys.stderr.isatty():
+            typer.echo(f"... {entry.name}: {entry.what}", err=True)  # some take a minute
         outcome = entry.run(folder)
         print_outcome(console, entry, outcome)
         outcomes.append((entry, outcome))
