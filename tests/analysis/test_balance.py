@@ -73,3 +73,13 @@ def test_unsuitable_ranges_are_refused():
         arm.balance({"joint3": (0.0, 1.0)})
     with pytest.raises(kt.InputError, match="over: the loops determine 'output'; choose among crank"):
         kt.load("four_bar").balance({"crank": (0.0, 1.0), "output": (0.9, 1.0)})
+
+
+@pytest.mark.slow
+def test_legs_hold_a_platform_on_a_quaternion():
+    """Hold a Stewart platform by its legs: the force of one is the change of potential energy with its length."""
+    platform = kt.load("stewart")
+    held = platform.balance({"leg1": (0.7487, 0.7493)}, samples=3)
+    assert held.axes == tuple(f"leg{k}" for k in range(1, 7))
+    below, _, above = platform.potential_energy(held.q)
+    assert_close(held.without[1, 0], (above - below) / 6e-4, 1e-4, "force of a leg by differences")  # measured: 1.2e-5

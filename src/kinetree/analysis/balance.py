@@ -166,11 +166,16 @@ def _states(
             out[..., entries(m, name, 0)[0]] = values
         return out, []
     start = assemble_one(system, q, parameters=parameters)
+    labels = axis_labels(m, 0)
     names = list(independent(system, start, prefer=list(grid), parameters=parameters).names)
+    if not set(names) <= set(labels):  # velocities of quaternions are not coordinates, which could be held
+        singles = [joint.name for joint in m.joints if joint.name in labels]
+        names = list(independent(system, start, prefer=[*grid, *singles], parameters=parameters).names)
+    if loose := [name for name in names if name not in labels]:
+        raise InputError(f"over: joints with one coordinate do not determine the position; {loose[0]!r} remains free")
     missing = [name for name in grid if name not in names]
     if missing:
         raise InputError(f"over: the loops determine {missing[0]!r}; choose among {', '.join(names)}")
-    labels = axis_labels(m, 0)
     hold = {name: grid.get(name, np.full(shape, start[labels.index(name)])) for name in names}
     return assemble(system, start, hold, follow=True, parameters=parameters), names
 

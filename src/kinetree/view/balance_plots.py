@@ -10,12 +10,15 @@ import numpy as np
 from .plots import COLORS, _figure, _style, save_picture
 
 if TYPE_CHECKING:
+    from ..algebra.arrays import Numbers
     from ..analysis.balance import Balance
 
 MOST = 6
 """The most joints in one figure, those with the largest torques without the forces."""
 SAME = 1e-9
 """The largest change of a torque by the forces, in parts of it, that is not shown."""
+ROUNDING = 1e-14
+"""The part of the largest torque below which an RMS is rounding error: some eps per operation."""
 WORDS = {"N m": "torque", "N": "force"}
 CURVES = (("with springs and other forces", "residual", "-"), ("gravity alone", "without", "--"))
 
@@ -40,6 +43,13 @@ def _shown(found: Balance) -> list[int]:
     return sorted(chosen[np.argsort(-largest[chosen], kind="stable")[:MOST]].tolist())
 
 
+def _size(found: Balance, torques: Numbers, k: int) -> str:
+    """Return the RMS of torques with its unit; rounding errors of the largest torque are zero."""
+    size = float(np.sqrt(np.mean(torques**2)))
+    rounding = ROUNDING * max(float(found.peak[k]), float(found.peak_without[k]))
+    return f"{size if size > rounding else 0.0:.4g} {found.units[k]}"
+
+
 def _curves(found: Balance, shown: list[int]) -> Any:
     """Return one panel per joint, with the torque under the forces and without them."""
     figure = _figure((5.6, 2.2 * len(shown) + 0.6))
@@ -47,8 +57,7 @@ def _curves(found: Balance, shown: list[int]) -> Any:
     for axes, k in zip(figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0], shown, strict=True):
         for (label, field, dash), color in zip(CURVES, COLORS, strict=False):
             y = getattr(found, field)[..., k]
-            size = np.sqrt(np.mean(y**2))
-            axes.plot(x, y, dash, color=color, label=f"{label}: RMS {size:.4g} {found.units[k]}")
+            axes.plot(x, y, dash, color=color, label=f"{label}: RMS {_size(found, y, k)}")
         axes.axhline(0.0, color="#808080", linewidth=0.6, zorder=1)
         axes.set_ylabel(f"{found.axes[k]}  [{found.units[k]}]")
         axes.set_xlim(x[0], x[-1])
@@ -69,8 +78,7 @@ def _maps(found: Balance, shown: list[int]) -> Any:
         for axes, (label, field, _) in zip(row, CURVES, strict=True):
             values = getattr(found, field)[..., k]
             drawn = axes.pcolormesh(x, y, values.T, cmap="RdBu_r", vmin=-most, vmax=most, shading="gouraud")
-            size = np.sqrt(np.mean(values**2))
-            axes.set_title(f"{found.axes[k]}, {label}\nRMS {size:.4g} {found.units[k]}", loc="left")
+            axes.set_title(f"{found.axes[k]}, {label}\nRMS {_size(found, values, k)}", loc="left")
             axes.grid(False)
         row[0].set_ylabel(f"{second}  [{found.over_units[1]}]")
         assert drawn is not None

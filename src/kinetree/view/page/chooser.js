@@ -56,6 +56,7 @@ export async function chooser(app) {
   const message = el("p", { class: "hint", role: "status" });
   const say = (text) => {
     message.textContent = text;
+    message.classList.toggle("missing", Boolean(text));
     message.scrollIntoView({ block: "nearest" }); // the files of this computer are at the other end of the dialog
   };
   const cards = el("div", { class: "gallery", role: "list", "aria-label": "mechanisms of the library" });

@@ -8,17 +8,21 @@ export function buildFolder(name, kinds) {
   const message = el("p", { class: "hint", role: "status" });
   const box = el("input", { type: "text", class: "number name", value: name, "aria-label": "name of the file in the folder", spellcheck: "false", autocomplete: "off" });
   const replace = el("input", { type: "checkbox" });
+  const say = (text, refused = false) => {
+    message.textContent = text;
+    message.classList.toggle("missing", refused);
+  };
   const save = async (suffix, make) => {
-    message.textContent = "Saving ...";
+    say("Saving ...");
     try {
       const content = await make();
       const blob = content instanceof Blob;
       const found = await server.call("save_file", {
         name: `${box.value.trim()}${suffix}`, content: blob ? await base64(content) : content, encoding: blob ? "base64" : "text", overwrite: replace.checked,
       });
-      message.textContent = `Saved as ${found.path}`;
+      say(`Saved as ${found.path}`);
     } catch (error) {
-      message.textContent = error.message;
+      say(error.message, true);
     }
   };
   return el("section", { class: "group" }, el("h2", { text: "Into the folder" }),
