@@ -11,25 +11,24 @@ The code does not depend on the number of bodies or on their masses and lengths.
 
 from __future__ import annotations
 
-from ...rolled.context import PAD, SHAPE, RolledUnit
+from ...rolled.context import RolledUnit
 from ...rolled.program import Step
 from . import vector_math
 from .arithmetic import attributes
 from .flags import clear_flags
 from .instructions import Writer
 from .number_types import LANES, Lanes
+from .rolled_block import BYTES, Block
 from .rolled_context import Context, Module, splat, vector_at
 from .rolled_loops import last_function, loop_function
 from .rolled_rows import bring_function, scan_function
 from .rolled_steps import arithmetic
 from .writer import Text
 
-BYTES = 64
-
 
 def emit_rolled(unit: RolledUnit, dtype: str) -> str:
     """Return the module's assembly."""
-    program, ranks, parametric = unit.program, unit.ranks, unit.parametric
+    program, parametric = unit.program, unit.parametric
     wide = LANES[dtype]
     context, module = Context(program), Module()
     scan_function(wide, module)
@@ -42,7 +41,7 @@ def emit_rolled(unit: RolledUnit, dtype: str) -> str:
         last_function(program, context, lanes, parametric, module)
         if program.angles:
             _angles_function(context, lanes, wide, module)
-        _block(program, ranks, context, lanes, wide, module, parametric)
+        Block(unit, context, lanes, module).write()
     _kernel(context, wide, module)
     return module.text(attributes())
 
@@ -126,94 +125,6 @@ def _workspaces(module: Module) -> None:
     t.if_(t.new(f"icmp ne i64 {other}, 0"), free)
     t.put("  ret void")
     module.add("void @put(ptr %pool, i64 %ws) noinline", t)
-
-
-def _block(program, ranks, context: Context, lanes: Lanes, wide: Lanes, module: Module, parametric: bool) -> None:
-    """Write the function that runs a block of %valid samples, the first of which has the index %i."""
-    t, L = Text(), lanes.count
-    size = lanes.bits // 8 * L
-    suffix = "_1" if L == 1 else ""
-    pool = context.place(t, f"pool{suffix}")
-    bytes_ = t.new(f"mul i64 {context.value(t, 'vectors')}, {size}")
-    base = t.new(f"call i64 @take(ptr {pool}, i64 {bytes_})")
-    count_bad = [context.place(t, name) for name in ("bad", "bad_any", "failed")]
-
-    def count(*places: str) -> None:
-        for place in places:
-            t.new(f"atomicrmw add ptr {place}, i64 1 monotonic")
-
-    t.put(f"  %lost = icmp eq i64 {base}, 0", "  br i1 %lost, label %give_up, label %go", "give_up:")
-    count(*count_bad[1:])
-    t.put("  ret void", "go:", f"  %ws = inttoptr i64 {base} to ptr")
-    strides, at = [], len(ranks)
-    for rank in ranks:
-        mine = [t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {at + d}')}") for d in range(rank)]
-        strides.append(["0"] * (SHAPE - rank) + mine)
-        at += rank
-
-    def transfer(k: int, name: str, what: str) -> None:
-        p = t.new(f"load ptr, ptr {t.new(f'getelementptr ptr, ptr %args, i64 {k}')}")
-        step = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr %steps, i64 {k}')}")
-        p = t.new(f"getelementptr i8, ptr {p}, i64 {t.new(f'mul i64 {step}, %i')}")
-        sizes = [context.value(t, f"{name}.{d}") for d in range(SHAPE)]
-        numbers = ", ".join(f"i64 {x}" for x in (*sizes, *strides[k]))
-        block = context.region(t, lanes, name)
-        t.put(f"  call void @{what}{L}(ptr {p}, i64 {step}, i64 %valid, {numbers}, ptr {block})")
-
-    def lines(vectors: str) -> str:
-        return t.new(f"sdiv i64 {t.new(f'mul i64 {vectors}, {size}')}, {BYTES}")
-
-    def zero(first: str, vectors: str | int) -> None:
-        module.used.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        t.put(
-            f"  call void @llvm.memset.p0.i64(ptr {first}, i8 0, i64 {t.new(f'mul i64 {vectors}, {size}')}, i1 false)"
-        )
-
-    def end_of(name: str) -> str:
-        after = context.regions[context.regions.index(name) + 1]
-        return context.value(t, f"{after}@")
-
-    def region_size(name: str) -> str:
-        return t.new(f"sub i64 {end_of(name)}, {context.value(t, f'{name}@')}")
-
-    for k, name in enumerate(program.inputs):
-        zero(vector_at(t, lanes, "%ws", t.new(f"sub i64 {end_of(name)}, {PAD}")), PAD)
-        transfer(k, name, "bring")
-    bad = t.new(f"call i1 @scan(ptr %ws, i64 {lines(context.value(t, 'input_vectors'))})")
-    t.if_(bad, lambda: count(*count_bad[:2]))
-    if parametric:
-        _make_table(t, context, lanes, suffix)
-    if program.angles:
-        t.put(f"  call void @angles{L}(ptr %ctx, ptr %ws)")
-    room = context.region(t, lanes, "out")
-    zero(room, region_size("out"))
-    for k in range(len(program.loops)):
-        t.put(f"  call void @loop{k}_{L}(ptr %ctx, ptr %ws)")
-    t.put(f"  call void @last{L}(ptr %ctx, ptr %ws)")
-    bad = t.new(f"call i1 @scan(ptr {room}, i64 {lines(region_size('out'))})")
-    t.if_(bad, lambda: count(count_bad[1]))
-    transfer(len(ranks) - 1, "out", "send")
-    t.put(f"  call void @put(ptr {pool}, i64 {base})", "  ret void")
-    module.add(f"internal void @block{L}(ptr %args, ptr %steps, i64 %i, i64 %valid, ptr %ctx) noinline", t)
-
-
-def _make_table(t: Text, context: Context, lanes: Lanes, suffix: str) -> None:
-    """Write the table for the parameters of a block: computed numbers where there is a code, elsewhere plain ones."""
-    V, S, size = lanes.vector, lanes.scalar, lanes.bits // 8
-    given, made, table = (context.region(t, lanes, name) for name in ("parameters", "made", "table"))
-    t.put(f"  call void {context.pointer(t, f'make{suffix}')}(ptr {given}, ptr {made})")
-    codes, plain = context.pointer(t, "code"), context.pointer(t, "table")
-
-    def entry(k: str) -> None:
-        code = t.new(f"load i64, ptr {t.new(f'getelementptr i64, ptr {codes}, i64 {k}')}")
-        known = t.new(f"icmp slt i64 {code}, 0")
-        index = t.new(f"select i1 {known}, i64 0, i64 {code}")
-        number = t.new(f"load {S}, ptr {t.new(f'getelementptr {S}, ptr {plain}, i64 {k}')}, align {size}")
-        x = t.new(f"load {V}, ptr {vector_at(t, lanes, made, index)}, align {size * lanes.count}")
-        x = t.new(f"select i1 {known}, {V} {splat(t, lanes, number)}, {V} {x}")
-        t.put(f"  store {V} {x}, ptr {vector_at(t, lanes, table, k)}, align {size * lanes.count}")
-
-    t.loop(context.value(t, "entries"), 1, entry)
 
 
 def _kernel(context: Context, wide: Lanes, module: Module) -> None:
