@@ -154,3 +154,10 @@ def test_lenient_files_and_a_tool(tmp_path):
     assert again.frames[-1].name == "tool"
     assert again.frames[-1].placement.translation == (pytest.approx(0.2), 0.0, 0.1)
     assert [j.kind for j in again.joints] == ["revolute", "fixed"]
+
+
+def test_the_number_of_rows_is_bounded(monkeypatch):
+    """Refuse a table with more rows than can be read in seconds, with the line of the first one too many."""
+    monkeypatch.setattr("kinetree.formats.dh_csv.MAX_ROWS", 2)
+    with pytest.raises(ModelError, match=r"^arm\.csv:5: there are more than 2 rows; build long chains by kt\.rope"):
+        read_dh_csv_text("joint,a\n\nrevolute,0.3\nrevolute,0.4\nrevolute,0.5\n", file="arm.csv")

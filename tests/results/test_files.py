@@ -316,6 +316,20 @@ def test_small_files_of_huge_arrays_are_refused(tmp_path, monkeypatch):
         read_trajectory(path)
 
 
+def test_other_bytes_are_not_recommended_to_be_unpickled(tmp_path):
+    """Read a text and an empty file as a run and as a study: the message names the file that belongs there."""
+    for content in (b"", b"x = 1\n"):
+        (tmp_path / "bad.npz").write_bytes(content)
+        with pytest.raises(
+            kt.InputError, match=r"bad\.npz: is not an \.npz file, or is incomplete; give a file that a r"
+        ):
+            read_trajectory(tmp_path / "bad.npz")
+        with pytest.raises(
+            kt.InputError, match=r"bad\.npz: is not an \.npz file, or is incomplete; give the store of a"
+        ):
+            kt.read_study(tmp_path / "bad.npz")
+
+
 def test_altered_tables_are_refused(tmp_path):
     """Refuse a CSV file with more rows or lines of description than it has, and complex numbers."""
     path = swinging().save(tmp_path / "run.csv")
@@ -395,7 +409,7 @@ def test_other_files_are_refused(tmp_path):
         kt.InputError, match=r"files that end with '.xls' are not trajectories; use \.csv, .* or \.zarr"
     ):
         run.save(tmp_path / "run.xls")
-    with pytest.raises(kt.InputError, match="files that end with 'nothing' are no"):
+    with pytest.raises(kt.InputError, match="a file without a suffix is not a trajectory; use"):
         read_trajectory(tmp_path / "run")
     with pytest.raises(kt.InputError, match=r"none\.csv: does not exist; give the path of a \.csv"):
         read_trajectory(tmp_path / "none.csv")

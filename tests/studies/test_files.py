@@ -44,7 +44,7 @@ def test_other_files_are_refused(found, tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(kt.InputError, match="is not a study; give an .npz file that study.save wrote"):
         kt.read_study(tmp_path / "other.npz")
-    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
+    np.savez(tmp_path / "bad.npz", about=np.frombuffer(b"{", dtype=np.uint8))
     with pytest.raises(kt.InputError, match="cannot be read as a study"):
         kt.read_study(tmp_path / "bad.npz")
     np.savez(tmp_path / "list.npz", about=np.frombuffer(b"[3]", dtype=np.uint8))

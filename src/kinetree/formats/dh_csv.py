@@ -27,6 +27,8 @@ COM = ("cx", "cy", "cz")
 INERTIA = ("ixx", "iyy", "izz", "ixy", "iyz", "izx")
 COLUMNS = ("joint", *GEOMETRY, *BRANCH, "mass", *COM, *INERTIA, "parent", "name", *LOSSES, *LIMITS)
 SETTINGS = ("convention", "degrees", "gravity", "name", "tool", "lenient")
+MAX_ROWS = 20_000
+"""Largest number of rows, for a table that is read in seconds."""
 TRUTHS, VECTORS = ("degrees", "lenient"), ("gravity", "tool")
 
 
@@ -57,6 +59,13 @@ def read_dh_csv_text(source: str, *, file: str = "<text>", **settings: Any) -> t
             said |= _setting(content.lstrip()[1:], report, line)
         elif content.strip():
             cells = csv_cells(content, file, line)
+            if len(rows) == MAX_ROWS:
+                raise ModelError(
+                    f"there are more than {MAX_ROWS:,} rows",
+                    remedy="build long chains by kt.rope or kt.chain",
+                    file=file,
+                    line=line,
+                )
             if header:
                 rows.append((line, _row(header, cells, file, line)))
             else:

@@ -144,8 +144,9 @@ def _number(x: Any, where: str) -> float:
 def _refuse_repeated(points: Points, *, closed: bool) -> None:
     around = [*points, points[0]] if closed else list(points)
     chords = [math.dist(a, b) for a, b in pairwise(around)]
+    least = CLOSEST * sum(chords)
     for k, chord in enumerate(chords):
-        if chord <= CLOSEST * sum(chords):
+        if chord <= least:
             same = around[k] == around[k + 1]
             raise ModelError(
                 f"points {k} and {(k + 1) % len(points)} of a curve are "

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError, KinetreeError
 from ..results.files.atomic import replacing
-from ..results.files.sizes import refuse_large, refuse_packed
+from ..results.files.sizes import refuse_large, refuse_packed, require_archive
 from .statuses import MEANINGS
 from .store import Store, attributes
 
@@ -40,6 +40,7 @@ def read_study(path: str | Path) -> Study:
         return _read_store(path)
     if not path.exists():
         raise InputError(f"{path}: does not exist; give the store of a study (.zarr), or an .npz file of study.save")
+    require_archive(path, "give the store of a study (.zarr), or an .npz file of study.save")
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             refuse_packed(file.zip, path)

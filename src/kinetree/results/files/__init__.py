@@ -40,7 +40,9 @@ def read_fields(path: str | Path, system: System | None = None) -> dict[str, Any
     except KinetreeError:
         raise
     except Exception as error:  # every format has errors of its own for truncated or altered files
-        raise InputError(f"{path}: is damaged or not a trajectory ({type(error).__name__}: {error})") from None
+        raise InputError(
+            f"{path}: is damaged or not a trajectory ({type(error).__name__}: {error}); save the run again"
+        ) from None
 
 
 def is_run(path: str | Path) -> bool:
@@ -58,7 +60,9 @@ def is_run(path: str | Path) -> bool:
 def _format(path: Path) -> ModuleType:
     ending = path.suffix.lower()
     if ending not in FORMATS:
-        raise InputError(f"{path}: files that end with {ending or 'nothing'!r} are not trajectories; use {_endings()}")
+        kind = f"files that end with {ending!r} are" if ending else "a file without a suffix is"
+        what = "not trajectories" if ending else "not a trajectory"
+        raise InputError(f"{path}: {kind} {what}; use {_endings()}")
     return FORMATS[ending]
 
 

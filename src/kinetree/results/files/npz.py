@@ -9,7 +9,7 @@ import numpy as np
 
 from .atomic import replacing
 from .content import Content
-from .sizes import refuse_packed
+from .sizes import refuse_packed, require_archive
 
 ABOUT = "about"
 """The name of the array with the table, as the bytes of its JSON."""
@@ -24,6 +24,7 @@ def write(content: Content, path: Path) -> None:
 
 def read(path: Path) -> Content:
     """Read an NPZ file that `write` wrote."""
+    require_archive(path, "give a file that a run's save(...) wrote")
     with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
         refuse_packed(file.zip, path)
         about = json.loads(file[ABOUT].tobytes()) if ABOUT in file else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZipFile, is_zipfile
 
 from ...errors import InputError
 
@@ -14,6 +14,12 @@ ALWAYS = 256 << 20
 """Size of arrays that are read from a file of any size [bytes]."""
 DENSEST = 1000
 """Largest ratio of larger arrays to their file: columns that never change take little, but some column does change."""
+
+
+def require_archive(path: Path, remedy: str) -> None:
+    """Raise an InputError for a file that is no archive, for which NumPy's message would recommend pickle."""
+    if not is_zipfile(path):
+        raise InputError(f"{path}: is not an .npz file, or is incomplete; {remedy}")
 
 
 def refuse_packed(archive: ZipFile, path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import numpy as np
 import pytest
 
 from kinetree.compiler.targets.llvm.arithmetic import emit
+from kinetree.compiler.targets.llvm.machine import Loaded, compile_assembly
+from kinetree.compiler.targets.llvm.scalar import OwnFunctions, scalar_function
 from native_program import gufunc, traced, tree
 
 RNG = np.random.default_rng(2)
@@ -47,3 +50,18 @@ def test_code_hardly_grows_with_the_table():
         return body.count("\n")
 
     assert instructions(4000) - instructions(40) == 6 * (12 - 6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_single_sample_looks_up_the_same(dtype):
+    """Call the scalar code of one sample, as object code has it, at all thresholds and between them."""
+    program, at, leaves = of_size(50)
+    loaded = Loaded(compile_assembly(scalar_function(program, dtype, "f", OwnFunctions())))
+    real = ctypes.c_double if dtype == "float64" else ctypes.c_float
+    f = ctypes.CFUNCTYPE(None, ctypes.POINTER(real), ctypes.POINTER(real))(loaded.find("f"))
+    exact, numbers = np.array(at, dtype=dtype), np.array(leaves, dtype=dtype)
+    for u in np.concatenate([exact, exact - exact.dtype.type(0.004), [1e6]]).astype(dtype):
+        y = (real * 2)()
+        f((real * 1)(u), y)
+        k = int(np.sum(~(u < exact)))
+        assert np.array_equal(np.array(y, dtype=dtype), [numbers[0][k] * u, numbers[1][k]])
