@@ -387,8 +387,14 @@ class CompiledMechanism:
         check: bool = True,
         out: Numbers | tuple[Numbers, ...] | None = None,
         threads: int | None = None,
+        **unknown: Any,
     ) -> Callable[..., Numbers]:
         """Return a function of the arrays alone, for one call with options; with `wrt`, that of Jacobians."""
+        if unknown:
+            raise TypeError(
+                f"{name}() got an unexpected keyword argument {next(iter(unknown))!r}; options are parameters, "
+                "wrenches, forces, driven, axes, dtype, check, out and threads, as far as the function has them"
+            )
         function = self.function(
             name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven, forces=forces
         )

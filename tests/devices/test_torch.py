@@ -111,6 +111,16 @@ def test_gradients_of_parameters_and_quaternions():
     assert_close((slope * q).sum(axis=-1).detach(), np.zeros(3), 1e-14, "slope along the quaternion")
 
 
+def test_gradients_at_singular_positions_of_loops():
+    """Refuse the backward pass where there are no derivatives, and return NaN without checks."""
+    system, zero = kt.load("slider_crank"), torch.zeros(3, dtype=torch.float64)
+    q = torch.tensor([np.pi, -np.pi, 0.0], dtype=torch.float64, requires_grad=True)
+    with pytest.raises(InputError, match="'slider_crank' is at a singular position of its loops"):
+        system.torch.forward_dynamics(q, zero, zero).sum().backward()
+    system.torch.forward_dynamics(q, zero, zero, check=False).sum().backward()
+    assert q.grad.isnan().all()
+
+
 def test_gradients_of_rolled_functions_are_refused():
     """Refuse the gradient of a long chain, which is compiled with loops over its bodies."""
     rope = kt.chain(70)

@@ -14,6 +14,7 @@ def test_quantities_have_the_values_of_the_runs():
     space = space_of(OVER, 7, 3)
     found = Varied(space)
     assert list(found) == list(OVER) and len(found) == 4
+    assert repr(found) == repr(dict(found)) and "('b', array([5., 7.]))" in repr(found)
     assert [dim for dim, _ in found.values()] == ["a", "sample", "b", "sample"]
     runs = np.indices(space.shape).reshape(3, -1)
     for name, values in space.values(0, space.runs).items():

@@ -38,3 +38,7 @@ class Varied(Mapping[str, tuple[str, Numbers]]):
     def __len__(self) -> int:
         """Return the number of quantities."""
         return len(self._space.names)
+
+    def __repr__(self) -> str:
+        """Return the quantities as a dictionary prints them."""
+        return repr(dict(self))

@@ -31,7 +31,7 @@ def test_arrays_by_name():
         (lambda: ARM.bias_torque(qd=QD), "bias_torque() is called without q; expected q, qd"),
         (lambda: ARM.pose(Q), "pose() is called without frame; expected q, frame"),
         (lambda: ARM.bias_torque(Q, QD, QD), "bias_torque() is called with 3 arguments by position; expected q, qd"),
-        (lambda: ARM.bias_torque(Q, QD, q=Q), "_with() got an unexpected keyword argument 'q'"),
+        (lambda: ARM.bias_torque(Q, QD, q=Q), "bias_torque() got an unexpected keyword argument 'q'; options are "),
     ],
 )
 def test_arguments_that_do_not_fit(call, message):
