@@ -89,10 +89,15 @@ def test_gradients_in_jax(options):
         assert_close(lengths.sum(), by_length, 1e-15, "vmap of grad, by the length")
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # of torch itself, when forward mode is first used
 def test_bad_tensors():
     """Refuse other arrays, precisions, devices and shapes of tensors."""
     torch = pytest.importorskip("torch", reason="torch is not installed: pip install kinetree[learning]")
     f, q = kt.run_function(pendulum(), **FIXED), torch.tensor([[0.3], [0.4]], dtype=torch.float64)
+    with pytest.raises(
+        InputError, match="run_function: torch differentiates runs in reverse mode; forward derivatives"
+    ):
+        torch.func.jvp(f, (q,), (q,))
     for given, message in (
         ({"q0": q.float(), "qd0": q.float(), "parameters": q[0].float()},
          "run_function: the tensors have dtype torch.float32; runs are in float64, so give x.double()"),
@@ -133,7 +138,9 @@ def test_bad_jax_arrays():
         with pytest.raises(InputError, match="run_function: an array has dtype int64; expected float64 or float32"):
             f(q[:1].astype(int))
         for call in (f, jax.jit(f)):
-            with pytest.raises(InputError, match="run_function: JAX differentiates runs in reverse mode, by jax.grad"):
+            with pytest.raises(
+                InputError, match="run_function: JAX differentiates runs in reverse mode; forward derivatives"
+            ):
                 jax.jvp(call, (q[:1],), (q[1:],))
         for call in (f, jax.grad(lambda x: f(x)[0].sum())):
             with pytest.raises(InputError, match="q0 has entries that are not finite"):

@@ -12,7 +12,7 @@ import numpy as np
 from .algebra.arrays import Numbers
 from .compiler.runtime import optional
 from .compiler.runtime.gradients import summed_to
-from .devices.autograd import needs_gradient, recorded
+from .devices.autograd import Node, needs_gradient, recorded
 from .devices.callbacks import called_back
 from .devices.parameters import parameter_argument
 from .errors import AssemblyError, InputError, KinetreeError
@@ -28,8 +28,8 @@ from .system import System
 
 WHO = "run_function"
 FORWARD = (
-    f"{WHO}: JAX differentiates runs in reverse mode, by jax.grad, jax.vjp and jax.jacrev; forward derivatives of a "
-    "run are those of kt.simulation_derivatives"
+    f"{WHO}: {{}} differentiates runs in reverse mode; forward derivatives of a run are those of "
+    "kt.simulation_derivatives"
 )
 """The error for derivatives of runs in forward mode."""
 
@@ -151,7 +151,8 @@ class RunFunction:
 
         if not needs_gradient(tensors):
             return run(*tensors)
-        return recorded(run, lambda: pull, tensors)
+        axes = [len(core) for core in self._cores(held)]
+        return recorded(Node(run, lambda: pull, _refuse_forward, axes, [2, 2]), tensors)
 
     def _on_jax(self, q0: Any, qd0: Any, parameters: Any, torques: Any) -> tuple[Any, Any]:
         from .devices import jax as on_jax
@@ -188,8 +189,12 @@ class RunFunction:
 
         return called_back(
             lambda *arrays: self._run(arrays, held=held)[0], pull, cores,
-            [(nt, self.system.nq), (nt, self.system.nv)], forward=FORWARD,
+            [(nt, self.system.nq), (nt, self.system.nv)], forward=FORWARD.format("JAX"),
         )  # fmt: skip
+
+
+def _refuse_forward() -> Any:
+    raise InputError(FORWARD.format("torch"))
 
 
 def run_function(

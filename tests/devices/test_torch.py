@@ -164,6 +164,60 @@ def test_bad_tensors(arm):
         arm.gravity_torque(q.clone().requires_grad_())
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # of torch itself, when forward mode is first used
+def test_forward_mode(arm):
+    """Return tangents by dual tensors and torch.func, and Jacobians by both modes, with leading axes or without."""
+    q, qd, tau = motion(arm, 4)
+    dq, _, dtau = (x.flip(0) for x in motion(arm, 4))
+    given = [x.numpy() for x in (q, qd, tau, dq, torch.zeros_like(qd), dtau)]
+    expected = arm.function("forward_dynamics").jvp()(*given)
+    size = np.abs(expected).max()
+    ahead = torch.autograd.forward_ad
+    arm.torch.forward_dynamics(q, qd, tau)  # the next call is like an earlier one
+    with ahead.dual_level():
+        found = ahead.unpack_dual(arm.torch.forward_dynamics(ahead.make_dual(q, dq), qd, ahead.make_dual(tau, dtau)))
+        assert_close(found.tangent, expected, 1e-12 * size, "dual tensors")
+    _, along = torch.func.jvp(lambda x, u: arm.torch.forward_dynamics(x, qd, u), (q, tau), (dq, dtau))
+    assert_close(along, expected, 1e-12 * size, "torch.func.jvp")
+
+    forward, reverse = (
+        mode(lambda x: arm.torch.forward_dynamics(x, qd[0], tau))(q[0])
+        for mode in (torch.func.jacfwd, torch.func.jacrev)
+    )
+    assert forward.shape == (4, 3, 3)
+    assert_close(forward, reverse, 1e-12 * float(reverse.abs().max()), "both modes")
+    slope = torch.func.grad(lambda x: arm.torch.kinetic_energy(x, qd[0]))(q[0])
+    assert_close(slope, arm.function("kinetic_energy").vjp("q")(q[0].numpy(), qd[0].numpy(), 1.0), 1e-14, "func.grad")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # of torch itself, when forward mode is first used
+def test_forward_mode_of_several_outputs(arm):
+    """Return the same Jacobians of accelerations and torques by both modes."""
+    q, qd, tau = motion(arm, 4)
+
+    def f(x):
+        return arm.torch.hybrid_dynamics(x, qd[0], qd, tau, driven=arm.joints[0].name)
+
+    for a, b in zip(torch.func.jacfwd(f)(q[0]), torch.func.jacrev(f)(q[0]), strict=True):
+        assert_close(a, b, 1e-12 * float(b.abs().max()), "both modes")
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # of torch itself, when forward mode is first used
+def test_dual_tensors(arm):
+    """Return the tangent of an energy, and refuse the tangent of its gradient."""
+    q, qd, dq = motion(arm)
+    ahead = torch.autograd.forward_ad
+    with ahead.dual_level():
+        found = ahead.unpack_dual(arm.torch.kinetic_energy(ahead.make_dual(q, dq), qd))
+        expected = arm.function("kinetic_energy").jvp("q")(*(x.numpy() for x in (q, qd, dq)))
+        assert_close(found.tangent, expected, 1e-13 * abs(expected), "tangent")
+        x = ahead.make_dual(q.clone().requires_grad_(), dq)
+        with pytest.raises(InputError, match="torch differentiates functions of a mechanism once"):
+            torch.autograd.grad(arm.torch.kinetic_energy(x, qd), x)
+
+
 def test_second_derivatives_are_refused(arm):
     """Refuse to differentiate a gradient again, which would otherwise count as constant; keep it as a value."""
     q, qd, _ = motion(arm)
@@ -175,6 +229,8 @@ def test_second_derivatives_are_refused(arm):
         InputError, match=r"torch differentiates functions of a mechanism once; second derivatives are th"
     ):
         slope.square().sum().backward()
+    with pytest.raises(InputError, match="torch differentiates functions of a mechanism once"):
+        torch.func.jacrev(torch.func.jacrev(lambda x: arm.torch.kinetic_energy(x, qd)))(q.detach())
 
 
 def test_system_of_torch(arm):

@@ -11,11 +11,11 @@ from ..compiler.lower.build import Request, names_of
 from ..compiler.runtime import optional
 from ..compiler.runtime.cuda.function import Constants, CudaFunction
 from ..compiler.runtime.cuda.libraries import library_of
-from ..compiler.runtime.gradients import pullback
+from ..compiler.runtime.gradients import pullback, pushforward
 from ..compiler.runtime.methods import mirror
 from ..compiler.targets.ptx.driver import driver
 from ..errors import InputError
-from .autograd import needs_gradient, recorded
+from .autograd import Node, needs_gradient, recorded
 from .mirrored import Mirrored
 from .parameters import parameter_argument
 
@@ -123,11 +123,14 @@ class CudaSystem(Mirrored):
         if out is not None:
             raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
         fixed = () if constants is None else (arrays[0].new_tensor(constants),)
-        return recorded(
+        node = Node(
             lambda *tensors: function(*tensors, constants=constants),
             lambda: pullback(function, lambda f, *tensors: f(*tensors), fixed),
-            arrays,
+            lambda: pushforward(function, lambda f, *tensors: f(*tensors), fixed),
+            [len(a.shape) for a in function.inputs[: len(arrays)]],
+            [len(a.shape) for a in function.outputs],
         )
+        return recorded(node, arrays)
 
     def _by_jax(self, name: str, arrays: tuple, options: dict[str, Any], out: Any) -> Any:
         """Let JAX call the function, on its own stream and with memory of its own."""

@@ -11,10 +11,10 @@ import numpy as np
 from ..compiled import CompiledMechanism
 from ..compiler.runtime import optional
 from ..compiler.runtime.function import Function
-from ..compiler.runtime.gradients import pullback
+from ..compiler.runtime.gradients import pullback, pushforward
 from ..compiler.runtime.methods import mirror
 from ..errors import InputError
-from .autograd import needs_gradient, recorded
+from .autograd import Node, in_forward_mode, needs_gradient, recorded
 from .cuda import CudaSystem
 from .mirrored import Mirrored
 from .parameters import parameter_argument
@@ -54,7 +54,7 @@ class TorchSystem(Mirrored):
         """Return the result of a call without options that is like an earlier one; None for others."""
         dtype = getattr(arrays[0], "dtype", None)
         function = self._plain.get((name, dtype))
-        if function is None:
+        if function is None or in_forward_mode(torch):
             return None
         for x in arrays:
             if type(x) is not torch.Tensor or x.dtype != dtype or x.requires_grad or not x.is_cpu:
@@ -109,7 +109,14 @@ class TorchSystem(Mirrored):
             return run(function, *arrays)
         if out is not None:
             raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
-        return recorded(lambda *tensors: run(function, *tensors), lambda: pullback(function, run), arrays)
+        node = Node(
+            lambda *tensors: run(function, *tensors),
+            lambda: pullback(function, run),
+            lambda: pushforward(function, run),
+            [len(a.shape) for a in function.inputs],
+            [len(a.shape) for a in function.outputs],
+        )
+        return recorded(node, arrays)
 
 
 def common_dtype(name: str, tensors: Sequence[Any]) -> str:

@@ -9,6 +9,8 @@ from .derived import derived
 
 Pullback = Callable[..., tuple[Any, ...]]
 """A function of all inputs and the cotangents of all outputs that returns the cotangents of all inputs."""
+Pushforward = Callable[..., Any]
+"""A function of all inputs and their tangents that returns the tangents of the outputs."""
 
 
 def entry_product(function: Any, kind: str, inputs: Sequence[str] | None = None) -> Any:
@@ -36,6 +38,13 @@ def pullback(function: Any, run: Callable[..., Any], constants: Sequence[Any] = 
         return tuple(summed_to(x, tuple(a.shape)) for x, a in zip(each, given, strict=True))
 
     return pull
+
+
+def pushforward(function: Any, run: Callable[..., Any], constants: Sequence[Any] = ()) -> Pushforward:
+    """Return the Jacobian-vector product of a function, with the arguments of `pullback`."""
+    names = [a.name for a in function.inputs[: len(function.inputs) - len(constants)]]
+    product = entry_product(function, "jvp", names)
+    return lambda *arrays: run(product, *arrays[: len(names)], *constants, *arrays[len(names) :])
 
 
 def summed_to(x: Any, shape: tuple[int, ...]) -> Any:
