@@ -75,8 +75,8 @@ def print_diagnosis(console: Console, found: Diagnosis) -> None:
     print_table(console, table)
     if found.findings:
         heading(console, "Findings")
-        table = make_table(console, "", "what", "advice")
-        table.columns[0].no_wrap = True
+        table = make_table(console, "", "", "")
+        table.show_header, table.columns[0].no_wrap = False, True
         table.columns[1].ratio = table.columns[2].ratio = 1
         table.expand, table.padding = True, (0, 2, 1, 0)
         for finding in found.findings:
