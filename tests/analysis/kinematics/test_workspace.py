@@ -49,3 +49,13 @@ def test_pictures_are_written(tmp_path):
     T[:3, 3] += 5.0
     with pytest.raises(kt.InputError, match="there is no solution of 'link6' to draw"):
         puma.inverse_kinematics(T, "link6", all=True).plot()
+
+
+def test_parts_give_the_same_bits(monkeypatch):
+    """Compute the manipulability part by part, with a rest, and find the bits of one part."""
+    from kinetree.analysis.kinematics import workspace
+
+    arm = kt.load("planar_3r")
+    whole = arm.workspace("tool", samples=101)
+    monkeypatch.setattr(workspace, "PART", 37)
+    assert np.array_equal(arm.workspace("tool", samples=101).manipulability, whole.manipulability)

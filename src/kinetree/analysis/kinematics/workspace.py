@@ -22,6 +22,8 @@ from .pose_targets import moving_frame
 
 SAMPLES = 20_000
 """The default number of positions: enough for a dense cloud."""
+PART = 50_000
+"""Number of positions whose Jacobians are in memory at a time; Ctrl-C is noticed between two parts."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,10 @@ def workspace(
             raise AssemblyError(f"none of {samples} random positions of {system.mechanism.name!r} closes its loops")
     shared = None if values is None else np.broadcast_to(values, (len(q), values.shape[-1]))
     used = (False, False, False, True, True, True)
-    s = np.linalg.svd(_translation(scaled_jacobian(system, frame, used, q, shared), len(system.closures)))[1]
+    parts = (slice(k, k + PART) for k in range(0, len(q), PART))
+    each = ((q[at], None if shared is None else shared[at]) for at in parts)
+    jacobians = (_translation(scaled_jacobian(system, frame, used, *some), len(system.closures)) for some in each)
+    s = np.concatenate([np.linalg.svd(J)[1] for J in jacobians])
     rank = max(1, int((s > 1e-9 * s.max()).sum(axis=-1).max()))
     points = system.pose(q, frame, **more)[..., :3, 3]
     return Workspace(system, frame, points, q, s[..., :rank].prod(axis=-1))
