@@ -298,3 +298,11 @@ def test_a_fault_in_a_table_is_in_its_own_file(tmp_path):
     file = write(tmp_path, TEXT, (reference, '[control.reference]\nkind = "table"\nfile = "way.csv"\n'))
     with pytest.raises(kt.ModelError, match=r"way\.csv:3: b: 'x' is not a number; give a decimal"):
         read_experiment(file)
+
+
+def test_the_number_of_forces_is_bounded(tmp_path):
+    """Refuse more forces than compiled code can have, with the line of the first one."""
+    file = tmp_path / "many.toml"
+    file.write_text('[experiment]\nmechanism = "pendulum"\n[run]\nduration = 0.3\n' + "[[force]]\n" * 1001)
+    with pytest.raises(kt.ModelError, match=r"many\.toml:5: force: 1,001 tables; give no more than 1,000"):
+        read_experiment(file)

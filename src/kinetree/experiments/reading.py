@@ -41,6 +41,8 @@ KEYS = {
     "output": ("save", "columns", "plot", "replay"),
 }
 TABLES = ("experiment", "parameters", "start", "run", "force", "control", "output")
+MOST_TABLES = 1000
+"""Largest number of [[force]] and of [[control]]: each is straight-line code of every step."""
 SAMPLES = 1_000_000
 """Largest number of output times by `samples`, to keep the result in memory."""
 
@@ -113,6 +115,8 @@ def _listed(data: dict[str, Any], key: str) -> list[Any]:
     found = data.get(key, [])
     if not isinstance(found, list | Mapping):
         raise ModelError("not a table", where=at(key), remedy=f"write [{key}] or [[{key}]], with its keys below")
+    if isinstance(found, list) and len(found) > MOST_TABLES:
+        raise ModelError(f"{len(found):,} tables", where=at(key), remedy=f"give no more than {MOST_TABLES:,}")
     return [found] if isinstance(found, Mapping) else found
 
 
