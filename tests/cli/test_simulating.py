@@ -319,3 +319,17 @@ def test_fixed_steps_may_be_many(capsys):
     """Take more than a million fixed steps without an option that allows them."""
     assert run("simulate", "planar_2r", "--duration", "0.0110001", "--dt", "1e-8", "--samples", "2") == 0
     assert "status: finished" in capsys.readouterr().out
+
+
+def test_simulate_tells_how_a_drone_floats(tmp_path, capsys):
+    """Refuse a URDF without joints on a fixed base, with the option that lets it float; then let it fall."""
+    file = tmp_path / "drone.urdf"
+    moments = 'ixx="0.02" iyy="0.03" izz="0.04" ixy="0" iyz="0" ixz="0"'
+    inertial = f'<inertial><mass value="1.5"/><inertia {moments}/></inertial>'
+    file.write_text(f'<robot name="drone"><link name="frame">{inertial}</link></robot>')
+    assert run("simulate", str(file), "--duration", "0.1") == 2
+    assert capsys.readouterr().err == (
+        "kinetree: 'drone' cannot move: it has no degrees of freedom; add a joint, or let the root link of a URDF "
+        'float: base="free" (command line: --base free)\n'
+    )
+    assert run("simulate", str(file), "--duration", "0.1", "--base", "free") == 0

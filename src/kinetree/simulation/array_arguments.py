@@ -87,7 +87,10 @@ def common_lead(system: System, q: tuple[int, ...], qd: tuple[int, ...]) -> tupl
     except ValueError:
         raise InputError(f"q0 {q} and qd0 {qd} do not fit together") from None
     if system.nv == 0:
-        raise InputError(f"{system.mechanism.name!r} cannot move: it has no degrees of freedom")
+        raise InputError(
+            f"{system.mechanism.name!r} cannot move: it has no degrees of freedom; add a joint, or let the root link "
+            'of a URDF float: base="free" (command line: --base free)'
+        )
     return lead
 
 
