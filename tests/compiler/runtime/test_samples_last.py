@@ -106,6 +106,12 @@ def test_functions_are_kept_and_pickled():
     assert_same_bits(again(*arguments(f, (9,))), f(*arguments(f, (9,))))
 
 
+def test_a_wrong_number_of_arguments():
+    """Leave the count of arguments to NumPy, as functions of rows do."""
+    with pytest.raises(TypeError, match="takes from 2 to 3 positional arguments but 1 were given"):
+        SMALL.function("bias_torque").samples_last()(np.ones((9, 2)))
+
+
 def test_bad_arguments_are_explained():
     """Refuse arrays of wrong shapes, numbers that are not finite, and rolled code, with the usual messages."""
     f = SMALL.function("gravity_torque").samples_last()

