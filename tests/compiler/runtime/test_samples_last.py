@@ -108,7 +108,7 @@ def test_functions_are_kept_and_pickled():
 
 def test_a_wrong_number_of_arguments():
     """Leave the count of arguments to NumPy, as functions of rows do."""
-    with pytest.raises(TypeError, match="takes from 2 to 3 positional arguments but 1 were given"):
+    with pytest.raises(TypeError, match="takes from 2 to 3 positional arguments but 1 was given"):
         SMALL.function("bias_torque").samples_last()(np.ones((9, 2)))
 
 
