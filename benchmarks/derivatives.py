@@ -54,11 +54,12 @@ class Comparison:
     ours: dict[int, Figure]
     vectors: dict[bool, dict[int, Figure]]
     """With samples next to each other in memory, through the caches and past them."""
-    threaded: dict[int, Figure]
     written: dict[int, Figure]
     peer: Figure
     ratios: dict[int, Figure]
     vector_ratios: dict[bool, dict[int, Figure]]
+    on_all_cores: dict[int, tuple[Figure, ...]]
+    """Times and ratios to the peer, in rows, and with samples next to each other past the caches."""
     single: Figure
     single_ratio: Figure
     products: dict[str, Figure]
@@ -86,7 +87,10 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     cores = len(CORES) or 1
     for n, x in batches.items():
         outs = tuple(np.empty((n, system.nv, system.nv)) for _ in range(3))
-        divided[str(n)] = Contender(lambda x=x, outs=outs: function.unchecked(tuple(x), out=outs, threads=cores), n)
+        divided[f"ours {n}"] = Contender(
+            lambda x=x, outs=outs: function.unchecked(tuple(x), out=outs, threads=cores), n
+        )
+        divided[f"past {n}"] = _in_blocks(function, x, past=True, threads=cores)
         contenders[f"ours {n}"] = Contender(lambda x=x, outs=outs: function(*x, out=outs), n)
         contenders |= {f"past {past} {n}": _in_blocks(function, x, past=past) for past in (False, True)}
         contenders[f"written {n}"] = Contender(lambda outs=outs: [out.fill(0.5) for out in outs], n)
@@ -100,7 +104,15 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     contenders |= _products(system, name, state)
     times = interleaved(contenders, rounds)
     with all_cores():
-        threaded = interleaved(divided, rounds)
+        threaded = interleaved({**divided, "peer": contenders["peer"]}, rounds)
+    on_all_cores = {
+        n: tuple(
+            figure
+            for way in (f"ours {n}", f"past {n}")
+            for figure in (Figure.of(threaded[way]), ratio(threaded["peer"], threaded[way]))
+        )
+        for n in sizes
+    }
     return Comparison(
         robot,
         name,
@@ -109,18 +121,18 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
         compiled,
         {n: Figure.of(times[f"ours {n}"]) for n in sizes},
         {past: {n: Figure.of(times[f"past {past} {n}"]) for n in sizes} for past in (False, True)},
-        {n: Figure.of(threaded[str(n)]) for n in sizes},
         {n: Figure.of(times[f"written {n}"]) for n in sizes},
         Figure.of(times["peer"]),
         {n: ratio(times["peer"], times[f"ours {n}"]) for n in sizes},
         {past: {n: ratio(times["peer"], times[f"past {past} {n}"]) for n in sizes} for past in (False, True)},
+        on_all_cores,
         Figure.of(times["method"]),
         ratio(times["method"], times["peer"]),
         {kind: ratio(times[kind], times["function"]) for kind in PRODUCTS},
     )
 
 
-def _in_blocks(function: Any, state: list[np.ndarray], *, past: bool) -> Contender:
+def _in_blocks(function: Any, state: list[np.ndarray], *, past: bool, threads: int | None = None) -> Contender:
     """Return a call with results in blocks of samples that are next to each other in memory; their bits are checked."""
     fast, n = function.samples_last(past=past), len(state[0])
     block = min(n, fast.block)
@@ -128,6 +140,8 @@ def _in_blocks(function: Any, state: list[np.ndarray], *, past: bool) -> Contend
     out = fast.empty((n // block, block))
     if not all(map(np.array_equal, fast(*given, out=out), function(*given))):
         raise Disagreement(f"{function.name}: results depend on their layout")
+    if threads:
+        return Contender(lambda: fast.unchecked(tuple(given), out=out, threads=threads), n)
     return Contender(lambda: fast(*given, out=out), n)
 
 
@@ -156,21 +170,30 @@ def _products(system: kt.System, name: str, state: list[np.ndarray]) -> dict[str
     return found
 
 
+def _verdict(figure: Figure, aim: float, batch: int) -> str:
+    """Return the least ratio in a batch, and whether it is reached."""
+    return f">= {aim:g}: {'met' if figure.median >= aim else 'missed'}" if batch >= LEAST else "-"
+
+
 def section(quick: bool) -> Section:
     """Return the derivatives of all robots."""
     found = [compare(robot, name, 5 if quick else 25) for robot in CHOSEN for name in FUNCTIONS]
-    rows, singles, products = [], [], []
+    rows, divided, singles, products = [], [], [], []
     for c in found:
         who = (f"{c.robot.name} (nv = {c.nv})", TITLE[c.function])
+        aim = AIMS[c.robot.name][c.function]
         for n in c.ours:
-            aim = AIMS[c.robot.name][c.function]
-            figures = (c.ratios[n], c.vector_ratios[False][n], c.vector_ratios[True][n])
-            met = [f">= {aim:g}: {'met' if x.median >= aim else 'missed'}" if n >= LEAST else "-" for x in figures]
-            ours, others = c.ours[n].text(), (c.threaded[n].text(), c.written[n].text(), c.peer.text(4))
-            row = [*who, f"{n:,}", ours, *others, figures[0].text(), met[0]]
+            row = [*who, f"{n:,}", c.ours[n].text(), c.written[n].text(), c.peer.text(4), c.ratios[n].text()]
+            row.append(_verdict(c.ratios[n], aim, n))
             for past in (False, True):
-                row += [c.vectors[past][n].text(), figures[1 + past].text(), met[1 + past]]
+                figure = c.vector_ratios[past][n]
+                row += [c.vectors[past][n].text(), figure.text(), _verdict(figure, aim, n)]
             rows.append(tuple(row))
+            plain, plain_ratio, past_, past_ratio = c.on_all_cores[n]
+            divided.append(
+                (*who, f"{n:,}", plain.text(), plain_ratio.text(), _verdict(plain_ratio, aim, n),
+                 past_.text(), past_ratio.text(), _verdict(past_ratio, aim, n))
+            )  # fmt: skip
         target = f"<= 1: {'met' if c.single_ratio.median <= 1 else 'missed'}"
         singles.append((*who, c.single.text(4), c.peer.text(4), c.single_ratio.text(), target, f"{c.compiled:.2f}"))
         verdicts = (
@@ -185,27 +208,43 @@ def section(quick: bool) -> Section:
             "function",
             "batch",
             "ours [ns]",
-            f"ours, {len(CORES) or 1} threads [ns]",
             "only written [ns]",
             "Pinocchio [ns]",
             "ratio",
             "target",
             "samples last [ns]",
-            "its ratio",
-            "its target",
+            "ratio",
+            "target",
             "past the caches [ns]",
-            "its ratio",
-            "its target",
+            "ratio",
+            "target",
         ),
         tuple(rows),
         "All three matrices (with respect to q, qd, and qdd or tau). Ours: one call with `out=`, ns per sample, on one "
-        "core, and on all cores with `threads=`. Pinocchio: `computeRNEADerivatives` and `computeABADerivatives` in a "
+        "core. Pinocchio: `computeRNEADerivatives` and `computeABADerivatives` in a "
         "Python loop, ns per call. Only written: the same arrays filled with a number by NumPy on one core, without "
-        "arithmetic. Ratio: that of one core. Samples last: the same inputs, and the same results in blocks of samples "
+        "arithmetic. Samples last: the same inputs, and the same results in blocks of samples "
         "that are next to each other in memory (`samples_last()`), on one core. Past the caches: the same with "
         "`past=True`; reading these results from memory takes longer afterwards. The matrices of a humanoid are 35 KB "
         "per sample, so that batches are "
         f"limited by memory ({BOUND}). Results agree to {max(c.difference for c in found):.1e} relative.",
+    )
+    cores = Table(
+        f"Derivatives in batches on {len(CORES) or 1} cores",
+        (
+            "robot",
+            "function",
+            "batch",
+            "ours [ns]",
+            "ratio",
+            "target",
+            "past the caches [ns]",
+            "ratio",
+            "target",
+        ),
+        tuple(divided),
+        "The same calls with `threads=`, which divide a batch only where that shortens it. Pinocchio takes one core "
+        "from Python: it has no such functions for batches.",
     )
     single = Table(
         "Derivatives in single calls",
@@ -226,4 +265,4 @@ def section(quick: bool) -> Section:
         f"looped from Python, and {min(others):.0f} to {max(others):.0f} times with samples next to each other in "
         "memory, past the caches."
     )
-    return Section("Derivatives", headline, (batch, single, product))
+    return Section("Derivatives", headline, (batch, cores, single, product))
