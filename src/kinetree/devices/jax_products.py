@@ -54,8 +54,8 @@ def _bind(native: Native, kind: str, arrays: Sequence[Any]) -> list[Any]:
 def _primitive() -> Any:
     """Return the primitive with all its rules."""
     jax = optional.jax()
-    from jax.extend.core import Primitive
-    from jax.interpreters import ad, batching, mlir
+    from jax.extend.core import Primitive  # pyright: ignore[reportMissingImports]
+    from jax.interpreters import ad, batching, mlir  # pyright: ignore[reportMissingImports]
 
     p = Primitive("kinetree")
     p.multiple_results = True
@@ -89,7 +89,7 @@ def _primitive() -> Any:
 
 def _forward(given: Sequence[Any], tangents: Sequence[Any], *, native: Native, kind: str) -> tuple[Any, Any]:
     """Return the results of a call, and their derivative along tangents of its arguments."""
-    from jax.interpreters import ad
+    from jax.interpreters import ad  # pyright: ignore[reportMissingImports]
 
     n, m = len(native.cores), len(native.outputs)
     found = _bind(native, kind, given)
@@ -119,7 +119,7 @@ def _forward(given: Sequence[Any], tangents: Sequence[Any], *, native: Native, k
 
 def _transposed(cotangents: Sequence[Any], *arguments: Any, native: Native, kind: str) -> list[Any]:
     """Return the cotangents of the arguments in which a call is linear, and None for the others."""
-    from jax.interpreters import ad
+    from jax.interpreters import ad  # pyright: ignore[reportMissingImports]
 
     n = len(native.cores)
     linear = [ad.is_undefined_primal(a) for a in arguments]
