@@ -145,6 +145,7 @@ class Study:
         self._bytes: dict[str, bytes] = {}
         self._clock = folder / "clock.txt"
         os.environ[FILE] = str(self._clock)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each worker would translate all modules again
         clocked()
         processes.START = f"import shard_clock; shard_clock.clocked(); {processes.START}"
 
