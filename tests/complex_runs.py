@@ -18,6 +18,7 @@ from kinetree.simulation.motion_problem import Problem
 from kinetree.simulation.rosenbrock import Rosenbrock
 from kinetree.simulation.slopes import Slopes, slopes_of
 from kinetree.simulation.tableaus import RK4, Pair, Tableau
+from tolerance import assert_close
 
 ROUNDS = 10
 """The most steps of Newton's method on the loops of a state."""
@@ -42,6 +43,16 @@ def weighted(system: kt.System):
         return squares + sum(b[k] * v for k, v in enumerate(now.qd))
 
     return terminal, lambda q: np.concatenate([2.0 * a[0] * q + a[1], b])
+
+
+def assert_gradient(found: Any, slope: Any, problem: Problem, begins: np.ndarray, lengths: np.ndarray) -> None:
+    """Compare the end of a run and the gradient of its weighted cost with complex steps over the same steps."""
+    nq = problem.system.nq
+    end, moved = derivatives_of_run(problem, begins, lengths)
+    expected = slope(end[:nq]) @ moved
+    mine = [found.q0, found.qd0, *([] if found.parameters is None else [found.parameters])]
+    assert_close(found.run.q[-1], end[:nq], 1e-12, "the run itself")
+    assert_close(np.concatenate(mine), expected, 1e-12 * np.abs(expected).max(), "gradient")
 
 
 def derivatives_of_run(problem: Problem, begins: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from closed_mechanisms import start_of
-from complex_runs import derivatives_of_run, weighted
+from complex_runs import assert_gradient, weighted
 from kinetree.model import parse
 from kinetree.run_derivatives import differentiable
 from kinetree.simulation.derivatives import adjoint
@@ -34,11 +34,7 @@ def test_complex_steps(name, method):
     found = kt.simulation_gradient(system, q, qd, terminal=terminal, **options)
     problem, _ = differentiable(system, q, qd, None, dict(options))
     begins, lengths, _ = steps_of(TIMES, H)
-    end, moved = derivatives_of_run(problem, begins[:-1], lengths[:-1])
-    expected = slope(end[: system.nq]) @ moved
-    mine = [found.q0, found.qd0, *([] if found.parameters is None else [found.parameters])]
-    assert_close(found.run.q[-1], end[: system.nq], 1e-12, "the run itself")
-    assert_close(np.concatenate(mine), expected, 1e-12 * np.abs(expected).max(), f"{method} of {name}")
+    assert_gradient(found, slope, problem, begins[:-1], lengths[:-1])
 
 
 @pytest.mark.parametrize("method", [pytest.param("midpoint", marks=slow), "gauss"])
