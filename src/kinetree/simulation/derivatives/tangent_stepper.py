@@ -14,7 +14,7 @@ from ...compiler.ir.program import Program
 from ...compiler.lanes.form import Kernel
 from ...compiler.runtime.native import native, native_kernel
 from ..kernels import adaptive_steps, fixed_steps
-from ..kernels.implicit_steps import implicit_step
+from ..kernels.method_steps import stages_of, step_of
 from ..kernels.tangent_rosenbrock import tangent_rosenbrock_kernel
 from ..kernels.tangent_states import TangentRuns, Varied
 from ..loop_closing import Closer
@@ -52,13 +52,9 @@ class TangentStepper:
             stages = len(method.b) + 1 + len(method.a_extra)
             runs = self._runs(method.name, stages, adaptive_steps, own=adaptive_steps.OWN)
             return adaptive_steps.Adaptive(runs, method).kernel()
-        if method is None:
-            runs = self._runs(self.program.name, 1, fixed_steps)
-            return fixed_steps.steps_between(runs, fixed_steps.map_step(runs, self.varied.frame))
-        runs = self._runs(method.name, len(method.b) * (2 if method.implicit else 1), fixed_steps)
-        if method.implicit:
-            return fixed_steps.steps_between(runs, implicit_step(runs, method, patient=True))
-        return fixed_steps.steps_between(runs, fixed_steps.explicit_step(runs, method))
+        name = self.program.name if method is None else method.name
+        runs = self._runs(name, stages_of(method), fixed_steps)
+        return fixed_steps.steps_between(runs, step_of(runs, self.varied.frame, method, patient=True))
 
     def _runs(self, name: str, stages: int, kind: Any, own: tuple[str, ...] = ()) -> TangentRuns:
         return TangentRuns(

@@ -12,7 +12,8 @@ from ..rosenbrock import Rosenbrock
 from ..slopes import Slopes
 from ..tableaus import Pair, Tableau
 from .lane_states import LaneStates
-from .recorded_steps import StepInputs, read_state, stages_of
+from .method_steps import stages_of
+from .recorded_steps import StepInputs
 from .reverse_implicit import ReverseImplicit
 from .reverse_rosenbrock import ReverseRosenbrock
 from .reverse_steps import ReverseStep
@@ -61,51 +62,53 @@ def adjoint_kernel(
     """
     k = Builder("adjoint", programs.programs())
     own = isinstance(tableau, Pair)
-    nq, nv = (a.size for a in programs.rates.inputs[1:3])
-    known = k.array("q", "t", nq), k.array("qd", "t", nv)
-    ends = k.array("end_q", nq), k.array("end_qd", nv)
-    given = StepInputs(k, programs.rates, held, own=own)
-    more = (k.array("more_q", "t", nq), k.array("more_qd", "t", nv)) if sampled else ()
-    starts = k.array("at_q", nq, output=True), k.array("at_qd", nv, output=True)
-    by_parameters = k.array("at_p", given.free, output=True) if given.free else None
-    by_torques = k.array("at_tau", "t", held, output=True) if held else None
+    arrays = _Arguments(k, programs.rates, held, own=own, sampled=sampled)
+    given = arrays.steps
     states = LaneStates(k, programs.rates, stages_of(tableau), quaternions, programs.closing, dtype)
     step = _step_of(states, tableau, given.free + held, programs.slopes)
-    parts = ((nq, 0), (nv, nq))
     with k.each_lane():
         given.fill(states)
-        for array, (size, first) in zip(ends, parts, strict=True):
-            with k.loop(size) as j:
-                step.cotangent[j + first] = array[j]
-        if by_torques:
+        states.read(arrays.ends, step.cotangent)
+        if arrays.at_tau:
             with k.loop(held) as j:
-                by_torques[k.extent() - 1, j] = 0.0
+                arrays.at_tau[k.extent() - 1, j] = 0.0
     with k.loop(given.free) as j:
         step.total[j] = 0.0
     with k.loop(k.extent() - 1) as i:
         at = k.extent() - 2 - i
         with k.each_lane():
-            read_state(states, known, at)
+            states.read(arrays.known, states.y, at)
             given.hold(states, at)
         with k.loop(held) as j:
             step.total[j + given.free] = 0.0
         (step.write_own if own else step.write)(*given.span(at))
-        if by_torques or more:
+        if arrays.at_tau or arrays.more:
             with k.each_lane():
-                if by_torques:
+                if arrays.at_tau:
                     with k.loop(held) as j:
-                        by_torques[at, j] = step.total[j + given.free]
-                for array, (size, first) in zip(more, parts, strict=False):
-                    with k.loop(size) as j:
-                        step.cotangent[j + first] = step.cotangent[j + first] + array[at, j]
+                        arrays.at_tau[at, j] = step.total[j + given.free]
+                if arrays.more:
+                    step.add_to_cotangent(arrays.more, at)
     with k.each_lane():
-        for array, (size, first) in zip(starts, parts, strict=True):
-            with k.loop(size) as j:
-                array[j] = step.cotangent[j + first]
-        if by_parameters:
+        states.write(step.cotangent, arrays.starts)
+        if arrays.at_p:
             with k.loop(given.free) as j:
-                by_parameters[j] = step.total[j]
+                arrays.at_p[j] = step.total[j]
     return k.kernel()
+
+
+class _Arguments:
+    """The arguments of the kernel in order; those that it does not have are None."""
+
+    def __init__(self, k: Builder, rates: Program, held: int, *, own: bool, sampled: bool) -> None:
+        nq, nv = (a.size for a in rates.inputs[1:3])
+        self.known = k.array("q", "t", nq), k.array("qd", "t", nv)
+        self.ends = k.array("end_q", nq), k.array("end_qd", nv)
+        self.steps = StepInputs(k, rates, held, own=own)
+        self.more = (k.array("more_q", "t", nq), k.array("more_qd", "t", nv)) if sampled else None
+        self.starts = k.array("at_q", nq, output=True), k.array("at_qd", nv, output=True)
+        self.at_p = k.array("at_p", self.steps.free, output=True) if self.steps.free else None
+        self.at_tau = k.array("at_tau", "t", held, output=True) if held else None
 
 
 def _step_of(states: LaneStates, tableau: Tableau | Pair | None, parameters: int, slopes: Slopes | None) -> ReverseStep:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Array, Block, Value
 from ...compiler.lanes.form import Kind
 
 ROUNDS = 10
@@ -38,6 +38,24 @@ class LaneStates:
         self.y, self.stages = k.block("y", n), k.block("k", n * stages)
         self.closed = k.block("c", n + 1 if closing else 1)
         self.shut, self.rounds = k.block("shut", kind=Kind.MASK), k.block("rounds", kind=Kind.COUNT)
+
+    def read(self, arrays: tuple[Array, Array], target: Block, *at: Any) -> None:
+        """Write q and qd of a lane into a block, inside `each_lane`; `at` are the indices before their last axis."""
+        for array, size, first in zip(arrays, (self.nq, self.nv), (0, self.nq), strict=True):
+            with self.k.loop(size) as j:
+                target[j + first] = array[(*at, j)]
+
+    def write(self, source: Block, arrays: tuple[Array, Array], *at: Any) -> None:
+        """Write a block of a lane into arrays of q and qd, the reverse of `read`."""
+        for array, size, first in zip(arrays, (self.nq, self.nv), (0, self.nq), strict=True):
+            with self.k.loop(size) as j:
+                array[(*at, j)] = source[j + first]
+
+    def give(self, array: Array | None, *at: Any, shift: int = 0) -> None:
+        """Write an array of a lane into the inputs behind the state, inside `each_lane`; nothing for None."""
+        if array:
+            with self.k.loop(array.argument.shape[-1]) as j:
+                self.inputs[j + (1 + self.n + shift)] = array[(*at, j)]
 
     def combine(self, weights: Sequence[float], j: Value) -> Value | None:
         """Return the sum of weight k_s[j] over the stages s; None if all weights are zero."""

@@ -71,10 +71,8 @@ class _Recorded(Adaptive):
 
     def _append(self, state: Any, length: Any) -> None:
         """Write a state of one lane, its time, and the length of the step before it."""
-        k, index = self.k, self.index.value
-        for array, size, first in self.runs.outputs():
-            with k.loop(size) as j:
-                array[index, j] = state[j + first]
+        index = self.index.value
+        self.runs.write(state, (self.runs.q, self.runs.qd), index)
         self.begins[index] = self.v["time"].value
         self.lengths[index - 1] = length
         self.index.value = index + 1

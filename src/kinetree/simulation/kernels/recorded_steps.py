@@ -7,12 +7,11 @@ from typing import Any
 
 from ...compiler.ir.program import Program
 from ...compiler.lanes.builder import Builder
-from ...compiler.lanes.expressions import Array, Value
+from ...compiler.lanes.expressions import Value
 from ...compiler.lanes.form import Kernel, Kind
-from ..tableaus import Pair, Tableau
-from .fixed_steps import Step, explicit_step, map_step
-from .implicit_steps import implicit_step
+from ..tableaus import Tableau
 from .lane_states import LaneStates, builder_of
+from .method_steps import stages_of, step_of
 
 
 class StepInputs:
@@ -23,7 +22,6 @@ class StepInputs:
 
     def __init__(self, k: Builder, program: Program, held: int, *, own: bool = False) -> None:
         """Declare the arguments: times of all steps and their lengths [s], of each run its own or the same for all."""
-        self.k, self.held = k, held
         self.own = (k.block("begin"), k.block("length")) if own else None
         self.free = sum(a.size for a in program.inputs if a.name == "parameters") - held
         self.parameters = k.array("parameters", self.free) if self.free else None
@@ -32,17 +30,13 @@ class StepInputs:
 
     def fill(self, states: LaneStates) -> None:
         """Write the parameters into the inputs of the rates, inside `each_lane`."""
-        if self.parameters:
-            with self.k.loop(self.free) as j:
-                states.inputs[j + (1 + states.n)] = self.parameters[j]
+        states.give(self.parameters)
 
     def hold(self, states: LaneStates, step: Any) -> None:
         """Write the torques of a step into the inputs of the rates, and its own span, inside `each_lane`."""
         if self.own:
             self.own[0].value, self.own[1].value = self.times[step], self.lengths[step]
-        if self.torques:
-            with self.k.loop(self.held) as j:
-                states.inputs[j + (1 + states.n + self.free)] = self.torques[step, j]
+        states.give(self.torques, step, shift=self.free)
 
     def span(self, step: Value) -> tuple[Value, Value]:
         """Return the time at the beginning of a step, and its length; an own one is that of the last `hold`."""
@@ -67,43 +61,16 @@ def recording_kernel(
     given = StepInputs(k, program, held)
     kept = k.array("q", "t", nq, output=True), k.array("qd", "t", nv, output=True)
     states = LaneStates(k, program, stages_of(tableau), quaternions, closing, dtype)
-    step = _step_of(states, program, tableau)
+    step = step_of(states, program, tableau, patient=True)
     with k.each_lane():
-        read_state(states, start)
+        states.read(start, states.y)
         given.fill(states)
-        keep_state(states, kept, 0)
+        states.write(states.y, kept, 0)
     with k.loop(k.extent() - 1) as j:
         with k.each_lane():
             given.hold(states, j)
         begin, h = given.span(j)
         step(begin, h, k.constant(0, Kind.COUNT))
         with k.each_lane():
-            keep_state(states, kept, j + 1)
+            states.write(states.y, kept, j + 1)
     return k.kernel()
-
-
-def stages_of(tableau: Tableau | Pair | None) -> int:
-    """Return the number of stages in memory: implicit methods have new ones and accepted ones."""
-    if tableau is None:
-        return 1
-    return len(tableau.b) * (2 if isinstance(tableau, Tableau) and tableau.implicit else 1)
-
-
-def _step_of(states: LaneStates, program: Program, tableau: Tableau | None) -> Step:
-    if tableau is None:
-        return map_step(states, program)
-    return implicit_step(states, tableau, patient=True) if tableau.implicit else explicit_step(states, tableau)
-
-
-def read_state(states: LaneStates, arrays: tuple[Array, Array], *at: Any) -> None:
-    """Write the state of a lane from arrays of q and qd, inside `each_lane`."""
-    for array, size, first in zip(arrays, (states.nq, states.nv), (0, states.nq), strict=True):
-        with states.k.loop(size) as j:
-            states.y[j + first] = array[(*at, j)]
-
-
-def keep_state(states: LaneStates, arrays: tuple[Array, Array], index: Any) -> None:
-    """Write the state of a lane to arrays of q and qd at an index, inside `each_lane`."""
-    for array, size, first in zip(arrays, (states.nq, states.nv), (0, states.nq), strict=True):
-        with states.k.loop(size) as j:
-            array[index, j] = states.y[j + first]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...compiler.lanes.expressions import Block, Value
+from ...compiler.lanes.expressions import Array, Block, Value
 from ...compiler.lanes.form import Kind
 from ..tableaus import Pair, Tableau
 from .lane_states import ROUNDS, LaneStates, dot
@@ -211,6 +211,13 @@ class ReverseStep:
             with self.k.loop(self.parameters) as j:
                 part = self.image[j + self.states.n]
                 sums[j] = sums[j] + (part if mask is None else mask.where(part, 0.0))
+
+    def add_to_cotangent(self, arrays: tuple[Array, Array], *at: Any) -> None:
+        """Write the sum of the cotangent and arrays of q and qd of a lane, inside `each_lane`."""
+        states = self.states
+        for array, size, first in zip(arrays, (states.nq, states.nv), (0, states.nq), strict=True):
+            with self.k.loop(size) as j:
+                self.cotangent[j + first] = self.cotangent[j + first] + array[(*at, j)]
 
     def copy(self, source: Block, target: Block) -> None:
         """Write a state into another block."""

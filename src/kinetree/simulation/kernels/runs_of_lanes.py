@@ -45,31 +45,20 @@ class RunsOfLanes(LaneStates):
         self.q_end, self.qd_end = k.array("q_end", nq, output=True), k.array("qd_end", nv, output=True)
         self.report = k.array("report", len(report), output=True)
         super().__init__(k, program, stages, quaternions, closing, dtype)
-        self._bring()
+        with k.each_lane():
+            self.read((self.q0, self.qd0), self.y)
+            self.give(self.parameters)
 
     def kernel(self) -> Kernel:
         """Write the final state of all lanes, and return the finished kernel."""
         with self.k.each_lane():
-            for array, size, first in ((self.q_end, self.nq, 0), (self.qd_end, self.nv, self.nq)):
-                with self.k.loop(size) as j:
-                    array[j] = self.y[j + first]
+            self.write(self.y, (self.q_end, self.qd_end))
         return self.k.kernel()
-
-    def _bring(self) -> None:
-        with self.k.each_lane():
-            arrays = [(self.q0, self.y, self.nq, 0), (self.qd0, self.y, self.nv, self.nq)]
-            if self.parameters:
-                arrays.append((self.parameters, self.inputs, int(self.parameters.argument.shape[0]), 1 + self.n))
-            for array, block, size, first in arrays:
-                with self.k.loop(size) as j:
-                    block[j + first] = array[j]
 
     def keep(self, index: Any) -> None:
         """Write the state of all lanes to the outputs at an index."""
         with self.k.each_lane():
-            for array, size, first in self.outputs():
-                with self.k.loop(size) as j:
-                    array[index, j] = self.y[j + first]
+            self.write(self.y, (self.q, self.qd), index)
 
     def blank(self, index: Any) -> None:
         """Write NaN to the outputs at an index, inside `each_lane`."""

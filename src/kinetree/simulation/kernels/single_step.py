@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...compiler.ir.program import Program
+from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.form import Kernel, Kind
 from ..tableaus import Tableau
-from .fixed_steps import explicit_step, map_step
 from .held_inputs import HeldRates, HeldStates, held_rates
-from .implicit_steps import implicit_step
 from .lane_states import LaneStates, builder_of
+from .method_steps import stages_of, step_of
 
 
 def step_kernel(
@@ -31,53 +31,54 @@ def step_kernel(
     follows from the parameters alone is computed once, before the first of them, and loads that are zero take no time.
     """
     parts = held_rates(program, held) if many else HeldRates(None, program, None)
-    program = parts.each
-    stages = 1 if tableau is None else len(tableau.b) * (2 if tableau.implicit else 1)
-    k = builder_of("step", program, closing)
+    k = builder_of("step", parts.each, closing)
     k.programs |= {name: p for name, p in (("once", parts.once), ("idle", parts.idle)) if p}
-    nq, nv = program.inputs[1].size, program.inputs[2].size
-    free = sum(a.size for a in program.inputs if a.name == "parameters") - held
-    t = k.array("t") if timed else None
-    q, qd = k.array("q", nq), k.array("qd", nv)
-    tau = k.array("tau", held) if held else None
-    parameters = k.array("parameters", free) if free else None
-    dt = k.array("dt")
-    steps = k.array("steps", shared=True) if many else None
-    q_next, qd_next = k.array("q_next", nq, output=True), k.array("qd_next", nv, output=True)
-    states = (HeldStates if parts.idle else LaneStates)(k, program, stages, quaternions, closing, dtype)
+    given = _Arguments(k, parts.each, held, timed=timed, many=many)
+    kind = HeldStates if parts.idle else LaneStates
+    states = kind(k, parts.each, stages_of(tableau), quaternions, closing, dtype)
     begin, length = k.block("begin"), k.block("length")
     begin.value = 0.0
     with k.each_lane():
-        if t:
-            begin.value = t[()]
-        length.value = dt[()]
-        for array, block, size, first in (
-            (q, states.y, nq, 0),
-            (qd, states.y, nv, nq),
-            (parameters, states.inputs, free, 1 + states.n),
-            (tau, states.inputs, held, 1 + states.n + free),
-        ):
-            if array:
-                with k.loop(size) as j:
-                    block[j + first] = array[j]
+        if given.t:
+            begin.value = given.t[()]
+        length.value = given.dt[()]
+        states.read((given.q, given.qd), states.y)
+        states.give(given.parameters)
+        states.give(given.tau, shift=given.free)
     if parts.once:
-        kept = k.block("kept", parts.once.outputs[0].size)
-        k.call("once", states.inputs, kept)
-        with k.loop(kept.memory.size) as j:
-            states.inputs[j + (1 + states.n + free + held)] = kept[j]
+        _compute_once(states, parts.once, given.free + held)
     if isinstance(states, HeldStates):
-        states.test(1 + states.n + free, held)
-    if tableau is None:
-        step = map_step(states, program)
-    else:
-        step = implicit_step(states, tableau) if tableau.implicit else explicit_step(states, tableau)
-    if steps:
-        with k.loop(k.whole(steps[()])) as m:
+        states.test(1 + states.n + given.free, held)
+    step = step_of(states, parts.each, tableau)
+    if given.steps:
+        with k.loop(k.whole(given.steps[()])) as m:
             step(begin.value, length.value, m)
     else:
         step(begin.value, length.value, k.constant(0, Kind.COUNT))
     with k.each_lane():
-        for array, size, first in ((q_next, nq, 0), (qd_next, nv, nq)):
-            with k.loop(size) as j:
-                array[j] = states.y[j + first]
+        states.write(states.y, given.after)
     return k.kernel()
+
+
+class _Arguments:
+    """The arguments of a step in order; those that it does not have are None."""
+
+    def __init__(self, k: Builder, program: Program, held: int, *, timed: bool, many: bool) -> None:
+        nq, nv = program.inputs[1].size, program.inputs[2].size
+        self.free = sum(a.size for a in program.inputs if a.name == "parameters") - held
+        self.t = k.array("t") if timed else None
+        self.q, self.qd = k.array("q", nq), k.array("qd", nv)
+        self.tau = k.array("tau", held) if held else None
+        self.parameters = k.array("parameters", self.free) if self.free else None
+        self.dt = k.array("dt")
+        self.steps = k.array("steps", shared=True) if many else None
+        self.after = k.array("q_next", nq, output=True), k.array("qd_next", nv, output=True)
+
+
+def _compute_once(states: LaneStates, once: Program, parameters: int) -> None:
+    """Write what follows from the parameters alone into the inputs behind them."""
+    k = states.k
+    kept = k.block("kept", once.outputs[0].size)
+    k.call("once", states.inputs, kept)
+    with k.loop(kept.memory.size) as j:
+        states.inputs[j + (1 + states.n + parameters)] = kept[j]
