@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import kinetree as kt
 from kinetree import library
+from kinetree.compiler.targets import target
 from kinetree.studio import calls
 from kinetree.studio.actions import ACTIONS
 from kinetree.studio.calls import outcome
@@ -75,6 +77,16 @@ def test_a_cancelled_call_is_marked(studio, monkeypatch):
 
     monkeypatch.setitem(ACTIONS, "work", work)
     assert outcome(studio, "work", {}) == {"error": "cancelled", "cancelled": True}
+
+
+def test_cancelling_reaches_compilations(studio, monkeypatch):
+    """Cancel a call that compiles and reports nothing."""
+
+    def report(share):
+        raise Cancelled("cancelled")
+
+    monkeypatch.setitem(ACTIONS, "work", lambda studio: {"code": target().build("no assembly")})
+    assert outcome(replace(studio, report=report), "work", {}) == {"error": "cancelled", "cancelled": True}
 
 
 def test_the_gallery_lists_the_library(studio):

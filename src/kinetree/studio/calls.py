@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from ..compiler.targets.cancelling import cancelled_by
 from ..errors import InputError, KinetreeError, brief, unknown_name
 from ..view.page_file import packed
 from .actions import ACTIONS
@@ -19,7 +20,8 @@ UNEXPECTED = "This did not work, because of a fault in Kinetree itself. The term
 def outcome(studio: Studio, name: object, arguments: object) -> dict[str, Any]:
     """Return {"result": packed data} of an action, or {"error": a sentence}; it raises nothing."""
     try:
-        return {"result": packed(called(studio, name, arguments))}
+        with cancelled_by(lambda: studio.report(0.0)):  # long compilations end at once, like runs between two pieces
+            return {"result": packed(called(studio, name, arguments))}
     except Cancelled:
         return {"error": "cancelled", "cancelled": True}
     except KinetreeError as error:

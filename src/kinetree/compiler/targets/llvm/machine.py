@@ -9,6 +9,8 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from .child_process import compiled
+from .code_generation import Options
 from .vector_math import LIBRARY
 
 LEVEL = 2
@@ -32,9 +34,11 @@ def machine() -> llvm.TargetMachine:
     be at most 2 GiB apart, which the linker of code in memory does not ensure.
     """
     _ready()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=LEVEL
-    )
+    return llvm.Target.from_default_triple().create_target_machine(**_options())
+
+
+def _options() -> Options:
+    return {"cpu": llvm.get_host_cpu_name(), "features": llvm.get_host_cpu_features().flatten(), "opt": LEVEL}
 
 
 @cache
@@ -46,10 +50,8 @@ def fingerprint() -> str:
 
 def compile_assembly(assembly: str) -> bytes:
     """Return the object code of a module."""
-    target = machine()
-    module = llvm.parse_assembly(assembly)
-    module.verify()
-    return target.emit_object(module)
+    _ready()
+    return compiled(assembly, llvm.get_default_triple(), _options())
 
 
 class Loaded:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import llvmlite.binding as llvm
-
 from ....errors import InputError
 from ...ir.program import Program
 from ...lanes.form import Kernel
 from ..protocol import Unit
 from .arithmetic import operations
+from .child_process import compiled
 from .instructions import Writer
 from .lane_statements import Statements
 from .number_types import SCALARS
@@ -27,11 +26,9 @@ class ObjectCode:
 
     def emit(self, unit: Unit, dtype: str) -> bytes:
         """Return the object file of a Program, or of a kernel for one run per call."""
-        machine = target_machine(self.name)
-        module = llvm.parse_assembly(f'source_filename = "{unit.name}"\n{assembly(unit, dtype)}')  # type: ignore
-        module.triple, module.data_layout = processor(self.name).triple, str(machine.target_data)
-        module.verify()
-        return machine.emit_object(module)
+        chosen, layout = processor(self.name), target_machine(self.name).target_data
+        head = f'source_filename = "{unit.name}"\ntarget datalayout = "{layout}"\ntarget triple = "{chosen.triple}"\n'  # type: ignore
+        return compiled(head + assembly(unit, dtype), chosen.triple, chosen.options)
 
 
 def assembly(unit: Unit, dtype: str) -> str:

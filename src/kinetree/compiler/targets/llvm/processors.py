@@ -8,6 +8,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from ....errors import InputError
+from .code_generation import Options
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,14 @@ class Processor:
     features: str = ""
     abi: str = ""
     reloc: str = "pic"
+
+    @property
+    def options(self) -> Options:
+        """The options of LLVM's code generator."""
+        return {
+            "cpu": self.cpu, "features": self.features, "opt": 2, "reloc": self.reloc, "codemodel": "default",
+            "abiname": self.abi,
+        }  # fmt: skip
 
 
 PROCESSORS: dict[str, Processor] = {
@@ -72,6 +81,4 @@ def target_machine(name: str) -> llvm.TargetMachine:
             f"triple is {name!r}, which LLVM does not know ({error}); give one of {known}, or a triple such as "
             "aarch64-apple-darwin"
         ) from None
-    return found.create_target_machine(
-        cpu=chosen.cpu, features=chosen.features, opt=2, reloc=chosen.reloc, codemodel="default", abiname=chosen.abi
-    )
+    return found.create_target_machine(**chosen.options)
