@@ -11,11 +11,13 @@ from ..algebra.arrays import Numbers
 from ..errors import InputError
 from ..results.files.atomic import replacing
 from .camera import Camera, fit
+from .force_elements import at
 from .links import Rod
-from .meshes import Mesh, cylinder
+from .meshes import Mesh, cylinder, joined, sphere
 from .motion_frames import even_frames
 from .plots import _figure, _style, save_picture
 from .skeleton import Scene, scene
+from .solids import solid
 
 if TYPE_CHECKING:
     from ..results.trajectory import Trajectory
@@ -81,7 +83,7 @@ class _Stage:
 
         self.scene = drawn
         self.sight = fit(drawn, poses)
-        self.rod = cylinder(1.0, 1.0, sides=12)
+        self.rod, self.pin = cylinder(1.0, 1.0, sides=12), sphere(1.0, sides=12)
         with _style():
             self.figure = _figure((size[0] / 100.0, size[1] / 100.0))
             self.figure.set_layout_engine("none")
@@ -132,18 +134,16 @@ class _Stage:
         return corners, np.concatenate([m.colors[m.faces[:, 0]] for m in placed])
 
     def _rod_mesh(self, rod: Rod, poses: Numbers) -> Mesh:
-        start, end = _point(poses, rod.a, rod.point_a), _point(poses, rod.b, rod.point_b)
+        start, end = at(poses, rod.a, rod.point_a), at(poses, rod.b, rod.point_b)
         along = end - start
         length = float(np.linalg.norm(along))
         z = along / length if length > 0 else np.array([0.0, 0.0, 1.0])
         x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
         x /= np.linalg.norm(x)
         frame = np.stack([x, np.cross(z, x), z], axis=1) * [rod.radius, rod.radius, length]
-        return self.rod.placed(frame, (start + end) / 2.0).painted(rod.color)
-
-
-def _point(poses: Numbers, body: int, place: tuple[float, float, float]) -> Numbers:
-    return np.array(place) if body < 0 else poses[body, :3, :3] @ place + poses[body, :3, 3]
+        mesh = self.rod if rod.solid == "rod" else solid(rod.solid)
+        pins = [self.pin.placed(rod.pin * np.eye(3), place) for place in (start, end) if rod.pin]
+        return joined([mesh.placed(frame, (start + end) / 2.0), *pins]).painted(rod.color)
 
 
 def floor_lines(camera: Camera, floor: float, size: float) -> Numbers:

@@ -88,7 +88,9 @@ def fit(scene: Scene, poses: Numbers) -> Sight:
 
 def _points(scene: Scene, poses: Numbers) -> Numbers:
     """Return points [nt, n, 3] that enclose all solids."""
-    ground = np.concatenate([scene.bodies[-1].vertices, *([np.zeros((1, 3))] if _grounded(scene) else [])])
+    held = [p for r in scene.rods if r.pin for k, p in ((r.a, r.point_a), (r.b, r.point_b)) if k < 0]
+    feet = [np.zeros((1, 3))] if _grounded(scene) else []
+    ground = np.concatenate([scene.bodies[-1].vertices, *([p] for p in held), *feet])
     out = [np.broadcast_to(ground, (len(poses), *ground.shape))]
     for i, mesh in enumerate(scene.bodies[:-1]):
         corners = np.concatenate([mesh.vertices, np.zeros((1, 3)), *[[p] for k, p in scene.tips if k == i]])

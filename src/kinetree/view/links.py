@@ -23,7 +23,11 @@ ORIGIN = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Rod:
-    """A round rod from a point of body a to a point of body b; -1 is the ground."""
+    """A round rod from a point of body a to a point of body b; -1 is the ground.
+
+    `solid` is the name of the solid in `solids.SOLIDS` that is stretched between the points, such as "spring". `pin` is
+    the radius of balls at both points.
+    """
 
     a: int
     point_a: Point
@@ -31,6 +35,8 @@ class Rod:
     point_b: Point
     radius: float
     color: tuple[float, float, float]
+    solid: str = "rod"
+    pin: float = 0.0
 
 
 def rgb(color: str) -> tuple[float, float, float]:

@@ -101,6 +101,30 @@ def capsule(radius: float, length: float, *, sides: int = 24) -> Mesh:
     return _turned([[(abs(radius * c(a)), radius * s(a) + z, c(a), s(a)) for a, z in rings]], sides)
 
 
+def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 6) -> Mesh:
+    """Return a tube along a path of points [n, 3], open at its ends; its radius may differ along x, y and z."""
+    points, reach = np.asarray(path, dtype=float), np.asarray(radius, dtype=float)
+    along = np.gradient(points / reach, axis=0)  # the section is round where lengths are measured by the radius
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    first = np.cross(along, np.eye(3)[int(np.argmin(np.abs(along[0])))])
+    for k in range(len(points)):  # carried along the path, without twist
+        before = first[max(k - 1, 0)]
+        first[k] = before - (before @ along[k]) * along[k]
+        first[k] /= np.linalg.norm(first[k])
+    angles = np.arange(sides) * (2.0 * pi / sides)
+    ring = np.cos(angles)[:, None] * first[:, None] + np.sin(angles)[:, None] * np.cross(along, first)[:, None]
+    low = sides * np.arange(len(points) - 1)[:, None]
+    k, after = np.arange(sides), (np.arange(sides) + 1) % sides
+    faces = [(low + k, low + after, low + sides + after), (low + k, low + sides + after, low + sides + k)]
+    normals = ring / reach
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    return _mesh(
+        (points[:, None] + ring * reach).reshape(-1, 3),
+        normals.reshape(-1, 3),
+        np.concatenate([np.stack(three, axis=-1).reshape(-1, 3) for three in faces]),
+    )
+
+
 def _turned(strips: list[list[tuple[float, float, float, float]]], sides: int) -> Mesh:
     """Return the surface of revolution about z of profiles (r, z, normal's r, normal's z), upward on the outside."""
     angles = np.arange(sides) * (2.0 * pi / sides)

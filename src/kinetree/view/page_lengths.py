@@ -13,6 +13,7 @@ from ..compiler.ir.trace import Trace
 from ..model.mechanism import Mechanism, resolved
 from ..model.parameters import Expression, Parameter
 from ..model.parts import Placement
+from .force_elements import between_points
 
 MOST = 10
 """The largest number of lengths that become inputs; a mechanism with more keeps its numbers."""
@@ -139,23 +140,24 @@ def length_table(mechanism: Mechanism, lengths: tuple[Length, ...]) -> list[dict
 
 
 def placements_program(mechanism: Mechanism) -> Program | None:
-    """Return the Program (parameters) -> (frames, ends) of placements that depend on parameters; None without any.
+    """Return the Program (parameters) -> (frames, loops, forces) of placements, with those that exist, or None.
 
-    `frames` are those of the named frames on their bodies, `ends` those of both ends of each loop, each as the sixteen
-    entries of its matrix, row by row.
+    `frames` are those of the named frames on their bodies, `loops` those of both ends of each loop, each as the sixteen
+    entries of its matrix, row by row. `forces` are both points of each force element between points.
     """
     free = mechanism.free_parameters
-    if not free or not (mechanism.frames or mechanism.loops):
-        return None
     trace = Trace()
     given = mechanism.values([trace.input(0, k) for k in range(len(free))])
-    frames = [f.placement for f in mechanism.frames]
     ends = [end for x in mechanism.loops for end in (x.placement_a, x.placement_b)]
-    outputs = {
-        name: [entry for placement in placements for entry in _entries(placement, given)]
-        for name, placements in (("frames", frames), ("ends", ends))
-        if placements
+    elements = between_points(mechanism.forces, mechanism.joints)
+    entries = {
+        "frames": [x for frame in mechanism.frames for x in _entries(frame.placement, given)],
+        "loops": [x for end in ends for x in _entries(end, given)],
+        "forces": [x for e in elements for point in (e.point_a, e.point_b) for x in resolved(point, given)],
     }
+    outputs = {name: numbers for name, numbers in entries.items() if numbers}
+    if not free or not outputs:
+        return None
     arrays = [Array(name, (len(entries),)) for name, entries in outputs.items()]
     return Program.of_trace("placements", [Array("parameters", (len(free),))], arrays, trace, list(outputs.values()))
 

@@ -1,4 +1,4 @@
-"""The data of a mechanism in a page: bodies, joints, frames, loops, coordinates with units and limits, parameters."""
+"""The data of a mechanism in a page: bodies, joints, frames, loops, force elements, coordinates, parameters."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..model.mechanism import Mechanism, resolved
 from ..model.parts import Joint, Placement
 from ..results.columns import EFFORTS
 from ..simulation.forces.point_forces import forces_of
+from .force_elements import between_points
 from .page_lengths import Length, length_table
 from .plots import COLORS
 
@@ -54,6 +55,13 @@ def page_model(mechanism: Mechanism, values: dict[str, Any], lengths: tuple[Leng
                 "pose_a": _pose(x.placement_a), "pose_b": _pose(x.placement_b), "length": float(x.length),
             }
             for x in resolved(m.loops, values)
+        ],
+        "forces": [
+            {
+                "name": x.name, "a": index.get(x.body_a, -1), "b": index.get(x.body_b, -1),
+                "point_a": _plain(x.point_a), "point_b": _plain(x.point_b),
+            }
+            for x in between_points(resolved(m.forces, values), joints)
         ],
         "equations": [{"name": c.name, "label": c.label, "unit": c.unit} for c in m.closures],
         "lengths": length_table(m, lengths),

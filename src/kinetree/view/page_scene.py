@@ -11,11 +11,10 @@ from ..algebra.arrays import Numbers
 from ..system import System
 from .animation import floor_cell
 from .camera import FIELD, Camera, fit
-from .meshes import cone, cylinder, joined, sphere
+from .links import Rod
+from .meshes import joined
 from .skeleton import Scene
-
-SOLIDS = {"rod": cylinder(1.0, 1.0, sides=20), "cone": cone(1.0, 1.0, sides=20), "ball": sphere(1.0)}
-"""Solids of unit size that the page stretches: rods, heads of arrows, balls and ellipsoids."""
+from .solids import MARKS, solid
 
 FLAT = 1e-9
 """The part of a velocity perpendicular to a plane below which a motion is planar: above rounding."""
@@ -36,7 +35,8 @@ def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None, *, standing
         still = fit(drawn, poses[:1])
         near = replace(sight.camera, distance=max(NEARER * sight.camera.distance, still.camera.distance))
         sight = replace(sight, camera=near, floor=still.floor)
-    solids = [*drawn.bodies, *SOLIDS.values(), *(cut.mesh for cut in drawn.cuts)]
+    names = list(dict.fromkeys([*MARKS, *(rod.solid for rod in drawn.rods)]))
+    solids = [*drawn.bodies, *map(solid, names), *(cut.mesh for cut in drawn.cuts)]
     whole = joined(solids)
     counts = [3 * len(mesh.faces) for mesh in solids]
     starts = np.cumsum([0, *counts])
@@ -48,15 +48,12 @@ def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None, *, standing
         "vertices": np.concatenate([whole.vertices, whole.normals, whole.colors], axis=1).astype(np.float32),
         "faces": whole.faces.astype(np.uint32),
         "ranges": [[int(start), count] for start, count in zip(starts, counts, strict=False)],
-        "solids": {name: len(drawn.bodies) + k for k, name in enumerate(SOLIDS)},
+        "solids": {name: len(drawn.bodies) + k for k, name in enumerate(names)},
         "cuts": [
-            {"loop": cut.loop, "end": cut.end, "solid": len(drawn.bodies) + len(SOLIDS) + k}
+            {"loop": cut.loop, "end": cut.end, "solid": len(drawn.bodies) + len(names) + k}
             for k, cut in enumerate(drawn.cuts)
         ],
-        "rods": [
-            {"a": r.a, "pa": _plain(r.point_a), "b": r.b, "pb": _plain(r.point_b), "radius": r.radius, "color": r.color}
-            for r in drawn.rods
-        ],
+        "rods": [_rod(r) for r in drawn.rods],
         "tips": [[body, _plain(point)] for body, point in drawn.tips],
         "size": drawn.size,
         "cell": floor_cell(drawn.size),
@@ -72,6 +69,13 @@ def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None, *, standing
             "field": FIELD,
         },
     }
+
+
+def _rod(rod: Rod) -> dict[str, Any]:
+    return {
+        "a": rod.a, "pa": _plain(rod.point_a), "b": rod.b, "pb": _plain(rod.point_b), "radius": rod.radius,
+        "color": rod.color, "solid": rod.solid, "pin": rod.pin,
+    }  # fmt: skip
 
 
 def plane_of(system: System, q: Numbers, parameters: Numbers | None = None) -> Numbers | None:

@@ -14,7 +14,7 @@ from ..algebra.vectors import from_moments
 from ..errors import InputError
 from ..model.mechanism import Mechanism, resolved
 from ..model.parts import GROUND, Body, Joint, Shape
-from . import links, meshes
+from . import force_elements, links, meshes
 from .links import GREY, ORIGIN, Cut, Rod, rgb
 from .meshes import Mesh
 from .plots import COLORS
@@ -33,10 +33,11 @@ Reader = Callable[[Shape, Any], Mesh]
 
 @dataclass(frozen=True)
 class Scene:
-    """One mesh per body in its frame, that of the ground last; rods between bodies; tips (body, point) with trails.
+    """One mesh per body in its frame, that of the ground last; rods between points; tips (body, point) with trails.
 
-    `size` is the characteristic length of the drawing [m], `up` the direction opposite to gravity. `cuts` are solids of
-    cut joints that are not part of the meshes of bodies.
+    Rods are also the springs, dampers and actuators between points. `size` is the characteristic length of the drawing
+    [m], `up` the direction opposite to gravity. `cuts` are solids of cut joints that are not part of the meshes of
+    bodies.
     """
 
     bodies: tuple[Mesh, ...]
@@ -59,8 +60,11 @@ def scene(run: Trajectory, read: Reader | None = None, *, loose_cuts: bool = Fal
     bodies, joints = resolved(mechanism.bodies, values), resolved(mechanism.joints, values)
     loops = resolved(mechanism.loops, values)
     frames = [_frame_points(mechanism, body, values) for body in bodies]
+    elements = force_elements.between_points(resolved(mechanism.forces, values), joints)
     points = _rod_ends(mechanism, bodies, frames, loops)
-    size = _size(run, bodies, joints, points, read)
+    index = {GROUND: -1} | {body.name: i for i, body in enumerate(bodies)}
+    held = {i: force_elements.attachments(elements, name) for name, i in index.items()}
+    size = _size(run, bodies, joints, points, held, read)
     radius = _radius(run["poses"][0], points, size)
     solids, rods, tips = [], [], []
     for i, (body, joint) in enumerate(zip(bodies, joints, strict=True)):
@@ -72,15 +76,17 @@ def scene(run: Trajectory, read: Reader | None = None, *, loose_cuts: bool = Fal
             boxed = not points[i] or joint_kinds.kind(joint.kind).FLOATS
             cuts = [] if loose_cuts else links.cut_solids(loops, body.name, radius)
             solids.append(meshes.joined([*shapes, _skeleton(body, joint, boxed, radius, color), *cuts]))
-            ends = [end for end in points[i] if not (boxed and _inside(body, run["poses"][0], i, *end))]
+            reached = [*points[i], *((i, point) for point in held[i] if (i, point) not in points[i])]
+            ends = [end for end in reached if not (boxed and _inside(body, run["poses"][0], i, *end))]
             rods += [Rod(i, ORIGIN, k, point, radius, color) for k, point in ends]
         tips += [(i, point) for point in frames[i]]
         if i not in mechanism.parents and not frames[i]:
             tips.append((i, tuple(body.com)))
-    rods += links.cut_rods(loops, {GROUND: -1} | {body.name: i for i, body in enumerate(bodies)}, radius)
+    rods += links.cut_rods(loops, index, radius)
     scenery = [_shape_mesh(shape, rgb(GREY), read) for shape in _drawable(mechanism.scenery, read)]
     if not scenery:
         rods += _footing(run, joints, loops, size, radius)
+    rods += force_elements.element_rods(elements, index, run["poses"][0], size)
     loose = [cut for cut in links.cuts(loops, radius) if loose_cuts and _is_bare(mechanism, bodies, cut, read)]
     fixed = [] if loose_cuts else links.cut_solids(loops, GROUND, radius)
     solids.append(meshes.joined([*scenery, *fixed]))
@@ -139,13 +145,15 @@ def _rod_ends(mechanism: Mechanism, bodies: tuple[Body, ...], frames: list[list]
     return out
 
 
-def _size(run: Trajectory, bodies, joints, points, read: Reader | None) -> float:
+def _size(run: Trajectory, bodies, joints, points, held, read: Reader | None) -> float:
     """Return the extent of the mechanism at the start of the run [m]."""
     poses = run["poses"][0]
-    places = [poses[k] @ [*point, 1.0] for ends in points for k, point in ends] + [pose[:, 3] for pose in poses]
+    ends = [(k, point) for own in points for k, point in own]
+    ends += [(i, point) for i, own in held.items() for point in own]
+    places = [force_elements.at(poses, k, point) for k, point in ends] + [pose[:3, 3] for pose in poses]
     if not any(joint_kinds.kind(joint.kind).FLOATS for joint in joints):
-        places.append(np.array([0.0, 0.0, 0.0, 1.0]))
-    extent = float(np.linalg.norm(np.ptp(np.array(places)[:, :3], axis=0))) if places else 0.0
+        places.append(np.zeros(3))
+    extent = float(np.linalg.norm(np.ptp(np.array(places), axis=0))) if places else 0.0
     shapes = [shape for body in bodies for shape in _drawable(body.shapes, read)]
     solid = [float(2.0 * np.abs(_shape_mesh(shape, (0, 0, 0), read).vertices).max()) for shape in shapes]
     boxes = [float(np.linalg.norm(_box_of_inertia(b)[1])) for b in bodies if not _is_whole(b.shapes, read)]

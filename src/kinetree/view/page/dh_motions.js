@@ -6,7 +6,7 @@ import { SYMBOLS, variableOf } from "./model_table.js";
 import { product } from "./poses.js";
 import { axisLines } from "./stage_items.js";
 import { short, shownUnit } from "./units.js";
-import { columns, fromRows, originOf, rodMatrix, scale, add } from "./vectors.js";
+import { ballMatrix, fromRows, originOf, rodMatrix, scale, add } from "./vectors.js";
 
 const LASTS = 1.2; // [s] one motion
 const WORDS = { theta: "rotation about z", b: "displacement along z", a: "displacement along x", alpha: "rotation about x", gamma: "rotation about z", epsilon: "displacement along z" };
@@ -117,7 +117,7 @@ export function buildMotions(app) {
       return { solid: "rod", matrix: rodMatrix(originOf(to), tip, 0.005 * size), color: COLORS[k] };
     });
     const r = 0.009 * size;
-    marks.push({ solid: "ball", matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], originOf(to)), color: stage.palette.accent.slice(0, 3) });
+    marks.push({ solid: "ball", matrix: ballMatrix(originOf(to), r), color: stage.palette.accent.slice(0, 3) });
     const lines = [...axisLines([from], 0.16 * size), { points: new Float32Array(path), strip: true, color: stage.palette.accent, width: 2 }];
     const labels = ["x", "y", "z"].map((text, k) => ({ text, at: add(originOf(to), scale(0.18 * size, [to[4 * k], to[4 * k + 1], to[4 * k + 2]])) }));
     return { marks, lines, labels };

@@ -1,6 +1,6 @@
 // A handle at a frame: a ball that is dragged in the plane of the picture, and an arrow along each axis of the ground.
 
-import { add, columns, dot, project, rodMatrix, scale, sub } from "./vectors.js";
+import { add, ballMatrix, dot, project, rodMatrix, scale, sub } from "./vectors.js";
 import { onPlane } from "./view.js";
 
 const COLORS = [[0.8, 0.2, 0.15], [0.15, 0.6, 0.2], [0.15, 0.35, 0.85]];
@@ -48,7 +48,7 @@ export function buildHandle(app, { on, pose, moved }) {
       if (!on()) return null;
       const here = origin();
       const r = 0.016 * size;
-      const marks = [{ solid: "ball", matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], here), color: stage.palette.accent.slice(0, 3) }];
+      const marks = [{ solid: "ball", matrix: ballMatrix(here, r), color: stage.palette.accent.slice(0, 3) }];
       for (let k = 0; k < 3; k++) {
         const tip = add(here, scale(LONG * size, axis(k)));
         const neck = add(here, scale(0.75 * LONG * size, axis(k)));

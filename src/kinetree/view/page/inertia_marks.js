@@ -1,6 +1,6 @@
 // What the stage draws of joints and masses: axes, centers of mass, ellipsoids of inertia, equimomental points.
 
-import { add, columns, originOf, scale, sub, transform, turned } from "./vectors.js";
+import { add, ballMatrix, columns, originOf, scale, sub, transform, turned } from "./vectors.js";
 
 // The axes of joints as chain lines, as in drawings.
 export function jointLines(stage, matrices) {
@@ -23,7 +23,7 @@ export function massItems(stage, { matrices, hidden }) {
     if (!(mass > 0) || hidden?.has(i)) return [];
     const r = 0.028 * stage.scene.size * Math.cbrt(mass / most);
     const at = transform(matrices[i], com);
-    return [{ ...stage.solid("ball"), matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], at), color: [0.13, 0.13, 0.16] }];
+    return [{ ...stage.solid("ball"), matrix: ballMatrix(at, r), color: [0.13, 0.13, 0.16] }];
   });
 }
 
@@ -45,7 +45,7 @@ export function pointMasses(stage, { matrices, hidden }) {
     const sum = moments[0] + moments[1] + moments[2];
     const center = transform(matrices[i], com);
     const r = 0.011 * stage.scene.size;
-    const ball = (at) => ({ ...stage.solid("ball"), matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], at), color: rgb(color) });
+    const ball = (at) => ({ ...stage.solid("ball"), matrix: ballMatrix(at, r), color: rgb(color) });
     const ends = [0, 1, 2].flatMap((k) => {
       const arm = scale(Math.sqrt(Math.max(0, (3.5 * (sum - 2 * moments[k])) / (2 * mass))), turned(matrices[i], axes.map((row) => row[k])));
       return [ball(add(center, arm)), ball(sub(center, arm))];

@@ -1,4 +1,4 @@
-// Frames and ends of loops, which follow the free parameters of a mechanism, and with them the drawing.
+// Frames, ends of loops and points of force elements, which follow the free parameters of a mechanism, and with them the drawing.
 
 // followParameters(app): from now on, a change of parameters moves them.
 export function followParameters(app) {
@@ -6,11 +6,16 @@ export function followParameters(app) {
   if (!kernel?.has("placements")) return;
   const follow = () => {
     const found = kernel.call("placements", {});
-    const { frames = [], ends = [] } = found.length === undefined ? found : { [model.frames.length ? "frames" : "ends"]: found };
+    const only = ["frames", "loops", "forces"].find((name) => model[name].length);
+    const { frames = [], loops = [], forces = [] } = found.length === undefined ? found : { [only]: found };
     model.frames.forEach((frame, k) => { frame.pose = Array.from(frames.subarray(16 * k, 16 * k + 16)); });
     model.loops.forEach((loop, k) => {
-      loop.pose_a = Array.from(ends.subarray(32 * k, 32 * k + 16));
-      loop.pose_b = Array.from(ends.subarray(32 * k + 16, 32 * k + 32));
+      loop.pose_a = Array.from(loops.subarray(32 * k, 32 * k + 16));
+      loop.pose_b = Array.from(loops.subarray(32 * k + 16, 32 * k + 32));
+    });
+    model.forces.forEach((force, k) => {
+      force.point_a = Array.from(forces.subarray(6 * k, 6 * k + 3));
+      force.point_b = Array.from(forces.subarray(6 * k + 3, 6 * k + 6));
     });
     app.followDrawing();
   };

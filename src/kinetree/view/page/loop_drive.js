@@ -11,7 +11,7 @@ import { drivesOf, leadsOf, positionOf, rangeOf } from "./loop_range.js";
 import { Turn } from "./loop_turn.js";
 import { bearingArrows, python, rangeText, turnCharts } from "./loop_turn_views.js";
 import { shortLabels } from "./names.js";
-import { columns, transform } from "./vectors.js";
+import { ballMatrix, transform } from "./vectors.js";
 
 const SETTLED = 200; // [ms] after the last change by hand, before a range is computed anew
 
@@ -161,7 +161,7 @@ export function buildDrive(app, { leads, changed }) {
       const { body, at } = tracer();
       if (curve) out.lines.push({ points: curve, strip: true, color: trail, width: 2, fits: true });
       const r = 0.011 * data.scene.size;
-      out.marks.push({ solid: "ball", matrix: columns([r, 0, 0], [0, r, 0], [0, 0, r], transform(matrices[body], at)), color: accent.slice(0, 3) });
+      out.marks.push({ solid: "ball", matrix: ballMatrix(transform(matrices[body], at), r), color: accent.slice(0, 3) });
       if (settings().forces && turn?.loaded && store.get("motion") === turn) out.arrows.push(...bearingArrows(app, turn, matrices));
       return out;
     },

@@ -1,7 +1,7 @@
 // The pull of the pointer on a body: a spring and a damper toward the pointer, in the plane that faces the reader.
 
 import { onPlane } from "./view.js";
-import { within } from "./vectors.js";
+import { ballMatrix, within } from "./vectors.js";
 
 const SWINGS = 9; // [rad/s] the frequency of the whole mass on the spring of the pointer
 const DAMPED = 0.35; // its damping ratio
@@ -44,10 +44,8 @@ export function buildPull(app, moving) {
       const { accent } = app.stage.palette;
       return {
         lines: [{ points: new Float32Array([...pulled.at, ...pulled.goal]), color: accent, width: 2 }],
-        marks: [{ solid: "ball", matrix: ball(pulled.goal, 0.012 * app.data.scene.size), color: accent.slice(0, 3) }],
+        marks: [{ solid: "ball", matrix: ballMatrix(pulled.goal, 0.012 * app.data.scene.size), color: accent.slice(0, 3) }],
       };
     },
   };
 }
-
-const ball = ([x, y, z], r) => new Float32Array([r, 0, 0, 0, 0, r, 0, 0, 0, 0, r, 0, x, y, z, 1]);

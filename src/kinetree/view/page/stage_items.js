@@ -1,10 +1,10 @@
 // What a stage draws of a scene: bodies and rods, axes of frames, the floor, and points that enclose them.
 
-import { IDENTITY, add, dot, fromRows, multiply, originOf, rodMatrix, scale, transform } from "./vectors.js";
+import { IDENTITY, add, ballMatrix, dot, fromRows, multiply, originOf, rodMatrix, scale, transform } from "./vectors.js";
 
 const AXES = [[0.8, 0.2, 0.15, 1], [0.15, 0.6, 0.2, 1], [0.15, 0.35, 0.85, 1]];
 
-// Bodies, the ground and rods; those of hidden bodies are left out, the picked one is tinted.
+// Bodies, the ground, and rods, springs and other solids between points; those of hidden bodies are left out, the picked one is tinted.
 export function bodyItems(stage, { matrices, hidden, picked = -1 }, alpha = 1) {
   const { ranges, rods, cuts } = stage.scene;
   const ground = matrices.length;
@@ -26,7 +26,8 @@ export function bodyItems(stage, { matrices, hidden, picked = -1 }, alpha = 1) {
     if (hidden?.has(owner) || (rod.a < 0 && alpha < 1)) continue;
     const [from, to] = [[rod.a, rod.pa], [rod.b, rod.pb]].map(([k, p]) => (k < 0 ? p : transform(matrices[k], p)));
     const color = rod.a >= 0 && rod.a === picked ? tint : rod.color;
-    out.push({ ...stage.solid("rod"), matrix: rodMatrix(from, to, rod.radius), color, body: rod.a, alpha });
+    out.push({ ...stage.solid(rod.solid), matrix: rodMatrix(from, to, rod.radius), color, body: rod.a, alpha });
+    if (rod.pin) for (const at of [from, to]) out.push({ ...stage.solid("ball"), matrix: ballMatrix(at, rod.pin), color, body: rod.a, alpha });
   }
   return out;
 }

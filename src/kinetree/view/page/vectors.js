@@ -56,6 +56,9 @@ export function rodMatrix(from, to, radius) {
   return columns(scale(radius, x), scale(radius, cross(z, x)), along, scale(0.5, add(from, to)));
 }
 
+// The unit ball about a point.
+export const ballMatrix = (at, radius) => columns([radius, 0, 0], [0, radius, 0], [0, 0, radius], at);
+
 // The projection of points along the light onto the floor, the plane p.up = height.
 export function shadowMatrix(light, up, height) {
   const k = 1 / dot(light, up);
