@@ -1,6 +1,6 @@
 // A number that can be typed and slid: a name, a slider where it has bounds, a box, its unit, and a message below it.
 
-import { el } from "./elements.js";
+import { breakable, el, isLong } from "./elements.js";
 import { neat, short, shownUnit } from "./units.js";
 
 // numberControl({ store, label, unit, value, lower, upper, slider, change(value, done) }) returns an element with
@@ -12,12 +12,12 @@ export function numberControl({ store, label, unit = "", value, lower = null, up
   const [low, high] = slider === false ? [null, null] : slider || [lower, upper];
   const range = low !== null && high !== null && high > low;
   const shown = text || (range ? short : neat); // beside a slider numbers vary, and their digits stay aligned
-  const name = el("span", { class: "name", text: label, title: title || label });
+  const name = el("span", { class: "name", title: title || label }, breakable(label));
   const track = range ? el("input", { type: "range", min: "0", max: "1", step: "any", "aria-label": `${title || label}, slider` }) : null;
   const box = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": title || label, autocomplete: "off", spellcheck: "false", readOnly: fixed });
   const unitText = el("span", { class: "unit" });
   const message = el("p", { class: "error", hidden: true, role: "alert" });
-  const row = el("div", { class: range ? "control" : "control plain" }, name, track, box, unitText, message);
+  const row = el("div", { class: range ? `control${isLong(label) ? " long" : ""}` : "control plain" }, name, track, box, unitText, message);
 
   const say = (fault) => {
     message.textContent = fault;

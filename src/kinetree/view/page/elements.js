@@ -14,6 +14,10 @@ export function el(tag, attributes = {}, ...children) {
   return made;
 }
 
+// A name that may continue on the next line after a separator: the parts for el. A long one has a line of its own.
+export const breakable = (name) => name.split(/(?<=[_.\-/ ])/).flatMap((part, k) => (k ? [el("wbr"), part] : [part]));
+export const isLong = (name) => name.length > 22;
+
 // A button that is on or off.
 export function toggle(text, { title = text, on = false, change }) {
   const made = el("button", { type: "button", class: "toggle", text, title, "aria-pressed": String(on) });

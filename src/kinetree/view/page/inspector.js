@@ -1,6 +1,6 @@
 // The inspector: numbers of the picked body and its joint, and the list of bodies to pick and to hide.
 
-import { el, section, valueTable } from "./elements.js";
+import { breakable, el, section, valueTable } from "./elements.js";
 import { oncePerFrame } from "./frames.js";
 import { sharedUnit, short, shownUnit } from "./units.js";
 
@@ -10,7 +10,7 @@ export function buildInspector(host, app) {
   const list = el("ul", { class: "bodies" });
   const rows = model.bodies.map((body, i) => {
     const name = el("button", { type: "button", class: "pick", title: `pick ${body.name}`, onclick: () => pick(store.get("picked") === i ? -1 : i) },
-      swatch(body.color), el("span", { text: body.name }));
+      swatch(body.color), el("span", {}, breakable(body.name)));
     const eye = el("button", {
       type: "button", class: "eye", "aria-pressed": "true", title: `hide or show ${body.name}`, "aria-label": `hide or show ${body.name}`,
       onclick: () => hide(i),

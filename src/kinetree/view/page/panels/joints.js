@@ -1,7 +1,7 @@
 // Joints moved by hand: a slider and a box per coordinate, velocities, free parameters.
 
 import { numberControl } from "../controls.js";
-import { el, section } from "../elements.js";
+import { breakable, el, isLong, section } from "../elements.js";
 import { ownParameters, shortLabels } from "../names.js";
 
 export const panel = {
@@ -82,7 +82,8 @@ function freeJoints(app) {
       type: "button", text: `${sign > 0 ? "+" : "\u2212"}${"xyz"[axis]}`, title: `rotate ${joint.name} by ${sign > 0 ? "" : "-"}5 degrees about its ${"xyz"[axis]} axis`,
       onclick: () => turn(axis, sign),
     });
-    return [el("div", { class: "control turns" }, el("span", { class: "name", text: `${joint.name} rotation`, title: joint.name }),
+    const label = `${joint.name} rotation`;
+    return [el("div", { class: `control turns${isLong(label) ? " long" : ""}` }, el("span", { class: "name", title: joint.name }, breakable(label)),
       el("span", { class: "buttons" }, [0, 1, 2].flatMap((axis) => [button(axis, -1), button(axis, 1)])))];
   });
 }
