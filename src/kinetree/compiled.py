@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from . import joints as joint_kinds
 from .algebra.arrays import Numbers
 from .compiler.lower.build import Request, names_of
+from .compiler.runtime.call_options import CallOptions
 from .compiler.runtime.function import Function
 from .compiler.runtime.methods import AxesOptions, DrivenOptions, Options, WrenchOptions, compiled, complete, jacobians
 from .errors import InputError
@@ -372,48 +373,27 @@ class CompiledMechanism:
         free = self.mechanism.free_parameters
         return np.array([p.value for p in free]) if free else None
 
-    def _with(
-        self,
-        name: str,
-        *,
-        frame: str | None = None,
-        axes: str | None = None,
-        wrenches: ArrayLike | None = None,
-        forces: bool = False,
-        driven: str | Iterable[str] = (),
-        wrt: tuple[str, ...] | None = None,
-        parameters: Named | None = None,
-        dtype: str | type = "float64",
-        check: bool = True,
-        out: Numbers | tuple[Numbers, ...] | None = None,
-        threads: int | None = None,
-        **unknown: Any,
-    ) -> Callable[..., Numbers]:
-        """Return a function of the arrays alone, for one call with options; with `wrt`, that of Jacobians."""
-        if unknown:
-            raise TypeError(
-                f"{name}() got an unexpected keyword argument {next(iter(unknown))!r}; options are parameters, "
-                "wrenches, forces, driven, axes, dtype, check, out and threads, as far as the function has them"
-            )
-        function = self.function(
-            name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven, forces=forces
-        )
-        if wrt is not None:
-            function = function.jacobian(wrt)
-        more = () if wrenches is None else (wrenches,)
+    def _with(self, name: str, **options: Any) -> Callable[..., Numbers]:
+        """Return a function of the arrays alone, for one call with the options of CallOptions."""
+        o = CallOptions.of(name, options)
+        function = self.function(name, **o.code(), dtype=o.dtype, forces=o.forces)
+        if o.wrt is not None:
+            function = function.jacobian(o.wrt)
+        more = o.arrays(())
         if self._nominal is not None:
-            more += (self._nominal if parameters is None else in_order(self.mechanism, parameters),)
-        elif parameters is not None:
+            more += (self._nominal if o.parameters is None else in_order(self.mechanism, o.parameters),)
+        elif o.parameters is not None:
             raise InputError(
                 f"{self.mechanism.name!r} has no free parameters; declare them with free = true in the mechanism"
             )
-        run = function.checked if check else function.unchecked
+        run = function.checked if o.check else function.unchecked
+        narrow = function.request.dtype == "float32"
 
         def call(*arrays):
             arguments = arrays + more
-            if _dtype_name(dtype) == "float32":
+            if narrow:
                 arguments = tuple(np.asanyarray(a, dtype=np.float32) for a in arguments)
-            return run(arguments, out=out, threads=threads)
+            return run(arguments, out=o.out, threads=o.threads)
 
         return call
 
@@ -423,6 +403,8 @@ complete(CompiledMechanism)
 
 def _dtype_name(dtype: str | type) -> str:
     """Return the name of a dtype; other objects as text, for the error message that follows."""
+    if isinstance(dtype, str) and dtype == "float64":  # np.dtype takes a fifth of a call with options
+        return dtype
     try:
         return np.dtype(dtype).name
     except TypeError:

@@ -191,6 +191,16 @@ def test_forward_mode(arm):
     assert_close(slope, arm.function("kinetic_energy").vjp("q")(q[0].numpy(), qd[0].numpy(), 1.0), 1e-14, "func.grad")
 
 
+def test_driven_joints_of_one_call_only(arm):
+    """Return accelerations without driven joints after a call with some."""
+    q, qd, tau = motion(arm, 4)
+    given = q, qd, tau, 0.7 * tau
+    for options in ({"driven": arm.joints[0].name}, {}):
+        expected = arm.hybrid_dynamics(*(x.numpy() for x in given), **options)
+        for found, wanted in zip(arm.torch.hybrid_dynamics(*given, **options), expected, strict=True):
+            assert np.array_equal(found.numpy(), wanted)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # of torch itself, when forward mode is first used
 def test_forward_mode_of_several_outputs(arm):

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ..compiler.runtime import optional
-from ..compiler.runtime.gradients import Pullback, Pushforward
+from ..compiler.runtime.gradients import Pullback, Pushforward, pullback, pushforward
 from ..errors import InputError
 
 
@@ -49,6 +49,24 @@ class Node:
         return (*self.inputs, *{VALUE: (), FORWARD: self.inputs, REVERSE: self.outputs}[kind])
 
 
+def node_of(function: Any, forward: Callable[..., Any], run: Callable[..., Any], fixed: Sequence[Any] = ()) -> Node:
+    """Return the node of a compiled function, which `forward` calls and `run` its products.
+
+    `fixed` are the values of its last inputs, which have no gradients and are no arguments of `forward`.
+    """
+    inputs = function.inputs[: len(function.inputs) - len(fixed)]
+    return Node(
+        forward, lambda: pullback(function, run, fixed), lambda: pushforward(function, run, fixed),
+        [len(a.shape) for a in inputs], [len(a.shape) for a in function.outputs],
+    )  # fmt: skip
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Raise InputError for an array of results that torch should differentiate."""
+    if out is not None:
+        raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
+
+
 VALUE, FORWARD, REVERSE = "value", "jvp", "vjp"
 """The kinds of calls. Their tensors are x; x and tangents; x and cotangents."""
 TWICE = "{} differentiates functions of a mechanism once; second derivatives are those of system.function(name).hvp"
@@ -57,9 +75,8 @@ TWICE = "{} differentiates functions of a mechanism once; second derivatives are
 
 def recorded(node: Node, tensors: Sequence[Any]) -> Any:
     """Run a function of tensors as a node of torch's graph."""
-    reverse, both = _functions()
     usual = not in_forward_mode(optional.torch()) and all(map(_has_memory, tensors))
-    return (reverse if usual else both).apply(node, *tensors)
+    return (_reverse() if usual else _both()).apply(node, *tensors)
 
 
 def _has_memory(x: Any) -> bool:
@@ -72,9 +89,9 @@ def _has_memory(x: Any) -> bool:
 
 
 @cache
-def _functions() -> tuple[Any, Any]:
-    """Return the function of torch for reverse mode alone, which takes less time, and that for both modes."""
-    torch = optional.torch()
+def _both() -> Any:
+    """Return the function of torch for both modes."""
+    torch, product = optional.torch(), _product()
 
     class Compiled(torch.autograd.Function):
         """A compiled function with its derivatives."""
@@ -96,20 +113,28 @@ def _functions() -> tuple[Any, Any]:
             """Return the tangents of the results."""
             tensors = ctx.saved_tensors
             given = [torch.zeros_like(x) if t is None else t for x, t in zip(tensors, tangents, strict=True)]
-            return Product.apply(ctx.node, FORWARD, *tensors, *given)
+            return product.apply(ctx.node, FORWARD, *tensors, *given)
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
             """Return the cotangents of the tensors; with create_graph, they refuse to be differentiated again."""
             tensors = (*ctx.saved_tensors, *cotangents)
             if torch.is_grad_enabled() or in_forward_mode(torch):
-                return (None, *Product.apply(ctx.node, REVERSE, *tensors))
+                return (None, *product.apply(ctx.node, REVERSE, *tensors))
             return (None, *ctx.node.call(REVERSE, *tensors))
 
         @staticmethod
         def vmap(info: Any, axes: Any, node: Node, *tensors: Any) -> Any:
             """Return the results for a batch along any axes of the tensors."""
             return _batched(info.batch_size, axes[1:], node.axes(VALUE), tensors, lambda x: Compiled.apply(node, *x))
+
+    return Compiled
+
+
+@cache
+def _product() -> Any:
+    """Return the function of torch for products, which are not differentiated again."""
+    torch = optional.torch()
 
     class Product(torch.autograd.Function):
         """A product of a function's Jacobian as a function of all that it depends on, without derivatives."""
@@ -146,6 +171,14 @@ def _functions() -> tuple[Any, Any]:
                 found = tuple(x.reshape(info.batch_size, *shape) for x, shape in pairs)
             return found, places
 
+    return Product
+
+
+@cache
+def _reverse() -> Any:
+    """Return the function of torch for reverse mode alone, which takes less time."""
+    torch = optional.torch()
+
     class Reverse(torch.autograd.Function):
         """A compiled function with its gradient, for tensors outside torch.func."""
 
@@ -156,9 +189,9 @@ def _functions() -> tuple[Any, Any]:
             ctx.save_for_backward(*tensors)
             return node.call(VALUE, *tensors)
 
-        backward = staticmethod(Compiled.backward)
+        backward = staticmethod(_both().backward)
 
-    return Reverse, Compiled
+    return Reverse
 
 
 def _batched(

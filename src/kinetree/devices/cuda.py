@@ -9,13 +9,13 @@ from typing import Any
 from ..compiled import CompiledMechanism
 from ..compiler.lower.build import Request, names_of
 from ..compiler.runtime import optional
+from ..compiler.runtime.call_options import CallOptions
 from ..compiler.runtime.cuda.function import Constants, CudaFunction
 from ..compiler.runtime.cuda.libraries import library_of
-from ..compiler.runtime.gradients import pullback, pushforward
 from ..compiler.runtime.methods import mirror
 from ..compiler.targets.ptx.driver import driver
 from ..errors import InputError
-from .autograd import Node, needs_gradient, recorded
+from .autograd import needs_gradient, node_of, recorded, refuse_out
 from .mirrored import Mirrored
 from .parameters import parameter_argument
 
@@ -84,26 +84,12 @@ class CudaSystem(Mirrored):
             result = function.planned(arrays, options.get("out"), self._nominal)
             if result is not None:
                 return result
-        return self._chosen(name, arrays, **options)
+        return self._chosen(name, arrays, CallOptions.of(name, options, self.without))
 
-    def _chosen(
-        self,
-        name: str,
-        arrays: tuple,
-        *,
-        frame: str | None = None,
-        axes: str | None = None,
-        wrenches: Any = None,
-        parameters: Any = None,
-        driven: Any = (),
-        out: Any = None,
-    ) -> Any:
+    def _chosen(self, name: str, arrays: tuple, options: CallOptions) -> Any:
         if is_jax(arrays[0]):
-            options = {"frame": frame, "axes": axes, "wrenches": wrenches, "parameters": parameters}
-            return self._by_jax(name, arrays, options | ({"driven": driven} if driven else {}), out)
-        if wrenches is not None:
-            arrays = (*arrays, wrenches)
-        function = self.function(name, frame=frame, axes=axes, wrenches=wrenches is not None, driven=driven)
+            return self._by_jax(name, arrays, options)
+        arrays, function = options.arrays(arrays), self.function(name, **options.code())
 
         def columns(values: Any) -> Any:
             library = library_of([("q", arrays[0])], name)
@@ -111,38 +97,32 @@ class CudaSystem(Mirrored):
             return library.columns(values, view.dtype, view.device)
 
         constants: Constants | None = None
-        for x in parameter_argument(self.mechanism, parameters, numbers=Constants, columns=columns):
+        for x in parameter_argument(self.mechanism, options.parameters, numbers=Constants, columns=columns):
             if isinstance(x, Constants):
                 constants = x
             else:
                 arrays = (*arrays, x)
         if not needs_gradient(arrays):
-            if not (frame or axes or driven or wrenches is not None or parameters is not None):
+            if options.plain:
                 self._plain[name] = function
-            return function(*arrays, out=out, constants=constants)
-        if out is not None:
-            raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
+            return function(*arrays, out=options.out, constants=constants)
+        refuse_out(name, options.out)
         fixed = () if constants is None else (arrays[0].new_tensor(constants),)
-        node = Node(
-            lambda *tensors: function(*tensors, constants=constants),
-            lambda: pullback(function, lambda f, *tensors: f(*tensors), fixed),
-            lambda: pushforward(function, lambda f, *tensors: f(*tensors), fixed),
-            [len(a.shape) for a in function.inputs[: len(arrays)]],
-            [len(a.shape) for a in function.outputs],
+        node = node_of(
+            function, lambda *tensors: function(*tensors, constants=constants), lambda f, *tensors: f(*tensors), fixed
         )
         return recorded(node, arrays)
 
-    def _by_jax(self, name: str, arrays: tuple, options: dict[str, Any], out: Any) -> Any:
+    def _by_jax(self, name: str, arrays: tuple, options: CallOptions) -> Any:
         """Let JAX call the function, on its own stream and with memory of its own."""
         from .jax import JaxSystem
 
-        if out is not None:
+        if options.out is not None:
             raise InputError(f"{name}: arrays of JAX cannot be written; call the function without out")
-        given = {key: x for key, x in options.items() if x is not None}
-        self._refuse_other_devices(name, (*arrays, *([given["wrenches"]] if "wrenches" in given else [])))
+        self._refuse_other_devices(name, options.arrays(arrays))
         if self._jax is None:
             self._jax = JaxSystem(self.system)
-        return self._jax._call(name, arrays, given)
+        return self._jax._call(name, arrays, options.given())
 
     def _refuse_other_devices(self, name: str, arrays: tuple) -> None:
         """Raise InputError for arrays of JAX that are not on a GPU, or not on that of this system."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..compiled import CompiledMechanism
-from ..compiler.lower.build import Request, names_of
 from ..compiler.runtime import optional
+from ..compiler.runtime.call_options import CallOptions
 from ..compiler.runtime.function import Function
 from ..compiler.runtime.gradients import entry_product
 from ..compiler.runtime.methods import mirror
@@ -37,7 +37,7 @@ class JaxSystem(Mirrored):
         """Store the system."""
         super().__init__(system)
         self._plain: dict[tuple[str, Any], Callable[..., Any]] = {}
-        self._calls: dict[tuple[Request, tuple[float, ...] | None], Callable[..., Any]] = {}
+        self._calls: dict[tuple[Function, tuple[float, ...] | None], Callable[..., Any]] = {}
 
     def __reduce__(self):
         """Pickle the system."""
@@ -49,22 +49,10 @@ class JaxSystem(Mirrored):
         call = None if options else self._plain.get((name, dtype))
         if call is not None and all(isinstance(x, jax.Array) and x.dtype == dtype for x in arrays):
             return call(*arrays)
-        return self._chosen(name, arrays, **options)
+        return self._chosen(name, arrays, CallOptions.of(name, options, self.without))
 
-    def _chosen(
-        self,
-        name: str,
-        arrays: tuple,
-        *,
-        frame: str | None = None,
-        axes: str | None = None,
-        wrenches: Any = None,
-        parameters: Any = None,
-        driven: Any = (),
-    ) -> Any:
-        jnp = optional.jax().numpy
-        if wrenches is not None:
-            arrays = (*arrays, wrenches)
+    def _chosen(self, name: str, arrays: tuple, options: CallOptions) -> Any:
+        jnp, arrays = optional.jax().numpy, options.arrays(arrays)
         constants: list[tuple[float, ...]] = []
 
         def numbers(values: tuple[float, ...]) -> None:
@@ -73,23 +61,19 @@ class JaxSystem(Mirrored):
         def columns(values: Sequence[Any]) -> Any:
             return jnp.stack(jnp.broadcast_arrays(*(jnp.asarray(x, arrays[0].dtype) for x in values)), axis=-1)
 
-        more = parameter_argument(self.mechanism, parameters, numbers=numbers, columns=columns)
+        more = parameter_argument(self.mechanism, options.parameters, numbers=numbers, columns=columns)
         arrays = tuple(jnp.asarray(x) for x in (*arrays, *(() if constants else more)))
-        dtype = common_dtype(name, arrays)
-        request = Request(name, frame, axes, wrenches is not None, dtype, driven=names_of(driven))
-        call = self._prepared(request, constants[0] if constants else None)
-        if frame is axes is wrenches is parameters is None and not driven:
+        function = self.system.function(name, **options.code(), dtype=common_dtype(name, arrays))
+        call = self._prepared(function, constants[0] if constants else None)
+        if options.plain:
             self._plain[name, arrays[0].dtype] = call
         return call(*arrays)
 
-    def _prepared(self, request: Request, constants: tuple[float, ...] | None) -> Callable[..., Any]:
-        """Return the jitted function of a request, without its last input if constants are given."""
-        key = request, constants
+    def _prepared(self, function: Function, constants: tuple[float, ...] | None) -> Callable[..., Any]:
+        """Return a function jitted, without its last input if constants are given."""
+        key = function, constants
         if key not in self._calls:
-            r = request
-            options = {"frame": r.frame, "axes": r.axes, "wrenches": r.wrenches, "dtype": r.dtype, "driven": r.driven}
-            function = self.system.function(r.name, lowering=r.lowering, **options)
-            self._calls[key] = differentiable(function, constants)
+            self._calls[key] = differentiable(*key)
         return self._calls[key]
 
 

@@ -13,6 +13,8 @@ class Mirrored:
     """A system for arrays of other libraries; `system` is the one on the CPU, which has all analyses."""
 
     place: str
+    without: tuple[str, ...]
+    """The options of a System that calls do not take, which `mirror` sets."""
 
     def __init__(self, system: CompiledMechanism) -> None:
         """Store the system."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..compiled import CompiledMechanism
 from ..compiler.runtime import optional
+from ..compiler.runtime.call_options import CallOptions
 from ..compiler.runtime.function import Function
-from ..compiler.runtime.gradients import pullback, pushforward
 from ..compiler.runtime.methods import mirror
 from ..errors import InputError
-from .autograd import Node, in_forward_mode, needs_gradient, recorded
+from .autograd import in_forward_mode, needs_gradient, node_of, recorded, refuse_out
 from .cuda import CudaSystem
 from .mirrored import Mirrored
 from .parameters import parameter_argument
@@ -46,9 +46,9 @@ class TorchSystem(Mirrored):
     def _call(self, name: str, arrays: tuple, options: dict[str, Any]) -> Any:
         torch = optional.torch()
         if torch.compiler.is_compiling():
-            return torch.compiler.disable(self._chosen)(name, arrays, **options)
+            return torch.compiler.disable(self._chosen)(name, arrays, options)
         result = None if options else self._plain_call(torch, name, arrays)
-        return self._chosen(name, arrays, **options) if result is None else result
+        return self._chosen(name, arrays, options) if result is None else result
 
     def _plain_call(self, torch: Any, name: str, arrays: tuple) -> Any:
         """Return the result of a call without options that is like an earlier one; None for others."""
@@ -67,56 +67,31 @@ class TorchSystem(Mirrored):
             given.append(self.system._nominal.astype(function.request.dtype))
         return tensors_of(function.checked(tuple(given)))
 
-    def _chosen(
-        self,
-        name: str,
-        arrays: tuple,
-        *,
-        frame: str | None = None,
-        axes: str | None = None,
-        wrenches: Any = None,
-        parameters: Any = None,
-        driven: Any = (),
-        out: Any = None,
-        threads: int | None = None,
-        check: bool = True,
-    ) -> Any:
+    def _chosen(self, name: str, arrays: tuple, options: dict[str, Any]) -> Any:
+        o = CallOptions.of(name, options, self.without)
         if any(getattr(x, "is_cuda", False) for x in arrays):
-            options = {"frame": frame, "axes": axes, "wrenches": wrenches, "parameters": parameters, "out": out}
-            options |= {"driven": driven} if driven else {}
-            return self._cuda._call(name, arrays, {k: x for k, x in options.items() if x is not None})
-        if wrenches is not None:
-            arrays = (*arrays, wrenches)
+            return self._cuda._call(name, arrays, o._replace(threads=None, check=True).given())
+        arrays, out = o.arrays(arrays), o.out
         dtype = common_dtype(name, arrays)
         more = parameter_argument(
-            self.mechanism, parameters, numbers=lambda values: tensor_of(values, dtype), columns=columns_of(dtype)
+            self.mechanism, o.parameters, numbers=lambda values: tensor_of(values, dtype), columns=columns_of(dtype)
         )
         arrays = (*arrays, *more)
-        function = self.system.function(
-            name, frame=frame, axes=axes, wrenches=wrenches is not None, dtype=dtype, driven=driven
-        )
+        function = self.system.function(name, **o.code(), dtype=dtype)
         places = None if out is None else tuple(map(numbers_of, out if isinstance(out, tuple) else (out,)))
 
         def run(function: Function, *tensors: Any) -> Any:
             given = tuple(map(numbers_of, tensors))
-            results = (function.checked if check else function.unchecked)(given, out=places, threads=threads)
+            results = (function.checked if o.check else function.unchecked)(given, out=places, threads=o.threads)
             return out if out is not None else tensors_of(results)
 
-        if frame is axes is wrenches is parameters is None:
+        if o.plain:
             self._plain[name, arrays[0].dtype] = function
         common_dtype(name, arrays)
         if not needs_gradient(arrays):
             return run(function, *arrays)
-        if out is not None:
-            raise InputError(f"{name}: out cannot be part of torch's graph of gradients; use torch.no_grad()")
-        node = Node(
-            lambda *tensors: run(function, *tensors),
-            lambda: pullback(function, run),
-            lambda: pushforward(function, run),
-            [len(a.shape) for a in function.inputs],
-            [len(a.shape) for a in function.outputs],
-        )
-        return recorded(node, arrays)
+        refuse_out(name, out)
+        return recorded(node_of(function, lambda *tensors: run(function, *tensors), run), arrays)
 
 
 def common_dtype(name: str, tensors: Sequence[Any]) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ...algebra.arrays import Numbers
 from ...dynamics import ALGORITHMS
 from ...model.parameter_values import Named
+from .call_options import CallOptions
 from .calls import array_names, by_position, derivative_call, plain_keywords, prepared_call
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,10 +49,6 @@ class AxesOptions(Options, total=False):
     """Options of functions with a choice of axes, "body" or "world"."""
 
     axes: str | None
-
-
-DEFAULTS = {"check": True, "dtype": "float64", "driven": (), "forces": False}
-"""The defaults of options; for all others None."""
 
 
 def compiled(declared: F) -> F:
@@ -108,8 +105,10 @@ def complete(cls: type) -> None:
 def mirror(cls: type, source: type, *without: str) -> None:
     """Add to a class the methods of all algorithms as `source` has them, except some options.
 
-    Each method calls `self._call(name, arrays, options)`, with a frame among the options.
+    Each method calls `self._call(name, arrays, options)`, with a frame among the options. The class has the names of
+    options that such calls do not take as `without`.
     """
+    cls.without = (*without, "wrt")  # type: ignore[attr-defined]
     for name in ALGORITHMS:
         model = getattr(source, name)
         parameters = inspect.signature(model).parameters.values()
@@ -157,4 +156,4 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _keyword(name: str) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name))
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=CallOptions._field_defaults.get(name))
