@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,12 @@ from .simulation.engines.native import acting_on
 from .simulation.loads_at_samples import Acting
 from .simulation.motion_problem import Problem
 from .simulation.rates import loads
+from .simulation.run_problems import RunOptions, problem_of
 from .simulation.run_states import Run
-from .simulator import problem_of, shown, trajectory_of
+from .simulator import shown, trajectory_of
 from .system import System
 
-OPTIONS = (
-    "duration", "times", "control", "forces", "passive", "contacts", "parameters", "method", "dt", "rtol", "atol",
-    "max_steps", "threads", "loops",
-)  # fmt: skip
+OPTIONS = tuple(x.name for x in fields(RunOptions) if x.name != "checkpoint")
 """The options of `simulate` that a differentiated run takes."""
 
 REFUSED = {
@@ -118,7 +116,7 @@ def differentiable(
             raise InputError(f"{name}: {REFUSED[name]}")
         if name not in OPTIONS:
             raise unknown_name("option of a differentiated run", name, OPTIONS)
-    problem = replace(problem_of(system, q0, qd0, **options), auto=False)
+    problem = replace(problem_of(system, q0, qd0, RunOptions(**options)), auto=False)
     refuse_singular_starts(problem)
     return problem, columns_of(problem.mechanism, wrt)
 

@@ -7,61 +7,31 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .compiler.lower.build import Request, is_long
-from .compiler.runtime.singular_inertia import refuse_singular
-from .errors import InputError
 from .model.contacts import Contact
 from .model.mechanism import Mechanism
 from .model.parameter_values import Named
-from .numbers import positive
 from .results.trajectory import Trajectory
-from .simulation.array_arguments import OUTPUTS as OUTPUTS
-from .simulation.array_arguments import fitting, free_values, on_host, output_times, precision, start_state
-from .simulation.closed_starts import closed_start
-from .simulation.contact.given_contacts import touching
-from .simulation.control.driven import resolved_control
 from .simulation.control.following import followed
-from .simulation.control.sampled import PythonControl, Sampled
-from .simulation.device_starts import device_start, stays
-from .simulation.driven_states import blocked, driven_position, driven_start
+from .simulation.driven_states import blocked
 from .simulation.drives import drives_of
 from .simulation.engines.engine import Fields
 from .simulation.engines.gpu_kept import device_runs
 from .simulation.engines.table import engine_of
 from .simulation.events import Event, EventHit, Watch, as_options
-from .simulation.forces.joint_forces import JointSpring
-from .simulation.forces.point_forces import forces_of
-from .simulation.instants import Controller, Force
-from .simulation.integrators import METHODS, choose
-from .simulation.motion_problem import Problem, closer_of, default_position
+from .simulation.instants import Force
+from .simulation.integrators import METHODS
+from .simulation.motion_problem import Problem
 from .simulation.near_redundancy import explained
-from .simulation.option_arguments import (
-    control_of,
-    device_of,
-    events_of,
-    flag,
-    kept_by,
-    listed,
-    method_name,
-    path_of,
-    settings_of,
-    system_of,
-    threads_of,
-)
+from .simulation.option_arguments import events_of, kept_by
+from .simulation.run_problems import Control, RunOptions, problem_of
 from .simulation.run_states import Run
-from .simulation.stabilization import Loops, projected, settled
+from .simulation.stabilization import Loops
 from .system import System
-
-if TYPE_CHECKING:
-    from .compiler.runtime.cuda.libraries import Library
-
-Control = Controller | Sampled | PythonControl
-"""What determines torques of a run."""
 
 
 def simulate(
@@ -119,11 +89,12 @@ def simulate(
     samples there, as arrays of the library of q0, and returns DeviceRuns instead of a Trajectory.
     """
     library = kept_by(keep, system, q0)
-    problem = problem_of(
-        system, q0, qd0, duration=duration, times=times, control=control, forces=forces, passive=passive,
-        contacts=contacts, parameters=parameters, method=method, dt=dt, rtol=rtol, atol=atol, max_steps=max_steps,
-        threads=threads, checkpoint=checkpoint, loops=loops, library=library,
+    options = RunOptions(
+        duration=duration, times=times, control=control, forces=forces, passive=passive, contacts=contacts,
+        parameters=parameters, method=method, dt=dt, rtol=rtol, atol=atol, max_steps=max_steps,
+        threads=threads, checkpoint=checkpoint, loops=loops,
     )  # fmt: skip
+    problem = problem_of(system, q0, qd0, options, library)
     watch = Watch(problem.mechanism, events_of(events), problem.parameters, problem.kept.native)
     if library is not None:
         with shown(progress) as show:
@@ -136,85 +107,6 @@ def simulate(
             motion = engine_of(problem).run(problem, watch, show)
     hits = watch.locate(motion.run, motion.onward) if watch else []
     return trajectory_of(problem, *motion.complete(watch.cut(motion.run, hits)), hits)
-
-
-def problem_of(
-    system: System | Mechanism,
-    q0: ArrayLike | None,
-    qd0: ArrayLike | None,
-    *,
-    duration: float | None = None,
-    times: ArrayLike | None = None,
-    control: Control | Sequence[Control] | None = None,
-    forces: Force | Sequence[Force] | None = None,
-    passive: bool = True,
-    contacts: Contact | Sequence[Contact] | None = None,
-    parameters: Named | None = None,
-    method: str = "auto",
-    dt: float | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
-    max_steps: int | None = None,
-    threads: int = 1,
-    checkpoint: str | Path | None = None,
-    loops: Loops | None = None,
-    library: Library | None = None,
-) -> Problem:
-    """Return the checked problem of a run with the options of `simulate`; `library` is that of samples on a GPU."""
-    device, dtype = device_of(system, q0), "float64"
-    system, times = touching(system_of(system), contacts), output_times(duration, times)
-    parameters = free_values(system, parameters)
-    mechanism = system.mechanism
-    if mechanism.contacts and device is not None:
-        refuse_contacts_on_gpu(method, library)
-    acted = resolved_control(mechanism, control_of(control))
-    drives, begin = drives_of(acted), float(times[0])
-    there = library if library and drives is None and stays(library, system, device, (q0, qd0)) else None
-    if device is not None:
-        dtype, (q0, qd0) = precision((q0, qd0)), (q0, qd0) if there else on_host((q0, qd0))
-
-    begun = system if drives is None or not drives.couplings else System(drives.begun(mechanism, begin))
-
-    def position() -> np.ndarray:
-        if drives is None:
-            return default_position(system, parameters)
-        return driven_position(begun, parameters, drives, begin)
-
-    if there:
-        q, qd = device_start(system, there, (q0, qd0), dtype)
-    else:
-        q, qd = start_state(system, q0, qd0, position)
-    values = fitting(system, parameters, q.shape[:-1])
-    moved = Request("forward_dynamics") if drives is None else Request("hybrid_dynamics", driven=drives.v)
-    refuse_singular(mechanism, moved)
-    start = closed_start(begun.mechanism, q, qd, values, function=begun.function, closer=lambda: closer_of(begun))
-    loops = settled(system, loops, start[0], values)
-    acting = (*(forces_of(mechanism) if flag(passive, "passive") else ()), *listed(forces, "forces", "apply"))
-    springy = is_long(mechanism) and any(isinstance(force, JointSpring) for force in acting)
-    chosen = choose(method_name(method), dt, positive(rtol, "rtol"), springy=springy)
-    problem = Problem(
-        system, start, times, chosen, settings_of(chosen, times, dt, rtol, atol, max_steps),
-        parameters=values, forces=acting, control=acted, loops=loops,
-        threads=threads_of(threads), checkpoint=path_of(checkpoint, "checkpoint"), auto=method == "auto",
-        device=device, dtype=dtype,
-    )  # fmt: skip
-    if drives is not None:
-        projected(loops)
-        given = q0 is not None, qd0 is not None
-        start = driven_start(system, start, given, values, drives, begin, problem.closer)
-        problem = replace(problem, start=start)
-    return problem
-
-
-def refuse_contacts_on_gpu(method: str, library: Library | None) -> None:
-    """Raise InputError for runs with contacts that a GPU does not compute."""
-    if method != "moreau":
-        raise InputError(
-            "on a GPU, contacts are simulated by time steps only; give method='moreau' with dt, leave out .on('cuda'), "
-            "or give contacts=()"
-        )
-    if library is not None:
-        raise InputError("keep is 'device': samples of runs with contacts are copied to the host; leave out keep")
 
 
 def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[EventHit]) -> Trajectory:

@@ -24,11 +24,11 @@ from ..loading import load
 from ..model.part_fields import MAX_NAME
 from ..results.columns import GIVEN, columns, find
 from ..results.files import FORMATS
+from ..simulation.array_arguments import OUTPUTS
 from ..simulation.control.driven import resolved_control
 from ..simulation.forces.point_forces import forces_of
 from ..simulation.integrators import choose
 from ..simulation.run_states import check_times
-from ..simulator import OUTPUTS
 from ..system import System
 from . import forces_and_control, starting
 from .experiment import Experiment, Outputs
