@@ -9,29 +9,11 @@ import pytest
 
 from kinetree import InputError, System, load
 from kinetree.compiler.runtime import divided
-from kinetree.compiler.runtime.function import Function
 from kinetree.compiler.runtime.samples_last import LINE, LONG
+from same_bits import arguments, assert_same_bits
 from strategies import random_mechanism
 
 SMALL = System(random_mechanism(["revolute", "helical"], [-1, 0], 21))
-
-
-def each(results) -> tuple:
-    """Return one output, or several, as a tuple."""
-    return results if isinstance(results, tuple) else (results,)
-
-
-def arguments(f: Function, batch: tuple[int, ...]) -> list[np.ndarray]:
-    """Return random arrays for the inputs of a function."""
-    rng = np.random.default_rng(len(batch))
-    return [rng.normal(size=(*batch, *a.shape)).astype(f.request.dtype) for a in f.inputs]
-
-
-def assert_same_bits(found, wanted) -> None:
-    """Fail unless all arrays have the same shapes and bits."""
-    for a, b in zip(each(found), each(wanted), strict=True):
-        assert np.shape(a) == np.shape(b) and a.dtype == b.dtype
-        assert np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

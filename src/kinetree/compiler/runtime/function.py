@@ -32,9 +32,10 @@ from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
 from .misfits import wrong_count, wrong_out, wrong_shape
 from .native import loaded
+from .repeated import repeated
 from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
-from .samples_last import PAST, ROWS, SampleVectors, block, empty, samples_last
+from .samples_last import ROWS, Layout, SampleVectors, block, empty, samples_last
 from .singular_inertia import refuse_singular
 from .singular_loops import complete
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 class Function:
     """A compiled function of a mechanism, returned by `system.function(name)`; calls check shapes only."""
 
-    def __init__(self, mechanism: Mechanism, request: Request, layout: str = ROWS) -> None:
+    def __init__(self, mechanism: Mechanism, request: Request, layout: Layout = ROWS) -> None:
         """Compile a request, or read its object code from the cache; `layout` is that of new arrays of results."""
         self.request = request.checked(mechanism)
         self.mechanism, self.layout = mechanism, layout
@@ -56,7 +57,7 @@ class Function:
         self.kernel: NativeKernel | None = None
         self.derivatives: dict[Derivative, Function] = {}
         self.pace = Pace()
-        self.layouts: dict[str, Function] = {layout: self}
+        self.layouts: dict[Layout, Function] = {layout: self}
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
     @property
@@ -90,7 +91,7 @@ class Function:
         return self.program.cost()
 
     jacobian, jvp, vjp, hvp = jacobian, jvp, vjp, hvp
-    samples_last, empty, block = samples_last, empty, property(block)
+    samples_last, empty, block, repeated = samples_last, empty, property(block), repeated
 
     def of(self, request: Request) -> Function:
         """Return another function of the same mechanism."""
@@ -184,8 +185,8 @@ class Function:
         if self.request.lowering == "rolled":
             return self._long() if self.request.name in (*CLOSING, *DRIVEN) and self.closed else self._native_rolled()
         dtype = self.request.dtype
-        if self.layout != ROWS:
-            return SampleVectors(self.inputs, self.outputs, dtype, self._sample_vectors())
+        if self.layout.samples:
+            return SampleVectors(self.inputs, self.outputs, dtype, self.layout, self._sample_vectors())
         code = loaded(self._key(), lambda: self._straight, dtype)
         if dtype == "float64":
             self.kernel = NativeKernel(self.inputs, self.outputs, code.find("kernel"), self._bad, code)
@@ -193,8 +194,8 @@ class Function:
 
     def _sample_vectors(self) -> np.ufunc:
         """Return the gufunc for results whose samples are next to each other."""
-        key, past = cache.digest(self._key(), self.layout), self.layout == PAST
-        return self._registered(loaded(key, lambda: SamplesLast(self._straight, past), self.request.dtype))
+        key, past, zeros = cache.digest(self._key(), repr(self.layout)), self.layout.past, self.layout.zeros
+        return self._registered(loaded(key, lambda: SamplesLast(self._straight, past, zeros), self.request.dtype))
 
     def _key(self) -> str:
         return code_key(self.mechanism, self.request, lambda: self._straight, target().fingerprint())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -12,17 +13,28 @@ from ...errors import InputError
 from ...joints.random_states import leading_shape
 from ..ir.program import Array
 
-ROWS, SAMPLES, PAST = "rows", "samples", "past"
-"""The layouts of results: the entries of a sample, or the samples of an entry, are next to each other.
 
-The last one is the second with stores that bypass the caches."""
+@dataclass(frozen=True)
+class Layout:
+    """A layout of results: the samples of an entry, or the entries of a sample, are next to each other in memory.
+
+    With `past`, stores bypass the caches. Without `zeros`, entries that are zero whatever the inputs are not stored:
+    arrays hold them from the beginning.
+    """
+
+    samples: bool = False
+    past: bool = False
+    zeros: bool = True
+
+
+ROWS = Layout()
+"""The entries of a sample are next to each other."""
 
 LINE = 64
 """The size of a cache line [bytes]."""
 
 LONG_BLOCK = 64
 """The samples in a block of results that bypass the caches: the end of a block waits for its stores."""
-
 
 LONG = 128
 """The most entries of an output that is stored through the caches by default.
@@ -45,10 +57,14 @@ def samples_last(self, *, past: bool | None = None) -> Any:
         )
     if past is None:
         past = any(a.size > LONG for a in self.outputs)
-    layout = PAST if past else SAMPLES
-    if layout not in self.layouts:
-        self.layouts[layout] = type(self)(self.mechanism, self.request, layout)
-    return self.layouts[layout]
+    return in_layout(self, Layout(samples=True, past=past))
+
+
+def in_layout(function: Any, layout: Layout) -> Any:
+    """Return the same function with results in another layout; both are kept."""
+    if layout not in function.layouts:
+        function.layouts[layout] = type(function)(function.mechanism, function.request, layout)
+    return function.layouts[layout]
 
 
 def empty(self, batch: int | Iterable[int]) -> Any:
@@ -58,6 +74,9 @@ def empty(self, batch: int | Iterable[int]) -> Any:
     `block` samples: with f = function.samples_last(), those of 4,096 samples are f.empty((4096 // f.block, f.block)).
     """
     lead = leading_shape(batch)
+    if self.layout.samples:
+        cores = [a.shape for a in self.outputs]
+        return self.returned(sample_majors(lead, cores, self.request.dtype, zeros=not self.layout.zeros))
     return self.returned([new(self, lead, a) for a in self.outputs])
 
 
@@ -66,47 +85,61 @@ def block(self) -> int:
 
     For results in the caches this is the number of samples in a vector.
     """
-    return LONG_BLOCK if self.layout == PAST else LINE // np.dtype(self.request.dtype).itemsize
+    return LONG_BLOCK if self.layout.past else LINE // np.dtype(self.request.dtype).itemsize
 
 
 def new(function: Any, lead: tuple[int, ...], a: Array) -> np.ndarray:
     """Return an array for an output of a function, in its layout."""
-    if function.layout == ROWS:
-        return np.empty(lead + a.shape, function.request.dtype)
-    return sample_major(lead, a.shape, function.request.dtype)
+    if function.layout.samples:
+        return sample_major(lead, a.shape, function.request.dtype, zeros=not function.layout.zeros)
+    return np.empty(lead + a.shape, function.request.dtype)
 
 
-def sample_major(batch: Sequence[int], core: Sequence[int], dtype: str) -> np.ndarray:
-    """Return an array (*batch, *core) without values, with the samples of the last batch axis next to each other.
+def sample_major(batch: Sequence[int], core: Sequence[int], dtype: str, *, zeros: bool = False) -> np.ndarray:
+    """Return an array (*batch, *core) of zeros or without values, with samples of the last axis next to each other.
 
     Every entry of a sample begins a cache line. The distance between entries is an odd number of lines, because entries
     at a power of two from each other compete for the same places of a cache.
     """
+    return sample_majors(batch, [core], dtype, zeros=zeros)[0]
+
+
+def sample_majors(batch: Sequence[int], cores: Sequence[Sequence[int]], dtype: str, *, zeros: bool) -> list[np.ndarray]:
+    """Return such arrays in one piece of memory: NumPy asks for large pages of memory from 4 MiB on."""
     *outer, n = batch or (1,)
     size = np.dtype(dtype).itemsize
     lines = -(-n * size // LINE) | 1
     row = lines * LINE // size
-    count = prod(outer) * prod(core) * row
-    room = np.empty(count + LINE // size, dtype)
+    counts = [prod(outer) * prod(core) * row for core in cores]
+    room = (np.zeros if zeros else np.empty)(sum(counts) + LINE // size, dtype)
     begin = -room.ctypes.data % LINE // size
-    entries = room[begin : begin + count].reshape(*outer, *core, row)[..., :n]
-    found = np.moveaxis(entries, -1, len(outer))
-    return found if batch else found[0, ...]
+    found = []
+    for core, count in zip(cores, counts, strict=True):
+        entries = room[begin : begin + count].reshape(*outer, *core, row)[..., :n]
+        found.append(np.moveaxis(entries, -1, len(outer)))
+        begin += count
+    return found if batch else [x[0, ...] for x in found]
 
 
 class SampleVectors:
     """A gufunc whose new arrays of results have samples next to each other; it replaces a gufunc."""
 
-    def __init__(self, inputs: Sequence[Array], outputs: Sequence[Array], dtype: str, gufunc: np.ufunc) -> None:
+    def __init__(
+        self, inputs: Sequence[Array], outputs: Sequence[Array], dtype: str, layout: Layout, gufunc: np.ufunc
+    ) -> None:
         """Keep a gufunc, which has an output at least."""
         self.inputs, self.outputs, self.dtype, self.gufunc = inputs, outputs, dtype, gufunc
+        self.zeros = not layout.zeros
 
     def __call__(self, *arguments: Any, out: Any = None, **options: Any) -> Any:
         """Run the gufunc, with new arrays for results unless they are given."""
         if out is None:
             batch = self._batch(arguments)
-            out = tuple(sample_major(batch, a.shape, self.dtype) if batch else None for a in self.outputs)
+            out = tuple(self._new(batch, a) for a in self.outputs)
         return self.gufunc(*arguments, out=out, **options)
+
+    def _new(self, batch: tuple[int, ...], a: Array) -> np.ndarray | None:
+        return sample_major(batch, a.shape, self.dtype, zeros=self.zeros) if batch or self.zeros else None
 
     def _batch(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """Return the common leading shape of the arguments; NumPy refuses a wrong number of them."""

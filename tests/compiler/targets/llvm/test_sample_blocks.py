@@ -10,7 +10,7 @@ import pytest
 from kinetree.algebra import scalars
 from kinetree.compiler.runtime.samples_last import sample_major
 from kinetree.compiler.targets.llvm import sample_blocks
-from kinetree.compiler.targets.llvm.sample_blocks import raises_flags
+from kinetree.compiler.targets.llvm.sample_blocks import is_zero, raises_flags
 from kinetree.compiler.targets.samples_last import SamplesLast
 from layouts import LAYOUTS
 from native_program import compiled, registered, traced
@@ -37,10 +37,10 @@ def expected(x):
     return np.concatenate([first, rest], axis=-1).reshape(*x.shape[:-1], 3, 5)
 
 
-def gufunc(function, *, past: bool = False, dtype: str = "float64", shape: tuple[int, ...] = (3, 5)):
+def gufunc(function, *, past: bool = False, zeros: bool = True, dtype: str = "float64", shape=(3, 5)):
     """Return the gufunc of a function of COUNT numbers, and its two counts of blocks that are not finite."""
     program, counts = traced(function, COUNT, shape), (ctypes.c_int64 * 2)()
-    return registered(compiled(SamplesLast(program, past), dtype), program, dtype, counts), counts
+    return registered(compiled(SamplesLast(program, past, zeros), dtype), program, dtype, counts), counts
 
 
 def integers(n: int, dtype: str) -> np.ndarray:
@@ -75,6 +75,27 @@ def test_any_other_layout(layout, past):
     for out in (np.zeros((21, 3, 5)), layout(np.zeros((21, 3, 5)))):
         f(layout(x), out=out)
         assert np.array_equal(out, expected(x))
+
+
+@pytest.mark.parametrize("past", [False, True])
+def test_zeros_that_memory_holds(past):
+    """Store no zeros in whole blocks, but all entries of a remainder and of other layouts."""
+    f, counts = gufunc(mixed, past=past, zeros=False)
+    x = integers(21, "float64")
+    out = sample_major((21,), (3, 5), "float64")
+    out[...] = 0.25
+    f(x, out=out)
+    assert (out[:16, 2, 1] == 0.25).all() and not out[16:, 2, 1].any()
+    out[:16, 2, 1] = 0.0
+    assert np.array_equal(out, expected(x))
+    assert np.array_equal(f(x), expected(x)) and list(counts) == [0, 0]
+
+
+def test_zeros_of_the_other_sign():
+    """Tell a negative zero from the zeros of cleared memory."""
+    for value, zero in ((0.0, True), (-0.0, False), (1.5, False)):
+        program = traced(lambda x, value=value: [x, value], 1)
+        assert [is_zero(program, k) for k in program.results[0]] == [False, zero]
 
 
 def test_lines_that_begin_elsewhere():

@@ -2,7 +2,8 @@
 
 The body writes each entry of a block of samples straight from a register, at an address and a stride that it is given.
 These are those of the outputs for whole blocks, if in every output samples are next to each other and entries at equal
-distances. Other blocks are written to memory of the kernel, and copied from there.
+distances. Other blocks are written to memory of the kernel, and copied from there. If zeros are not stored, this memory
+is cleared before.
 
 Results that are not finite are found by the flags of the processor: without input that is not finite, an operation that
 makes such a number raises one. If one is raised, the block is computed again in memory of the kernel, and examined.
@@ -41,11 +42,11 @@ def emit_samples_last(unit: SamplesLast, dtype: str) -> str:
     program, lanes = unit.program, LANES[dtype]
     past = unit.past and aligns()
     w, t = Writer(lanes), Text()
-    operations(program, w, _Stores(program, w, past=past))
+    operations(program, w, _Stores(program, w, past=past, zeros=unit.zeros))
     outputs = "".join(f", ptr noalias %o{g}, i64 %d{g}, i64 %a{g}" for g in range(len(program.outputs)))
     body = [f"define internal void @body(ptr noalias readonly align 64 %in{outputs}) noinline #0 {{", "entry:"]
     body += [*w.lines, "  ret void", "}"]
-    _Kernel(t, lanes, program, past=past).write()
+    _Kernel(t, lanes, program, past=past, zeros=unit.zeros).write()
     count = sum(a.size for a in program.outputs)
     parts = [
         *(["!1 = !{i32 1}"] if past else []),
@@ -63,12 +64,14 @@ def emit_samples_last(unit: SamplesLast, dtype: str) -> str:
 class _Stores(Blocks):
     """Results at the addresses %o of the outputs, their entries at the distances %d."""
 
-    def __init__(self, program: Program, w: Writer, *, past: bool) -> None:
+    def __init__(self, program: Program, w: Writer, *, past: bool, zeros: bool) -> None:
         super().__init__(program, w)
         self.outputs, self.past = program.outputs, past
         self.entries: dict[int, list[tuple[int, int]]] = {}
         for g, results in enumerate(program.results):
             for j, k in enumerate(results):
+                if not zeros and is_zero(program, k):
+                    continue
                 self.entries.setdefault(k, []).append((g, j))
 
     def store(self, k: int, name: str) -> None:
@@ -86,8 +89,8 @@ class _Stores(Blocks):
 class _Kernel:
     """The code around the body: its arguments, its memory, and the loop over blocks of samples."""
 
-    def __init__(self, t: Text, lanes, program: Program, *, past: bool) -> None:
-        self.t, self.lanes, self.program, self.past = t, lanes, program, past
+    def __init__(self, t: Text, lanes, program: Program, *, past: bool, zeros: bool) -> None:
+        self.t, self.lanes, self.program, self.past, self.zeros = t, lanes, program, past, zeros
         self.L, self.size, self.block = lanes.count, lanes.bits // 8, lanes.count * lanes.bits // 8
         self.inputs, self.outputs = numbered(program.inputs), numbered(program.outputs, len(program.inputs))
         self.count = sum(a.size for a in program.outputs)
@@ -198,6 +201,9 @@ class _Kernel:
 
     def _run_inside(self) -> None:
         t, block = self.t, self.block
+        if not self.zeros:
+            t.used.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+            t.put(f"  call void @llvm.memset.p0.i64(ptr align 64 %out, i8 0, i64 {self.count * block}, i1 false)")
         places = [t.new(f"getelementptr i8, ptr %out, i64 {at * block}") for _, _, at in self.outputs]
         self._run(places, [str(block)] * len(places))
 
@@ -208,6 +214,12 @@ class _Kernel:
             ahead = self.t.new(f"select i1 {narrow}, i64 {a.size * LINE}, i64 {AHEAD}")
             given += f", ptr {p}, i64 {d}, i64 {ahead}"
         self.t.put(f"  call void @body(ptr %in{given})")
+
+
+def is_zero(program: Program, k: int) -> bool:
+    """Return whether operation k is the constant zero, with the sign that cleared memory has."""
+    op, *x = program.ops[k]
+    return op is Op.CONST and x[0] == 0.0 and math.copysign(1.0, x[0]) > 0.0
 
 
 def raises_flags(program: Program) -> bool:
