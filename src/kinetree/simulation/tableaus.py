@@ -8,6 +8,8 @@ from functools import cache
 
 import numpy as np
 
+from .dormand_prince import DOP853, DOPRI5
+
 Row = tuple[float, ...]
 
 
@@ -72,46 +74,29 @@ GAUSS = Tableau("gauss", 4, ((0.25, 0.25 - _S), (0.25 + _S, 0.25)), (0.5, 0.5), 
 @cache
 def dopri5() -> Pair:
     """Return the Dormand-Prince pair of orders 5 and 4, with Shampine's dense output of order 4."""
-    from scipy.integrate import RK45
-
-    return Pair("dopri5", 5, _lower(RK45.A, 6), _row(RK45.B), _row(RK45.C), _row(RK45.E), (), 5, (), (), _rows(RK45.P))
+    m = DOPRI5
+    return Pair("dopri5", 5, m.A, m.B, m.C, m.E, (), 5, (), (), m.P)
 
 
 @cache
 def dop853() -> Pair:
     """Return the Dormand-Prince method of order 8 with Hairer's error estimate and dense output of order 7."""
-    from scipy.integrate import DOP853
-
-    return Pair(
-        "dop853", 8, _lower(DOP853.A, 12), _row(DOP853.B), _row(DOP853.C[:12]), _row(DOP853.E5), _row(DOP853.E3), 8,
-        _rows(DOP853.A_EXTRA), _row(DOP853.C_EXTRA), _dense_of_dop853(DOP853),
-    )  # fmt: skip
+    m = DOP853
+    return Pair("dop853", 8, m.A, m.B, m.C, m.E5, m.E3, 8, m.A_EXTRA, m.C_EXTRA, _dense_of_dop853())
 
 
-def _dense_of_dop853(method) -> tuple[Row, ...]:
+def _dense_of_dop853() -> tuple[Row, ...]:
     """Return the polynomials p_s of y + h sum_s k_s p_s(x), with the coefficient of x^1 first.
 
     Hairer writes the interpolant as y + x (F0 + (1-x) (F1 + x (F2 + (1-x) (F3 + ...)))). F0 is the step, F1 and F2
     depend on it and on the rates at its ends, and F3 to F6 = D K. All of them are sums over the sixteen stages.
     """
     stages = np.eye(16)
-    step = np.concatenate([method.B, np.zeros(4)])
-    parts = [step, stages[0] - step, 2 * step - (stages[12] + stages[0]), *method.D]
+    step = np.concatenate([DOP853.B, np.zeros(4)])
+    parts = [step, stages[0] - step, 2 * step - (stages[12] + stages[0]), *DOP853.D]
     total = np.zeros((16, 9))
     for k, part in enumerate(reversed(parts)):
         total[:, 0] += part
         raised = np.roll(total, 1, axis=1)
         total = raised if k % 2 == 0 else total - raised
-    return _rows(total[:, 1:])
-
-
-def _row(x) -> Row:
-    return tuple(map(float, x))
-
-
-def _rows(x) -> tuple[Row, ...]:
-    return tuple(map(_row, x))
-
-
-def _lower(x, stages: int) -> tuple[Row, ...]:
-    return tuple(_row(x[s, :s]) for s in range(stages))
+    return tuple(tuple(row) for row in total[:, 1:].tolist())
