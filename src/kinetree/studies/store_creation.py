@@ -62,17 +62,15 @@ def default_shard(plan: Plan) -> int:
 def _create(plan: Plan, path: Path, store: Store) -> None:
     """Write the metadata of all arrays, and the times."""
     zarr = package("zarr")
-    group, runs, shard = zarr.open_group(str(path), mode="w-", zarr_format=3), store.runs, store.shard
+    runs, shard = store.runs, store.shard
+    group = zarr.open_group(str(path), mode="w-", zarr_format=3, attributes=_about(plan, store))
     for name, dtype, kept, attrs in _arrays(plan):
         dims, more = (("run",), ()) if kept is None else (("run", *kept.dims), kept.shape)
-        made = created(group, name, (runs, *more), (shard, *more), dtype, dims)
-        made.attrs.update(attrs)
+        created(group, name, (runs, *more), (shard, *more), dtype, dims, attrs)
     if plan.kept:
         times = plan.evaluation.times
-        made = created(group, "time", times.shape, times.shape, times.dtype, ("time",))
+        made = created(group, "time", times.shape, times.shape, times.dtype, ("time",), {"units": "s"})
         made[...] = times
-        made.attrs.update({"units": "s"})
-    group.attrs.update(_about(plan, store))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an extension of Zarr v3, which xarray reads
         zarr.consolidate_metadata(str(path))

@@ -18,12 +18,12 @@ def package(name: str) -> Any:
     return optional(name, "Stores of studies", "studies")
 
 
-def created(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, ...]) -> Any:
+def created(group: Any, name: str, shape, chunks, dtype, dims: tuple[str, ...], attributes: dict[str, Any]) -> Any:
     """Return a new array; its checksums find damaged files."""
     codecs = package("zarr.codecs")
     return group.create_array(
         name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill(dtype), dimension_names=dims,
-        compressors=[codecs.ZstdCodec(level=LEVEL), codecs.Crc32cCodec()],
+        attributes=attributes, compressors=[codecs.ZstdCodec(level=LEVEL), codecs.Crc32cCodec()],
     )  # fmt: skip
 
 
