@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -49,6 +49,11 @@ class Piece:
         """Return the point at a parameter."""
         return self.at(self.numbers, u)
 
+    @cached_property
+    def start(self) -> Pair:
+        """The point at the parameter zero."""
+        return self.place(0.0).c
+
     def bounded(self, u: Scalar) -> Scalar:
         """Return the nearest parameter within the bounds."""
         u = where(u < self.below, self.below, u)
@@ -61,51 +66,61 @@ def pieces(curve: Any) -> tuple[Piece, ...]:
     return _of_points(curve) if curve.points else _of_harmonics(curve)
 
 
-def chosen(piece: Sequence[Piece], scores: Sequence[Scalar]) -> Piece:
+def chosen(piece: Sequence[Piece], score: Callable[[Piece], Scalar]) -> Piece:
     """Return the piece with the smallest score."""
-    return best(list(zip(scores, [(p,) for p in piece], strict=True)))[0]
+    return best([(p,) for p in piece], score)[0]
 
 
-def best(entries: list[tuple[Scalar, tuple[Piece, ...]]]) -> tuple[Piece, ...]:
-    """Return the pieces with the smallest score, by a tournament: of the pieces, or of their numbers in a list.
+def best(candidates: Sequence[tuple[Piece, ...]], score: Callable[..., Scalar]) -> tuple[Piece, ...]:
+    """Return the first candidate with the smallest score, by a tournament: of the pieces, or of their numbers in lists.
 
-    With numbers, a target can keep the list in memory, so that its code grows by three operations per piece.
+    With numbers, a target can keep the lists in memory, so that its code grows by three operations per candidate.
     """
-    if len(entries) < LISTED:
-        return _winner(entries, _either)
-    listed = [list({id(p[j]): p[j] for _, p in entries}.values()) for j in range(len(entries[0][1]))]
+    if len(candidates) < LISTED:
+        return _winner(candidates, lambda k: score(*candidates[k]), _either)
+    listed = [list({id(p[j]): p[j] for p in candidates}.values()) for j in range(len(candidates[0]))]
     places = [{id(p): float(k) for k, p in enumerate(pieces_)} for pieces_ in listed]
-    numbered = [(score, tuple(at[id(x)] for at, x in zip(places, p, strict=True))) for score, p in entries]
-    return tuple(_numbered(p, k) for p, k in zip(listed, _winner(numbered, _select), strict=True))
+    numbers = [tuple(at[id(x)] for at, x in zip(places, p, strict=True)) for p in candidates]
+    found = _winner(numbers, lambda k: score(*candidates[k]), _select)
+    return tuple(_numbered(p, k) for p, k in zip(listed, found, strict=True))
 
 
-def _winner(entries: list[tuple[Scalar, tuple[Any, ...]]], either: Callable[..., Any]) -> tuple[Any, ...]:
-    while len(entries) > 1:
-        pairs = zip(entries[::2], entries[1::2], strict=False)
-        entries = [_smaller(a, b, either) for a, b in pairs] + (entries[-1:] if len(entries) % 2 else [])
-    return entries[0][1]
+def _winner(candidates: Sequence[tuple], score: Callable[[int], Scalar], either: Callable[..., Any]) -> tuple[Any, ...]:
+    """Return the first of the tuples with the smallest score, entry by entry.
+
+    A score is computed shortly before it is compared: with all of them first, a thousand values would wait in memory.
+    """
+
+    def among(low: int, high: int) -> tuple[Scalar, tuple[Any, ...]]:
+        if high - low == 1:
+            return score(low), candidates[low]
+        middle = (low + high) // 2
+        (a, x), (b, y) = among(low, middle), among(middle, high)
+        less = b < a
+        return where(less, b, a), tuple(either(less, q, p) for p, q in zip(x, y, strict=True))
+
+    if is_number(score(0)):  # of plain numbers: no code is written
+        return candidates[min(range(len(candidates)), key=score)]
+    return among(0, len(candidates))[1]
 
 
 def _numbered(listed: Sequence[Piece], k: Scalar) -> Piece:
-    """Return the piece with a number in a list."""
-    columns = zip(*((*p.numbers, p.below, p.above) for p in listed), strict=True)
-    *numbers, below, above = (x[0] if len(set(x)) == 1 else _entry(x, k) for x in columns)
+    """Return the piece with a number in a list, by halving."""
+    if is_number(k):
+        return listed[int(k)]
+    columns = [*zip(*((*p.numbers, p.below, p.above) for p in listed), strict=True)]
+
+    def among(low: int, high: int) -> list[Scalar]:
+        if high - low == 1:
+            return [x[low] for x in columns]
+        middle = (low + high) // 2
+        condition = k < middle - 0.5
+        pairs = zip(among(low, middle), among(middle, high), columns, strict=True)
+        return [x[0] if same else where(condition, a, b) for (a, b, x), same in zip(pairs, constant, strict=True)]
+
+    constant = [len(set(x)) == 1 for x in columns]
+    *numbers, below, above = among(0, len(listed))
     return Piece(listed[0].at, tuple(numbers), below, above)
-
-
-def _entry(column: Sequence[Scalar], k: Scalar, first: int = 0) -> Scalar:
-    """Return entry k of a column that begins with number `first`, by halving."""
-    if len(column) == 1:
-        return column[0]
-    half = len(column) // 2
-    return where(k < first + half - 0.5, _entry(column[:half], k, first), _entry(column[half:], k, first + half))
-
-
-def _smaller(
-    a: tuple[Scalar, tuple[Any, ...]], b: tuple[Scalar, tuple[Any, ...]], either: Callable[..., Any]
-) -> tuple[Scalar, tuple[Any, ...]]:
-    less = b[0] < a[0]
-    return where(less, b[0], a[0]), tuple(either(less, y, x) for x, y in zip(a[1], b[1], strict=True))
 
 
 def _either(condition: Scalar, yes: Piece, no: Piece) -> Piece:

@@ -38,7 +38,7 @@ def _beside(loop: Any, r, v, radius: Scalar) -> Equation:
     """
     at = (r[0], r[1])
     around = pieces(loop.curve)
-    piece = chosen(around, [_square(_sub(at, p.place(0.0).c)) for p in around])
+    piece = chosen(around, lambda p: _square(_sub(at, p.start)))
     u: Scalar = 0.0
     for _ in range(ROUNDS):
         p = piece.place(u)
@@ -63,7 +63,7 @@ def face(loop, r, R, w, v) -> list[Equation]:
     dm = cross(w, m)
     along: Pair = (m[0], m[1])
     around = pieces(loop.curve)
-    piece = chosen(around, [-_dot(along, p.place(0.0).c) for p in around])
+    piece = chosen(around, lambda p: -_dot(along, p.start))
     u: Scalar = 0.0
     for _ in range(ROUNDS):
         p = piece.place(u)
@@ -83,9 +83,8 @@ def curves(loop, r, R, w, v) -> list[Equation]:
     The nearest points have parallel tangents and lie on the common normal.
     """
     of_a, of_b = pieces(loop.curve), pieces(loop.curve_b)
-    spots = [_placed(r, R, q.place(0.0)) for q in of_b]
-    entries = [(_square(_sub(y.c, p.place(0.0).c)), (p, q)) for p in of_a for q, y in zip(of_b, spots, strict=True)]
-    a, b = best(entries)
+    spots = {id(q): _placed(r, R, q.place(0.0)).c for q in of_b}
+    a, b = best([(p, q) for p in of_a for q in of_b], lambda p, q: _square(_sub(spots[id(q)], p.start)))
     x: Pair = (0.0, 0.0)
     for _ in range(ROUNDS):
         step = _solved(*_conditions(a.place(x[0]), _placed(r, R, b.place(x[1]))))

@@ -78,5 +78,7 @@ def _found(knots: Sequence[Knot], x: Scalar) -> tuple[Scalar, ...]:
         return (k.at, k.value[0], k.slope[0], k.bend[0], k.left[0], k.right[0])
     half = len(knots) // 2
     below = x < knots[half].at
+    if isinstance(below, bool):
+        return _found(knots[:half] if below else knots[half:], x)
     first, second = _found(knots[:half], x), _found(knots[half:], x)
     return tuple(where(below, a, b) for a, b in zip(first, second, strict=True))

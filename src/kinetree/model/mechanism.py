@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from .. import joints as joint_kinds
 from .. import loops as loop_kinds
 from ..errors import unknown_name
+from .curves import Curve, Law
 from .parameters import Expression, Parameter, resolve
 from .parts import GROUND, Body, Coupling, ForceElement, Frame, Joint, Loop, Shape
 
@@ -260,6 +261,8 @@ def resolved(x: Any, values: Mapping[str, Any]) -> Any:
     """Return a part of a mechanism with every expression replaced by its number."""
     if isinstance(x, Expression):
         return resolve(x, values)
+    if isinstance(x, Curve | Law):  # of numbers alone, up to thousands
+        return x
     if isinstance(x, tuple):
         return tuple(resolved(a, values) for a in x)
     if is_dataclass(x) and not isinstance(x, type):

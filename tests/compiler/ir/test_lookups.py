@@ -59,3 +59,16 @@ def test_other_trees_are_left_alone(function):
     found, unused = lookups(traced(function))
     assert not found
     assert not unused
+
+
+def test_shared_trees_are_examined_once():
+    """Examine 200 levels of selections, each of which has the level below it on both sides: 2^200 leaves."""
+
+    def function(u):
+        shared = where(u < 0.0, 1.5, 2.5)
+        for k in range(200):
+            shared = where(u < k + 1.0, where(u < -k - 1.0, 3.5 + k, shared), where(u < 300.0 + k, shared, 4.5 + k))
+        return [shared, tree(u, AT, HEIGHTS)]
+
+    found, _ = lookups(traced(function))
+    assert [table.leaves for table in found.values()] == [tuple(HEIGHTS)]

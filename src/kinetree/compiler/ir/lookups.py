@@ -7,7 +7,6 @@ thresholds and leaves as arrays in memory, and find the leaf by a search: the sa
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import NamedTuple
 
 from .operations import Op
@@ -25,28 +24,39 @@ class Lookup(NamedTuple):
     leaves: tuple[float, ...]
 
 
+class Tree(NamedTuple):
+    """A tree of selections by operation `number`, with its lowest and highest threshold and the count of leaves."""
+
+    number: int
+    lowest: float
+    highest: float
+    leaves: int
+
+
 def lookups(program: Program) -> tuple[dict[int, Lookup], frozenset[int]]:
     """Return the tables by the operations that they replace, and the operations that nothing needs then."""
-    numbers = _numbers(program)
-    if not numbers:
+    trees = _trees(program)
+    if not trees:
         return {}, frozenset()
     found: dict[int, Lookup] = {}
     live = {k for entries in program.results for k in entries}
     for k in range(len(program.ops) - 1, -1, -1):
         if k not in live or program.ops[k][0] <= Op.CONST:
             continue
-        table = _expanded(program, k, numbers) if k in numbers else None
-        if table is not None:
-            found[k] = table
-            live.add(table.number)
+        if k in trees and trees[k].leaves >= LEAST:
+            found[k] = _expanded(program, k, trees[k].number)
+            live.add(trees[k].number)
         else:
             live.update(program.ops[k][1:])
     return found, frozenset(range(len(program.ops))) - live if found else frozenset()
 
 
-def _numbers(program: Program) -> dict[int, int]:
-    """Return the number by which each tree of selections chooses, by the operation at its root."""
-    ops, numbers = program.ops, {}
+def _trees(program: Program) -> dict[int, Tree]:
+    """Return the trees of halves with rising thresholds, by the operation at their root.
+
+    Since thresholds rise, no tree contains another one twice, and all of them are expanded in linear time.
+    """
+    ops, trees = program.ops, {}
     for k, op in enumerate(ops):
         if op[0] is not Op.SELECT:
             continue
@@ -54,13 +64,18 @@ def _numbers(program: Program) -> dict[int, int]:
         less, *compared = ops[condition]
         if less is not Op.LESS or ops[compared[1]][0] is not Op.CONST:
             continue
-        if all(ops[side][0] is Op.CONST or numbers.get(side) == compared[0] for side in sides):
-            numbers[k] = compared[0]
-    return numbers
+        number, at = compared[0], ops[compared[1]][1]
+        leaf = Tree(number, math.inf, -math.inf, 1)
+        below, above = (leaf if ops[side][0] is Op.CONST else trees.get(side) for side in sides)
+        if below is None or above is None or not below.number == number == above.number:
+            continue
+        if math.isfinite(at) and below.highest < at < above.lowest:
+            trees[k] = Tree(number, min(below.lowest, at), max(above.highest, at), below.leaves + above.leaves)
+    return trees
 
 
-def _expanded(program: Program, root: int, numbers: dict[int, int]) -> Lookup | None:
-    """Return the table of a tree, unless it is small, or not one of halves with rising thresholds."""
+def _expanded(program: Program, root: int, number: int) -> Lookup:
+    """Return the table of a tree."""
     ops = program.ops
     thresholds: list[float] = []
     leaves: list[float] = []
@@ -74,5 +89,4 @@ def _expanded(program: Program, root: int, numbers: dict[int, int]) -> Lookup | 
             leaves.append(op[1])
         else:
             stack += [(op[3], ops[ops[op[1]][2]][1]), (op[2], None)]
-    rising = all(a <= b for a, b in pairwise(thresholds)) and all(map(math.isfinite, thresholds))
-    return Lookup(numbers[root], tuple(thresholds), tuple(leaves)) if len(leaves) >= LEAST and rising else None
+    return Lookup(number, tuple(thresholds), tuple(leaves))
