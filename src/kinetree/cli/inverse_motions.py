@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algebra.arrays import Numbers
+from ..analysis.loops.nearest_motion import nearest_motion
 from ..errors import AssemblyError, InputError
 from ..model.axes import axis_labels, entries
 from ..results import read_trajectory
@@ -24,10 +25,6 @@ from .motions import listed_numbers, state
 POSE = ["x", "y", "z", "roll", "pitch", "yaw"]
 OPEN = 1e-4
 """Largest gap of a loop in a given motion [m, rad], above that of rounded table entries and splines between them."""
-CLOSING_STEPS = 3
-"""Number of Newton steps that close gaps of at most OPEN to rounding: each step squares the gap."""
-SINGULAR = 1e-9
-"""Singular values of loop equations below this part of the largest one count as zero: well above rounding."""
 
 
 class Motion(NamedTuple):
@@ -78,7 +75,9 @@ def table_motion(
     _require_flat(system, [joint.name for joint in system.joints])
     motion = _sampled(_table(system, file), samples)
     _require_closed(system, motion, parameters)
-    return _nearest_closed(system, motion, parameters) if actuated and system.closures else motion
+    if not (actuated and system.closures):
+        return motion
+    return Motion(motion.t, *nearest_motion(system, *motion[1:], parameters=parameters))
 
 
 def path_motion(
@@ -120,39 +119,27 @@ def _driven_cycloid(
     return _driven(system, motion, parameters, actuated)
 
 
-def _driven_names(system: System, actuated: Sequence[str]) -> list[str]:
-    """Return the names of the coordinates of actuated joints."""
+def _driven_names(system: System, actuated: Sequence[str], which: int = 0) -> list[str]:
+    """Return the names of the coordinates (0) or velocities (1) of actuated joints."""
     _require_flat(system, actuated)
-    labels = axis_labels(system.mechanism, 0)
-    return [labels[k] for name in actuated for k in entries(system.mechanism, name, 0)]
+    labels = axis_labels(system.mechanism, which)
+    return [labels[k] for name in actuated for k in entries(system.mechanism, name, which)]
 
 
 def _driven(system: System, motion: Motion, parameters: Numbers | None, actuated: Sequence[str]) -> Motion:
     """Return the motion of a closed mechanism whose actuated joints move as given; the loops move the others."""
-    names = _driven_names(system, actuated)
-    degrees = [k for name in actuated for k in entries(system.mechanism, name, 1)]
-    t, given, *rates = motion
+    names, t = _driven_names(system, actuated), motion.t
     q, path = system.assemble(parameters=parameters), []
-    for now, values in zip(t, given, strict=True):  # each position is assembled from the one before, in the same mode
+    for now, values in zip(t, motion.q, strict=True):  # each position is assembled from the one before, in its mode
         try:
             q = system.assemble(q, dict(zip(names, values.tolist(), strict=True)), parameters=parameters)
         except AssemblyError as error:
             raise AssemblyError(f"at t = {now:g} s of the motion, {error}") from None
         path.append(q)
-    q = np.array(path)
-    J = system.closure_jacobian(q, parameters=parameters)
-    qd = _followed(J, degrees, rates[0], np.zeros(J.shape[:-1]))
-    return Motion(t, q, qd, _followed(J, degrees, rates[1], system.closure_bias(q, qd, parameters=parameters)))
-
-
-def _followed(J: Numbers, degrees: list[int], given: Numbers, bias: Numbers) -> Numbers:
-    """Return x with J x = -bias and the given entries, smallest in the others if these are not unique."""
-    others = [k for k in range(J.shape[-1]) if k not in degrees]
-    right = -bias - (J[..., degrees] @ given[..., None])[..., 0]
-    x = np.zeros((*J.shape[:-2], J.shape[-1]))
-    x[..., degrees] = given
-    x[..., others] = (np.linalg.pinv(J[..., others], rcond=SINGULAR) @ right[..., None])[..., 0]
-    return x
+    q, names = np.array(path), _driven_names(system, actuated, which=1)
+    speeds, accelerations = (dict(zip(names, x.T, strict=True)) for x in (motion.qd, motion.qdd))
+    qd = system.consistent_speeds(q, speeds, parameters=parameters)
+    return Motion(t, q, qd, system.consistent_accelerations(q, qd, accelerations, parameters=parameters))
 
 
 def _table(system: System, file: Path) -> Table:
@@ -174,17 +161,6 @@ def _sampled(reference: Reference, samples: int) -> Motion:
     first, last = (0.0, reference.duration) if times is None else (times[0], times[-1])  # type: ignore[attr-defined]
     t = np.linspace(first, last, samples)
     return Motion(t, *sampled(reference, t))
-
-
-def _nearest_closed(system: System, motion: Motion, parameters: Numbers | None) -> Motion:
-    """Return the nearest motion that keeps loops closed: splines and rounded tables open them slightly."""
-    t, q, qd, qdd = motion
-    for _ in range(CLOSING_STEPS):
-        q = system.integrate(q, system.closing_step(q, parameters=parameters))
-    qd = system.closing_speed(q, qd, parameters=parameters)
-    J = system.closure_jacobian(q, parameters=parameters)
-    parting = (J @ qdd[..., None])[..., 0] + system.closure_bias(q, qd, parameters=parameters)
-    return Motion(t, q, qd, qdd - (np.linalg.pinv(J, rcond=SINGULAR) @ parting[..., None])[..., 0])
 
 
 def _require_closed(system: System, motion: Motion, parameters: Numbers | None) -> None:
