@@ -7,12 +7,19 @@ import threading
 import numpy as np
 import pytest
 
+from divided_batches import divide_all
 from kinetree import InputError, System
-from kinetree.compiler.runtime import divided
+from kinetree.compiler.runtime import crew, divided
 from kinetree.compiler.runtime.divided import BRIEF, FEWEST, GROWTH, LEAST, Pace
 from strategies import random_mechanism
 
 SMALL = System(random_mechanism(["revolute", "helical"], [-1, 0], 21))
+
+
+def by_python(monkeypatch) -> None:
+    """Divide all batches, among threads of Python."""
+    monkeypatch.setattr(crew, "SUPPORTED", False)
+    divide_all(monkeypatch, *(SMALL.function(name) for name in ("gravity_torque", "bias_torque")))
 
 
 class Recorded:
@@ -94,7 +101,7 @@ def test_few_samples_run_at_once(monkeypatch):
 
 def test_results_in_the_memory_of_arguments(monkeypatch):
     """Compute all samples in one call if results overlap arguments, as with one thread."""
-    monkeypatch.setattr(divided, "LEAST", 1e-9)
+    by_python(monkeypatch)
     room = np.random.default_rng(3).normal(size=(400, 2))
     wanted = SMALL.gravity_torque(room[:-9].copy())
     f = SMALL.function("gravity_torque")
@@ -105,7 +112,7 @@ def test_results_in_the_memory_of_arguments(monkeypatch):
 
 def test_broadcast_and_listed_arguments(monkeypatch):
     """Divide broadcast arguments and lists like the arrays they stand for."""
-    monkeypatch.setattr(divided, "LEAST", 1e-9)
+    by_python(monkeypatch)
     rng = np.random.default_rng(5)
     q, qd = rng.normal(size=(60, 1, 2)), rng.normal(size=(7, 2))
     f = SMALL.function("bias_torque")
@@ -117,7 +124,7 @@ def test_broadcast_and_listed_arguments(monkeypatch):
 
 def test_results_of_another_shape(monkeypatch):
     """Refuse an array with more rows than the batch, and fill one with more axes, as with one thread."""
-    monkeypatch.setattr(divided, "LEAST", 1e-9)
+    by_python(monkeypatch)
     monkeypatch.setattr(divided, "BRIEF", 0.0)  # so that the first call is timed, and the next ones are divided
     monkeypatch.setattr(SMALL.function("gravity_torque"), "pace", Pace())
     q = np.random.default_rng(6).normal(size=(400, 2))
@@ -128,10 +135,3 @@ def test_results_of_another_shape(monkeypatch):
         found = SMALL.gravity_torque(q, out=np.empty((3, 400, 2)), threads=2)
         assert np.array_equal(found, np.broadcast_to(wanted, (3, 400, 2)))
         SMALL.gravity_torque(q, threads=2)  # from here on, its time is known
-
-
-@pytest.mark.parametrize("threads", [-2, 2.5, "2"])
-def test_wrong_numbers_of_threads(threads):
-    """Refuse what is no number of threads, with the possible ones."""
-    with pytest.raises(InputError, match=f"threads is {threads!r}; expected 1 or more, or 0 for all cores"):
-        SMALL.gravity_torque(np.ones((9, 2)), threads=threads)

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import everyday
+from divided_batches import divide_all
 from interpreted import relative
 from kinetree import Body, InputError, Joint, System, assemble
-from kinetree.compiler.runtime import divided
 from kinetree.compiler.runtime.function import Function
 from kinetree.dynamics import ALGORITHMS
 from layouts import LAYOUTS
@@ -138,7 +138,7 @@ def test_an_empty_batch_is_empty():
 @pytest.mark.parametrize("threads", [0, 1, 2, 3, 7])
 def test_bits_do_not_depend_on_threads(threads, monkeypatch):
     """Divide a batch among threads and find the same bits."""
-    monkeypatch.setattr(divided, "LEAST", 1e-9)
+    divide_all(monkeypatch, SMALL.function("inverse_dynamics"))
     n = 3 * 2048 + 5
     s = State(SMALL.mechanism, 6, 64)
     q, qd, qdd = (np.tile(a, (n // 64 + 1, 1))[:n] for a in (s.q, s.qd, s.qdd))

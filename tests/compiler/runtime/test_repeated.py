@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
+from divided_batches import divide_all
 from kinetree import InputError, System, load
-from kinetree.compiler.runtime import divided
 from same_bits import arguments, assert_same_bits
 from strategies import random_mechanism
 
@@ -74,10 +74,10 @@ def test_arguments_in_the_memory_of_results(past):
 
 def test_threads(monkeypatch):
     """Divide a batch among threads."""
-    monkeypatch.setattr(divided, "LEAST", 1e-9)
     rows = jacobian()
     x = arguments(rows, (65, 64))
     run = rows.samples_last(past=True).repeated((65, 64))
+    divide_all(monkeypatch, run._filling)
     for _ in range(2):
         assert_same_bits(run(*x, threads=2), rows(*x))
 

@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
+from divided_batches import divide_all
 from kinetree import InputError, System, load
-from kinetree.compiler.runtime import divided
 from kinetree.compiler.runtime.samples_last import LINE, LONG
 from same_bits import arguments, assert_same_bits
 from strategies import random_mechanism
@@ -69,9 +69,9 @@ def test_long_results_bypass_the_caches():
 
 def test_threads_and_derivatives(monkeypatch):
     """Divide a batch among threads, for the Jacobian of a function that was made with samples last."""
-    monkeypatch.setattr(divided, "LEAST", 1e-9)
     rows = SMALL.function("inverse_dynamics").jacobian(("q", "qdd"))
     f = SMALL.function("inverse_dynamics").samples_last().jacobian(("q", "qdd"))
+    divide_all(monkeypatch, f)
     x = arguments(rows, (2**12 + 21,))
     assert_same_bits(f.unchecked(tuple(x), threads=2), rows(*x))
     found = f.checked(tuple(x), out=f.empty(len(x[0])), threads=3)

@@ -14,8 +14,8 @@ from .direct import direct_call
 
 Call = Callable[..., Any]
 
-OUT = {"out"}
-"""The only option that leaves the compiled function as it is; it is passed on without further preparation."""
+PLAIN = {"out", "threads"}
+"""The options that leave the compiled function as it is; they are passed on without further preparation."""
 
 
 def prepared_call(owner: Any, method: Any) -> Call:
@@ -42,7 +42,7 @@ def array_names(method: Any) -> list[str]:
 @cache
 def plain_keywords(method: Any) -> frozenset[str]:
     """Return the keywords for which a method needs no other code than for a call without keywords."""
-    return frozenset(array_names(method)) | OUT
+    return frozenset(array_names(method)) | PLAIN
 
 
 def _call_by_frame(owner: Any, name: str, names: list[str]) -> Call:
@@ -90,12 +90,14 @@ def _call(
     def call(*arrays, **options):
         out = None
         if options or len(arrays) != len(names):
-            arrays, options = by_position(title or name, names, arrays, options)
-            if options.keys() == OUT:
-                out = options["out"]
-                function.refuse_masked(arrays)  # before results are written
-            elif options:
+            if len(arrays) != len(names) or not options.keys() <= PLAIN:
+                arrays, options = by_position(title or name, names, arrays, options)
+            if not options.keys() <= PLAIN:
                 return owner._with(name, **options, **chosen)(*arrays)
+            out = options.get("out")
+            if options.get("threads") is not None:
+                return function.checked(arrays + constants, out=out, threads=options["threads"])
+            function.refuse_masked(arrays)  # before results are written
         arguments = arrays + constants
         before = count[1]
         try:

@@ -45,13 +45,17 @@ ARRAY_TYPE, AS_RESULT, NEW_ARRAY = 2, 76, 93  # PyArray_Type, PyArray_Return, Py
 
 @dataclass(frozen=True)
 class NativeKernel:
-    """A kernel of float64 arrays in memory: its inputs and outputs, its address, its two counts, and its code."""
+    """A kernel of float64 arrays in memory: its inputs and outputs, its address, its two counts, and its code.
+
+    `last` is the last argument of the kernel if that is not the counts.
+    """
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     address: int
     counts: Any
-    code: Loaded
+    code: Any
+    last: Any = None
 
 
 class MethodDefinition(ctypes.Structure):
@@ -108,6 +112,7 @@ def _words(kernel: NativeKernel, constants: tuple[np.ndarray, ...], fallback: Ca
         *_interface().items(),
         (Word.KERNEL, kernel.address),
         (Word.COUNTS, ctypes.addressof(kernel.counts)),
+        (Word.LAST, ctypes.addressof(kernel.counts if kernel.last is None else kernel.last)),
         (Word.FALLBACK, id(fallback)),
         (Word.GIVEN, given),
         (Word.INPUTS, len(kernel.inputs)),
@@ -171,7 +176,9 @@ def _has_expected_layout(array: np.ndarray) -> bool:
         return False
     shape = (ctypes.c_int64 * array.ndim).from_address(field(this, Offset.SHAPE))
     number, order = field(dtype, Offset.TYPE_NUMBER, ctypes.c_int32), field(dtype, Offset.BYTE_ORDER, ctypes.c_uint8)
-    return (*shape, number, order, found[-1] & DENSE) == (*array.shape, NPY_DOUBLE, NATIVE, DENSE)
+    strides = (ctypes.c_int64 * array.ndim).from_address(field(this, Offset.STRIDES))
+    found = (*shape, *strides, number, order, found[-1] & DENSE)
+    return found == (*array.shape, *array.strides, NPY_DOUBLE, NATIVE, DENSE)
 
 
 def _interface() -> dict[Word, int]:

@@ -1,8 +1,10 @@
-"""Division of a batch among threads, as many as shorten its time: the time per sample is measured in the calls."""
+"""Division of a batch among threads of Python, as many as shorten its time, which is measured in the calls.
+
+This is for functions in Python around native code, and for systems on which threads cannot wait in native code.
+"""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from math import prod
@@ -10,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
 from ..ir.program import Array
 from .samples_last import new
 from .threads import in_parts
@@ -57,10 +58,7 @@ class Pace:
 
 
 def divided(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
-    """Run a batch of a compiled function on threads, 0 for all cores; no bit of the results depends on them."""
-    if not isinstance(threads, int | np.integer) or threads < 0:
-        raise InputError(f"threads is {threads!r}; expected 1 or more, or 0 for all cores")
-    threads = threads or _cores()
+    """Run a batch of a compiled function on threads; no bit of the results depends on them."""
     pace: Pace = function.pace
     count = _count(function.inputs, arguments)
     if count is not None and count <= pace.few:
@@ -126,8 +124,3 @@ def _fit(places: Sequence[Any], outputs: Sequence[Array], lead: tuple[int, ...])
     return len(places) == len(outputs) and all(
         x is None or np.shape(x) == lead + a.shape for x, a in zip(places, outputs, strict=True)
     )
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -27,11 +27,12 @@ from . import cache
 from .code_keys import code_key
 from .derived import hvp, jacobian, jvp, vjp
 from .direct import NativeKernel, direct_call
-from .divided import Pace, divided
+from .divided import Pace
 from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
 from .misfits import wrong_count, wrong_out, wrong_shape
 from .native import loaded
+from .on_threads import on_threads
 from .repeated import repeated
 from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
@@ -58,6 +59,7 @@ class Function:
         self.derivatives: dict[Derivative, Function] = {}
         self.pace = Pace()
         self.layouts: dict[Layout, Function] = {layout: self}
+        self.shares: dict[int, Any] = {}
         self.gufunc: Any = self._native() if self._has_entries() else self._without_entries
 
     @property
@@ -130,7 +132,7 @@ class Function:
         try:
             if threads is None or threads == 1:
                 return self.alone(arguments, out)
-            return divided(self, arguments, out, threads)
+            return on_threads(self, arguments, out, threads)
         except (ValueError, TypeError, RuntimeError) as error:
             raise self.explained(arguments, out, error) from None
 

@@ -133,16 +133,17 @@ class SampleVectors:
 
     def __call__(self, *arguments: Any, out: Any = None, **options: Any) -> Any:
         """Run the gufunc, with new arrays for results unless they are given."""
-        if out is None:
-            batch = self._batch(arguments)
-            out = tuple(self._new(batch, a) for a in self.outputs)
-        return self.gufunc(*arguments, out=out, **options)
+        return self.gufunc(*arguments, out=self.results(arguments) if out is None else out, **options)
 
-    def _new(self, batch: tuple[int, ...], a: Array) -> np.ndarray | None:
-        return sample_major(batch, a.shape, self.dtype, zeros=self.zeros) if batch or self.zeros else None
+    def results(self, arguments: Sequence[Any]) -> tuple[np.ndarray | None, ...]:
+        """Return new arrays for the results of a batch; for a single sample, None for those that NumPy can make.
 
-    def _batch(self, arguments: Sequence[Any]) -> tuple[int, ...]:
-        """Return the common leading shape of the arguments; NumPy refuses a wrong number of them."""
+        NumPy refuses a wrong number of arguments.
+        """
         arrays = (np.asarray(x) for x in arguments)
         leads = [x.shape[: x.ndim - len(a.shape)] for a, x in zip(self.inputs, arrays, strict=False)]
-        return np.broadcast_shapes(*leads)
+        batch = np.broadcast_shapes(*leads)
+        return tuple(
+            sample_major(batch, a.shape, self.dtype, zeros=self.zeros) if batch or self.zeros else None
+            for a in self.outputs
+        )

@@ -48,6 +48,7 @@ class Word(IntEnum):
     RESTORE_THREAD = auto()
     KERNEL = auto()
     COUNTS = auto()
+    LAST = auto()
     FALLBACK = auto()
     GIVEN = auto()
     INPUTS = auto()
@@ -75,6 +76,7 @@ class Offset(IntEnum):
     DATA = 16  # PyArrayObject_fields.data, ...
     NDIM = 24
     SHAPE = 32
+    STRIDES = 40
     DTYPE = 56
     FLAGS = 64
     BYTE_ORDER = 26  # PyArray_Descr.byteorder, type_num

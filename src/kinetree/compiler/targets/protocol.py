@@ -9,17 +9,18 @@ from ..ir.program import Program
 from ..lanes.form import Kernel
 from ..rolled.context import RolledUnit
 from ..rolled.program import Step
+from .crew import Crew
 from .entry import Entry
 from .samples_last import SamplesLast
 from .xla_frame import Handler
 
-Unit = Program | SamplesLast | Kernel | RolledUnit | Step | Entry | Handler
+Unit = Program | SamplesLast | Kernel | RolledUnit | Step | Entry | Handler | Crew
 """The input of a target.
 
 A Program, alone or in a SamplesLast, a Kernel and a RolledUnit become a function `kernel`, the inner loop of a gufunc.
 A Step becomes two functions `make` and `make1`, from a block of inputs to a block of results, for a vector of samples
 and for one sample. The Entry becomes a function `entry`, see entry.py. A Handler becomes a function `handler`, see
-xla_frame.py.
+xla_frame.py. The Crew becomes the functions of crew.py.
 """
 
 

@@ -18,6 +18,7 @@ from ..entry import (
     Word,
 )
 from .flags import clear_flags, raised_flags, reported_flags
+from .words import field
 from .writer import Text
 
 
@@ -35,7 +36,7 @@ def emit_entry(entry: Entry, dtype: str) -> str:
         "  %samples = alloca i64",
         "  %items = alloca ptr",
     )
-    words = _field(t, _field(t, "%self", entry.items), Offset.DATA)
+    words = field(t, field(t, "%self", entry.items), Offset.DATA)
     t.put(f"  %words = getelementptr i8, ptr {words}, i64 0")
     for word in Word:
         t.put(f"  %{word.name} = load {_type(word)}, ptr {_word(t, word)}")
@@ -74,16 +75,16 @@ def _check_arguments(t: Text) -> None:
     t.require(t.new("icmp eq i64 %count, %GIVEN"), "fallback")
     t.require(t.new("icmp sgt i64 %GIVEN, 0"), "fallback")
     array = t.new("load ptr, ptr %args")
-    t.require(t.new(f"icmp eq ptr {_field(t, array, Offset.TYPE)}, %ARRAY_TYPE"), "fallback")
+    t.require(t.new(f"icmp eq ptr {field(t, array, Offset.TYPE)}, %ARRAY_TYPE"), "fallback")
     dimensions, _ = _shape(t, "0")
-    found = t.new(f"sext i32 {_field(t, array, Offset.NDIM, 'i32')} to i64")
+    found = t.new(f"sext i32 {field(t, array, Offset.NDIM, 'i32')} to i64")
     t.put(f"  %batch = sub i64 {found}, {dimensions}")
     t.require(t.new("icmp ult i64 %batch, 2"), "fallback")
     t.put("  store i64 1, ptr %samples")
     leads = t.new("icmp eq i64 %batch, 1")
 
     def count() -> None:
-        n = t.new(f"load i64, ptr {_field(t, array, Offset.SHAPE)}")
+        n = t.new(f"load i64, ptr {field(t, array, Offset.SHAPE)}")
         t.put(f"  store i64 {n}, ptr %samples")
 
     t.if_(leads, count)
@@ -93,18 +94,18 @@ def _check_arguments(t: Text) -> None:
 
 def _take_array(t: Text, array: str, k: str, flags: int) -> None:
     """Write the check of an array, and the pointer to its data."""
-    t.require(t.new(f"icmp eq ptr {_field(t, array, Offset.TYPE)}, %ARRAY_TYPE"), "fallback")
-    dtype, own = _field(t, array, Offset.DTYPE), _field(t, array, Offset.FLAGS, "i32")
+    t.require(t.new(f"icmp eq ptr {field(t, array, Offset.TYPE)}, %ARRAY_TYPE"), "fallback")
+    dtype, own = field(t, array, Offset.DTYPE), field(t, array, Offset.FLAGS, "i32")
     for value, expected in (
-        (_field(t, dtype, Offset.TYPE_NUMBER, "i32"), NPY_DOUBLE),
-        (t.new(f"zext i8 {_field(t, dtype, Offset.BYTE_ORDER, 'i8')} to i32"), NATIVE),
+        (field(t, dtype, Offset.TYPE_NUMBER, "i32"), NPY_DOUBLE),
+        (t.new(f"zext i8 {field(t, dtype, Offset.BYTE_ORDER, 'i8')} to i32"), NATIVE),
         (t.new(f"and i32 {own}, {flags}"), flags),
     ):
         t.require(t.new(f"icmp eq i32 {value}, {expected}"), "fallback")
     core, lengths = _shape(t, k)
     dimensions = t.new(f"trunc i64 {t.new(f'add i64 {core}, %batch')} to i32")
-    t.require(t.new(f"icmp eq i32 {_field(t, array, Offset.NDIM, 'i32')}, {dimensions}"), "fallback")
-    shape = _field(t, array, Offset.SHAPE)
+    t.require(t.new(f"icmp eq i32 {field(t, array, Offset.NDIM, 'i32')}, {dimensions}"), "fallback")
+    shape = field(t, array, Offset.SHAPE)
 
     def equal(one: str, other: str) -> None:
         values = [t.new(f"load i64, ptr {place}") for place in (one, other)]
@@ -116,13 +117,13 @@ def _take_array(t: Text, array: str, k: str, flags: int) -> None:
         t.new(f"icmp sgt i64 {core}, 0"),
         lambda: t.loop(core, 1, lambda d: equal(_at(t, own_shape, d), _at(t, lengths, d))),
     )
-    t.put(f"  store ptr {_field(t, array, Offset.DATA)}, ptr {_at(t, '%data', k)}")
+    t.put(f"  store ptr {field(t, array, Offset.DATA)}, ptr {_at(t, '%data', k)}")
 
 
 def _take_results(t: Text, entry: Entry) -> None:
     """Write the checks of the option `out`: arrays of the right shapes, apart from the arguments and each other."""
-    t.require(t.new(f"icmp eq i64 {_field(t, '%names', Offset.SIZE, 'i64')}, 1"), "fallback")
-    t.require(t.new(f"icmp eq ptr {_field(t, '%names', entry.items)}, %NAME_OUT"), "fallback")
+    t.require(t.new(f"icmp eq i64 {field(t, '%names', Offset.SIZE, 'i64')}, 1"), "fallback")
+    t.require(t.new(f"icmp eq ptr {field(t, '%names', entry.items)}, %NAME_OUT"), "fallback")
     items = _items(t, entry)
 
     def result(j: str) -> None:
@@ -147,10 +148,10 @@ def _items(t: Text, entry: Entry) -> str:
     t.put(f"  store ptr {place}, ptr %items")
 
     def several() -> None:
-        t.require(t.new(f"icmp eq i64 {_field(t, out, Offset.SIZE, 'i64')}, %OUTPUTS"), "fallback")
+        t.require(t.new(f"icmp eq i64 {field(t, out, Offset.SIZE, 'i64')}, %OUTPUTS"), "fallback")
         t.put(f"  store ptr {t.new(f'getelementptr i8, ptr {out}, i64 {entry.items}')}, ptr %items")
 
-    is_tuple = t.new(f"icmp eq ptr {_field(t, out, Offset.TYPE)}, %TUPLE_TYPE")
+    is_tuple = t.new(f"icmp eq ptr {field(t, out, Offset.TYPE)}, %TUPLE_TYPE")
     t.either(is_tuple, several, lambda: t.require(t.new("icmp eq i64 %OUTPUTS, 1"), "fallback"))
     return t.new("load ptr, ptr %items")
 
@@ -181,7 +182,7 @@ def _make_results(t: Text) -> None:
         )
         t.require(t.new(f"icmp ne ptr {array}, null"), "fail")
         t.put(f"  store ptr {array}, ptr {_at(t, '%results', j)}")
-        t.put(f"  store ptr {_field(t, array, Offset.DATA)}, ptr {_at(t, '%data', k)}")
+        t.put(f"  store ptr {field(t, array, Offset.DATA)}, ptr {_at(t, '%data', k)}")
 
     t.loop("%OUTPUTS", 1, result)
 
@@ -191,7 +192,7 @@ def _run_kernel(t: Text) -> None:
     place = _at(t, "%COUNTS", "1")
     before = t.new(f"load i64, ptr {place}")
     t.if_(raised_flags(t), lambda: clear_flags(t))  # as NumPy does before a ufunc
-    run = f"  call void %KERNEL(ptr %data, ptr %samples, ptr {_word(t, STEPS)}, ptr %COUNTS)"
+    run = f"  call void %KERNEL(ptr %data, ptr %samples, ptr {_word(t, STEPS)}, ptr %LAST)"
 
     def alone() -> None:
         state = t.new("call ptr %SAVE_THREAD()")
@@ -247,11 +248,6 @@ def _release_all() -> str:
     t.loop("%count", 1, release)
     t.put("  ret void", "}")
     return t.text()
-
-
-def _field(t: Text, thing: str, offset: int, kind: str = "ptr") -> str:
-    """Write the load of a field of an object."""
-    return t.new(f"load {kind}, ptr {t.new(f'getelementptr i8, ptr {thing}, i64 {int(offset)}')}")
 
 
 def _at(t: Text, table: str, index: str) -> str:

@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 
 from .child_process import compiled
 from .code_generation import Options
+from .crew_threads import LIBRARY as WAITING
 from .vector_math import LIBRARY
 
 LEVEL = 2
@@ -24,6 +25,9 @@ def _ready() -> None:
     llvm.initialize_native_asmprinter()
     for name in (*LIBRARY, "feclearexcept", "fetestexcept", "malloc", "free"):
         llvm.add_symbol(f"kt_{name}", _library_address(name))
+    if sys.platform == "linux":
+        for name in WAITING:
+            llvm.add_symbol(f"kt_{name}", ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0)
 
 
 def machine() -> llvm.TargetMachine:

@@ -9,11 +9,13 @@ from ...ir.program import Program
 from ...lanes.form import Kernel
 from ...rolled.context import RolledUnit
 from ...rolled.program import Step
+from ..crew import Crew
 from ..entry import Entry
 from ..protocol import Unit
 from ..samples_last import SamplesLast
 from ..xla_frame import Handler
 from .arithmetic import emit
+from .crew_code import emit_crew
 from .direct_entry import emit_entry
 from .lane_kernel import emit_lanes
 from .machine import Loaded, compile_assembly, fingerprint
@@ -29,6 +31,7 @@ EMITTERS: dict[type, Callable[[Any, str], str]] = {
     Step: emit_maker,
     Entry: emit_entry,
     Handler: emit_handler,
+    Crew: emit_crew,
 }
 
 
