@@ -6,6 +6,7 @@
 >>> run = kt.simulate(arm, q0, duration=10.0)
 """
 
+from . import interruption as _interruption  # noqa: F401 - answers Ctrl-C during the imports below  # isort: skip
 from . import cycles as _cycles  # noqa: F401 - provides System.cycle
 from .analysis.linear.equilibrium import equilibrium
 from .errors import AssemblyError, InputError, KinetreeError, ModelError, UnknownNameError, UnreachableError

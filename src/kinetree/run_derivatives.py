@@ -17,6 +17,7 @@ from .errors import InputError, unknown_name
 from .model.mechanism import Mechanism
 from .model.scales import loop_units
 from .numbers import real_array
+from .progress import shown
 from .results.trajectory import Trajectory
 from .simulation.derivatives.columns import GROUPS, Columns, columns_of
 from .simulation.derivatives.forward import forward, of_intervals
@@ -28,7 +29,7 @@ from .simulation.motion_problem import Problem
 from .simulation.rates import loads
 from .simulation.run_problems import RunOptions, problem_of
 from .simulation.run_states import Run
-from .simulator import shown, trajectory_of
+from .simulator import trajectory_of
 from .system import System
 
 OPTIONS = tuple(x.name for x in fields(RunOptions) if x.name != "checkpoint")

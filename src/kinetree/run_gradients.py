@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from .algebra.arrays import Numbers
 from .errors import InputError, brief, unknown_name
 from .model.mechanism import Mechanism
+from .progress import shown
 from .results.trajectory import Trajectory
 from .run_derivatives import added_torques, differentiable, loaded_run
 from .simulation.derivatives.adjoint import gradient
 from .simulation.functions_of_now import HINT
 from .simulation.instants import Instant
-from .simulator import shown
 from .system import System
 
 Cost = Callable[[Instant], Any]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from numpy.typing import ArrayLike
 from .model.contacts import Contact
 from .model.mechanism import Mechanism
 from .model.parameter_values import Named
+from .progress import shown
 from .results.trajectory import Trajectory
 from .simulation.control.following import followed
 from .simulation.driven_states import blocked
@@ -133,20 +132,3 @@ def trajectory_of(problem: Problem, done: Run, acted: Fields, hits: Sequence[Eve
         options=options | ({"events": as_options(hits)} if hits else {}), status=done.status,
         evaluations=int(done.evaluations.sum()), failures=done.failures,
     )  # fmt: skip
-
-
-@contextmanager
-def shown(progress: bool | Callable[[float], None] | None) -> Iterator[Callable[[float], None] | None]:
-    """Show a progress bar with the remaining time, by default if standard error is a terminal; or call a function."""
-    if callable(progress):
-        yield progress
-        return
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("simulating", total=1.0)
-        yield lambda part: bar.update(task, completed=part)

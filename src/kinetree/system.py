@@ -110,11 +110,11 @@ class System(CompiledMechanism):
 
         return denoc(self.mechanism, q, qd, about=about)
 
-    def verify(self, states: int = 5, *, tol: float | None = None, rng=0, routes=None):
+    def verify(self, states: int = 5, *, tol: float | None = None, rng=0, routes=None, progress=None):
         """Compare the compiled functions with every other formulation, and with other libraries that are installed."""
         from .analysis.verify.referee import verify
 
-        return verify(self, states, tol=tol, rng=rng, routes=routes)
+        return verify(self, states, tol=tol, rng=rng, routes=routes, progress=progress)
 
     def ledger(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: ArrayLike | None = None):
         """Return the contributions to the joint torques of a motion, by cause and by body."""

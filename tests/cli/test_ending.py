@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -145,6 +146,32 @@ def test_a_run_that_is_interrupted_is_kept(monkeypatch, capsys, tmp_path):
     assert stop.value.code == 130
     assert "status: stopped: interrupted" in capsys.readouterr().out
     assert (tmp_path / "p.npz").exists()
+
+
+def test_an_interruption_that_a_package_reports_is_one_line(monkeypatch, capsys):
+    """Interrupt the import of a package that raises an error of its own: one line and status 130."""
+
+    def interrupted(*_, **__):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("the extension modules cannot be imported") from None
+
+    monkeypatch.setattr("kinetree.loading.load", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["cost", "stanford"])
+    assert (stop.value.code, capsys.readouterr().err) == (130, "kinetree: interrupted\n")
+
+
+def test_errors_of_packages_stay_errors(monkeypatch):
+    """Fail in a package without an interruption: its error is raised."""
+
+    def broken(*_, **__):
+        raise ImportError("the extension modules cannot be imported")
+
+    monkeypatch.setattr("kinetree.loading.load", broken)
+    with pytest.raises(ImportError, match="the extension modules cannot be imported"):
+        cli.main(["cost", "stanford"])
 
 
 def test_what_cannot_be_written_is_still_printed(monkeypatch, capsys, tmp_path):

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ..errors import KinetreeError, WriteError, unwritable
+from ..interruption import INTERRUPTED, usual
+from ..simulation.engines.interrupts import noted_interrupts
 from .console import clean
 
 WRONG = 2
 """Exit status if an option, a file or a model is wrong, so that nothing ran."""
 UNWRITABLE = 74
 """Exit status if a file or the output could not be written, such as on a full disk: EX_IOERR of sysexits.h."""
-INTERRUPTED = 130
-"""Exit status after Ctrl-C: 128 + SIGINT, as shells report it."""
 CLOSED = 141
 """Exit status if the reader of the output closed the pipe: 128 + SIGPIPE, as shells report for other programs."""
 
@@ -23,7 +23,7 @@ CLOSED = 141
 def status_of(command: Callable[[], object]) -> int:
     """Run a command, flush its output, print its first error as one line on stderr, and return the exit status."""
     _occupy_output()
-    status, text = _attempt(command)
+    status, text = _attempt(lambda: _interruptible(command))
     flushed, reason = _attempt(_flush)
     if flushed and not text:
         status, text = flushed, reason
@@ -31,6 +31,20 @@ def status_of(command: Callable[[], object]) -> int:
         with suppress(OSError, AttributeError):  # stderr may be closed as well
             print(f"kinetree: {clean(text)}", file=sys.stderr, flush=True)
     return status
+
+
+def _interruptible(command: Callable[[], object]) -> None:
+    """Run a command that Ctrl-C ends, also while it imports packages, which report it as an error of their own."""
+    usual()
+    with noted_interrupts() as interrupted:
+        try:
+            command()
+        except (KinetreeError, OSError):
+            raise
+        except Exception as error:
+            if interrupted():
+                raise KeyboardInterrupt from error
+            raise
 
 
 def _attempt(step: Callable[[], object]) -> tuple[int, str]:

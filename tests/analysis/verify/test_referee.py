@@ -18,6 +18,7 @@ from kinetree.analysis.verify.referee import EPS, verify
 from kinetree.analysis.verify.routes import ROUTES, Route, formulation
 from kinetree.errors import InputError, ModelError, UnknownNameError
 from kinetree.formulations import denoc
+from tolerance import assert_close
 
 OWN = ("denoc", "centre", "modules", "operators", "points", "lagrange")
 
@@ -252,6 +253,21 @@ def test_singular_inertia_leaves_out_accelerations():
     found = verify(kt.System(kt.assemble("limp", bodies, joints)), 2, routes=["denoc", "operators"])
     assert found and found.condition == np.inf
     assert set(found.row("denoc").comparisons) == {"tau", "I", "gravity", "bias"}
+
+
+def test_the_progress_rises_to_one(capsys):
+    """Report the part that is done after each state and route, also where a route does not run, and print no bar."""
+    parts: list[float] = []
+    found = kt.load("pendulum").verify(
+        2, routes=["denoc", Route("none", "stops", _stops), "points"], progress=parts.append
+    )
+    assert [row.verdict for row in found.rows] == ["agrees", "not run", "agrees"]
+    assert_close(np.array(parts), np.array([0, 0.5, 1, 2, 2, 2.5, 3]) / 3, 1e-15, "parts")
+    assert capsys.readouterr() == ("", "")
+
+
+def _stops(mechanism):
+    raise NotRun("it stops")
 
 
 def test_a_mechanism_without_motion_has_nothing_to_compare():

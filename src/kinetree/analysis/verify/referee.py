@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...joints.random_states import generator
 from ...model.mechanism import Mechanism
 from ...model.scales import loop_units, wrench_units
 from ...model.topology import depths
+from ...progress import shown
 from .answers import Answers, NotRun, Solver, State
 from .closed import closed_rows
 from .comparisons import FACTOR, Comparison, Row, Verification
@@ -33,6 +35,7 @@ def verify(
     tol: float | None = None,
     rng: Any = 0,
     routes: Sequence[str | Route] | None = None,
+    progress: bool | Callable[[float], None] | None = None,
 ) -> Verification:
     """Compare every route with the compiled recursion of a System at random states with external wrenches.
 
@@ -42,7 +45,8 @@ def verify(
     Differences are relative: those of torques to `torque_scale`, those of I and qdd to their largest entries. The bound
     is `tol` (20 eps by default) times a condition. The condition is the number of joints from the ground to the
     farthest body; for qdd it includes the condition number of the solution. `rng` seeds the states. `routes` are names
-    of routes, or Route objects.
+    of routes, or Route objects. `progress` shows a bar, by default on a terminal; a function is called with the part
+    that is done.
     """
     if states < 1:
         raise InputError(f"states is {states}; expected 1 or more")
@@ -50,12 +54,18 @@ def verify(
     mechanism, selected = system.mechanism, chosen(routes)
     if mechanism.nv == 0:
         return Verification(mechanism.name, states, 1.0, (), nothing_moves=True)
-    samples, expected = _recursion(system, states, generator(rng))
     tol = FACTOR * EPS if tol is None else tol
-    limits = [_limits(mechanism, s, e, tol) for s, e in zip(samples, expected, strict=True)]
-    rows = tuple(_row(mechanism, route, samples, expected, limits) for route in selected)
-    if whole.closures and routes is None:
-        rows += closed_rows(whole, states, tol, generator(rng))
+    closed = bool(whole.closures) and routes is None
+    with shown(progress, f"verifying {mechanism.name}") as show:
+        samples, expected = _recursion(system, states, generator(rng))
+        limits = [_limits(mechanism, s, e, tol) for s, e in zip(samples, expected, strict=True)]
+        rows: tuple[Row, ...] = ()
+        for k, route in enumerate(selected):
+            done = _Done(show, k, len(selected) + closed)
+            rows += (_row(mechanism, route, samples, expected, limits, done),)
+            done(1.0)
+        if closed:
+            rows += closed_rows(whole, states, tol, generator(rng))
     conditions = [_condition(e.I) if s.invertible else np.inf for s, e in zip(samples, expected, strict=True)]
     return Verification(mechanism.name, states, max(conditions), rows)
 
@@ -94,12 +104,28 @@ def _limits(mechanism: Mechanism, s: State, e: Answers, tol: float) -> dict[str,
     return out
 
 
-def _row(mechanism: Mechanism, route: Route, samples: list[State], expected: list[Answers], limits: list[dict]) -> Row:
+@dataclass(frozen=True)
+class _Done:
+    """Reports the part of one of several routes that is done as a part of all of them."""
+
+    show: Callable[[float], None] | None
+    number: int
+    count: int
+
+    def __call__(self, part: float) -> None:
+        if self.show is not None:
+            self.show((self.number + part) / self.count)
+
+
+def _row(
+    mechanism: Mechanism, route: Route, samples: list[State], expected: list[Answers], limits: list[dict], done: _Done
+) -> Row:
     """Return the row of a route; NotRun becomes its reason, any other error a failure."""
     worst: dict[str, Comparison] = {}
     try:
         solve: Solver = route.prepare(mechanism)
-        for s, e, limit in zip(samples, expected, limits, strict=True):
+        for k, (s, e, limit) in enumerate(zip(samples, expected, limits, strict=True)):
+            done(k / len(samples))
             answers = solve(s)
             for name, (scale, bound) in limit.items():
                 new = Comparison(float(np.abs(getattr(answers, name) - getattr(e, name)).max()) / scale, bound)
