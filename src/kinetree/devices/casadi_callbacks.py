@@ -111,76 +111,82 @@ def _callback(name: str, node: Node, given: Sequence[str], made: Sequence[str]) 
 
 @cache
 def _class() -> Any:
-    ca = optional.casadi()
+    """Return the class of callbacks, which is derived from one of CasADi's."""
 
-    class Compiled(ca.Callback):
+    class Compiled(_Methods, optional.casadi().Callback):
         """A Program in native code."""
 
-        def __init__(self, name: str, node: Node, given: tuple[str, ...], made: tuple[str, ...]) -> None:
-            """Compile a node."""
-            super().__init__()
-            self.node, self.given, self.made = node, given, made
-            self.run = compiled(node.program) if node.program.outputs else None
-            self.zeros = [np.zeros(x.numel()) for x in node.given]
-            self.filled = [k for k, x in enumerate(node.made) if x.nnz()]
-            self.construct(name)
-
-        def get_n_in(self) -> int:
-            return len(self.given)
-
-        def get_n_out(self) -> int:
-            return len(self.made)
-
-        def get_name_in(self, k: int) -> str:
-            return self.given[k]
-
-        def get_name_out(self, k: int) -> str:
-            return self.made[k]
-
-        def get_sparsity_in(self, k: int) -> Any:
-            return self.node.given[k]
-
-        def get_sparsity_out(self, k: int) -> Any:
-            return self.node.made[k]
-
-        def has_eval_buffer(self) -> bool:
-            return True
-
-        def eval_buffer(self, arg: Sequence[Any], res: Sequence[Any]) -> int:
-            if self.run is not None:
-                # in CasADi a missing argument is zero
-                read = [self.zeros[k] if arg[k] is None else np.frombuffer(arg[k]) for k in self.node.used]
-                results = self.run(*read)
-                for k, x in zip(self.filled, results if len(self.filled) > 1 else (results,), strict=True):
-                    if res[k] is not None:
-                        np.frombuffer(res[k])[:] = x
-            return 0
-
-        def has_jacobian(self) -> bool:
-            return True
-
-        def get_jacobian(self, name: str, given: Any, made: Any, options: Any) -> Any:
-            return _callback(name, self.slopes(), given, made)
-
-        def has_jac_sparsity(self, out: int, of: int) -> bool:
-            return True
-
-        def get_jac_sparsity(self, out: int, of: int, symmetric: bool) -> Any:
-            return self.slopes().made[out * len(self.given) + of]
-
-        def slopes(self) -> Node:
-            """Return the node of the Jacobian, made once."""
-            if not hasattr(self, "_slopes"):
-                self._slopes = jacobian_node(self.node)
-            return self._slopes
-
-        def has_reverse(self, count: int) -> bool:
-            return self.node.has_reverse and count == 1
-
-        def get_reverse(self, count: int, name: str, given: Any, made: Any, options: Any) -> Any:
-            return _callback(name, reverse_node(self.node), given, made)
-
     return Compiled
+
+
+class _Methods:
+    """The methods that CasADi calls of a callback."""
+
+    construct: Callable[[str], None]
+
+    def __init__(self, name: str, node: Node, given: tuple[str, ...], made: tuple[str, ...]) -> None:
+        """Compile a node."""
+        super().__init__()
+        self.node, self.given, self.made = node, given, made
+        self.run = compiled(node.program) if node.program.outputs else None
+        self.zeros = [np.zeros(x.numel()) for x in node.given]
+        self.filled = [k for k, x in enumerate(node.made) if x.nnz()]
+        self.construct(name)
+
+    def get_n_in(self) -> int:
+        return len(self.given)
+
+    def get_n_out(self) -> int:
+        return len(self.made)
+
+    def get_name_in(self, k: int) -> str:
+        return self.given[k]
+
+    def get_name_out(self, k: int) -> str:
+        return self.made[k]
+
+    def get_sparsity_in(self, k: int) -> Any:
+        return self.node.given[k]
+
+    def get_sparsity_out(self, k: int) -> Any:
+        return self.node.made[k]
+
+    def has_eval_buffer(self) -> bool:
+        return True
+
+    def eval_buffer(self, arg: Sequence[Any], res: Sequence[Any]) -> int:
+        if self.run is not None:
+            # in CasADi a missing argument is zero
+            read = [self.zeros[k] if arg[k] is None else np.frombuffer(arg[k]) for k in self.node.used]
+            results = self.run(*read)
+            for k, x in zip(self.filled, results if len(self.filled) > 1 else (results,), strict=True):
+                if res[k] is not None:
+                    np.frombuffer(res[k])[:] = x
+        return 0
+
+    def has_jacobian(self) -> bool:
+        return True
+
+    def get_jacobian(self, name: str, given: Any, made: Any, options: Any) -> Any:
+        return _callback(name, self.slopes(), given, made)
+
+    def has_jac_sparsity(self, out: int, of: int) -> bool:
+        return True
+
+    def get_jac_sparsity(self, out: int, of: int, symmetric: bool) -> Any:
+        return self.slopes().made[out * len(self.given) + of]
+
+    def slopes(self) -> Node:
+        """Return the node of the Jacobian, made once."""
+        if not hasattr(self, "_slopes"):
+            self._slopes = jacobian_node(self.node)
+        return self._slopes
+
+    def has_reverse(self, count: int) -> bool:
+        return self.node.has_reverse and count == 1
+
+    def get_reverse(self, count: int, name: str, given: Any, made: Any, options: Any) -> Any:
+        return _callback(name, reverse_node(self.node), given, made)
 
 
 def _columns(shape: tuple[int, ...]) -> list[int]:

@@ -153,9 +153,9 @@ def test_a_lack_of_memory_is_told_once():
     """Fail to allocate a workspace, read so, and find that the next call has its own error."""
     f = rolled("gravity_torque")
     bad = np.full(SMALL.nq, np.nan)
-    assert f._rolled is not None
-    f._rolled.context[f._rolled._places["failed"]] = 1
-    with pytest.raises(MemoryError, match=r"gravity_torque: no memory for a workspace of [\d,]+ numbers a sample"):
+    assert f.rolled is not None
+    f.rolled.context[f.rolled._places["failed"]] = 1
+    with pytest.raises(MemoryError, match=r"gravity_torque: no memory for a workspace of [\d,]+ numbers per sample"):
         f.checked((bad,))
     with pytest.raises(InputError, match=r"gravity_torque: q\[0\] is nan"):
         f.checked((bad,))
@@ -167,7 +167,7 @@ def test_nothing_old_in_a_workspace_is_read(name):
     f = rolled(name)
     given_ = arguments(f, State(SMALL.mechanism, 9, 11))
     expected, alone = f.checked(tuple(given_)), f.checked(tuple(a[4] for a in given_))
-    kernel = f._rolled
+    kernel = f.rolled
     assert kernel is not None
     for pool, lanes in (("pool_1", 1), ("pool", 8)):
         place = kernel.context[kernel._places[pool]]

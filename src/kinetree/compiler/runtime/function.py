@@ -11,9 +11,7 @@ import numpy as np
 
 from ...dynamics import ALGORITHMS
 from ...errors import InputError
-from ...joints import kind
 from ...model.mechanism import Mechanism
-from ...numbers import is_masked
 from ..derive.build import build
 from ..ir.program import Array, Program
 from ..lower.build import CLOSING, DRIVEN, Request, signature
@@ -30,15 +28,14 @@ from .direct import NativeKernel, direct_call
 from .divided import Pace
 from .gufunc import core_signature, register
 from .long_loops import LongFunction, LongLoops
-from .misfits import wrong_count, wrong_out, wrong_shape
 from .native import loaded
 from .on_threads import on_threads
+from .refused_arguments import explained, refuse_masked, refuse_non_finite
 from .repeated import repeated
 from .rolled_kernel import RolledKernel
 from .rolled_matrices import PRODUCTS, ColumnFunction, MatrixProgram
 from .samples_last import ROWS, Layout, SampleVectors, block, empty, samples_last
 from .singular_inertia import refuse_singular
-from .singular_loops import complete
 
 if TYPE_CHECKING:
     from ..export.exportable import Exportable
@@ -54,7 +51,7 @@ class Function:
         refuse_singular(mechanism, self.request)
         self.inputs, self.outputs = signature(mechanism, self.request)
         self._bad: Any = (ctypes.c_int64 * 2)()
-        self._rolled: RolledKernel | None = None
+        self.rolled: RolledKernel | None = None
         self.kernel: NativeKernel | None = None
         self.derivatives: dict[Derivative, Function] = {}
         self.pace = Pace()
@@ -82,7 +79,7 @@ class Function:
             )
         if isinstance(self.gufunc, ColumnFunction):
             return self.gufunc.program
-        return self._straight if self._rolled is None else self._rolled.program
+        return self._straight if self.rolled is None else self.rolled.program
 
     @cached_property
     def _straight(self) -> Program:
@@ -93,6 +90,7 @@ class Function:
         return self.program.cost()
 
     jacobian, jvp, vjp, hvp = jacobian, jvp, vjp, hvp
+    explained, refuse_masked, refuse_non_finite = explained, refuse_masked, refuse_non_finite
     samples_last, empty, block, repeated = samples_last, empty, property(block), repeated
 
     def of(self, request: Request) -> Function:
@@ -102,7 +100,7 @@ class Function:
     @property
     def workspace(self) -> int:
         """The memory that rolled code takes per sample in addition to its arrays [bytes]; 0 for unrolled code."""
-        return 0 if self._rolled is None else self._rolled.workspace * np.dtype(self.request.dtype).itemsize
+        return 0 if self.rolled is None else self.rolled.workspace * np.dtype(self.request.dtype).itemsize
 
     def __call__(self, *arguments, **options):
         """Run the gufunc without checks, with broadcasting, `out` and other options as in NumPy; NaN passes through."""
@@ -215,11 +213,11 @@ class Function:
         )
         if r.name in PRODUCTS:
             columns = ColumnFunction(job)
-            self._rolled, self._bad = columns.kernel, columns.kernel.context
+            self.rolled, self._bad = columns.kernel, columns.kernel.context
             return columns
-        self._rolled = RolledKernel(job)
-        self._bad = self._rolled.context
-        return self._rolled.gufunc
+        self.rolled = RolledKernel(job)
+        self._bad = self.rolled.context
+        return self.rolled.gufunc
 
     @property
     def closed(self) -> bool:
@@ -258,75 +256,6 @@ class Function:
     def alone(self, arguments: tuple, out: Any) -> Any:
         """Run in this thread, without checks."""
         return self._direct(*arguments) if out is None else self._direct(*arguments, out=out)
-
-    def explained(self, arguments: tuple, out, error: Exception) -> InputError:
-        """Return the error for unsuitable arguments, with the given and the expected shapes or types."""
-        if wrong := wrong_count(self.name, self.inputs, len(arguments)):
-            return wrong
-        shapes = []
-        for a, given in zip(self.inputs, arguments, strict=True):
-            try:
-                array = np.asarray(given)
-                ok = np.can_cast(array.dtype, np.float64, "same_kind") and array.dtype != object
-            except (ValueError, TypeError, RuntimeError):
-                ok, array = False, np.zeros(0)
-            if not ok and getattr(given, "requires_grad", False):
-                return InputError(
-                    f"{self.name}: {a.name} is a tensor that requires gradients; give x.detach(), or call "
-                    f"system.torch.{self.request.name}"
-                )
-            if not ok:
-                return InputError(f"{self.name}: {a.name} is not an array of real numbers")
-            shapes.append(array.shape)
-        if isinstance(error, RuntimeError):  # not of the arguments
-            raise error
-        if wrong := wrong_shape(self.name, self.inputs, shapes):
-            return wrong
-        lead = np.broadcast_shapes(*(x[: len(x) - len(a.shape)] for a, x in zip(self.inputs, shapes, strict=True)))
-        places = [None if x is None else np.shape(x) for x in self.places(out)]
-        if wrong := wrong_out(self.name, self.outputs, lead, places):
-            return wrong
-        return error if isinstance(error, InputError) else InputError(f"{self.name}: {error}")
-
-    def refuse_masked(self, arguments: tuple) -> None:
-        """Raise InputError for masked entries: native code would compute with the numbers behind the mask."""
-        for a, given in zip(self.inputs, arguments, strict=False):
-            if is_masked(given):
-                raise InputError(
-                    f"{self.name}: {a.name} has {np.ma.count_masked(given)} masked entries; give numbers for them, "
-                    "such as x.filled(0.0), or leave those samples out"
-                )
-
-    def refuse_non_finite(self, arguments: tuple, result: Any) -> None:
-        """Raise InputError for numbers that are not finite: of an argument, or of derivatives that do not exist."""
-        if self._rolled is not None and self._rolled.failures():
-            raise MemoryError(f"{self.name}: no memory for a workspace of {self._rolled.workspace:,} numbers a sample")
-        for a, given in zip(self.inputs, arguments, strict=True):
-            array = np.asarray(given, dtype=float)
-            bad = np.argwhere(~np.isfinite(array))
-            if len(bad):
-                at = ", ".join(map(str, bad[0]))
-                raise InputError(
-                    f"{self.name}: {a.name}[{at}] is {array[tuple(bad[0])]}"
-                    + (f", and {len(bad) - 1} more entries are not finite" if len(bad) > 1 else "")
-                    + "; give finite numbers, or check=False to let NaN through"
-                )
-        self._refuse_zero_quaternions(arguments)
-        complete(self, arguments, result)
-
-    def _refuse_zero_quaternions(self, arguments: tuple) -> None:
-        """Raise InputError for a quaternion of length zero."""
-        starts = zip(self.mechanism.joints, self.mechanism.q_slices, strict=True)
-        for joint, own in ((j, at) for j, at in starts if kind(j.kind).QUATERNION is not None):
-            for a, given in zip(self.inputs, arguments, strict=True):
-                if a.name not in ("q", "q2"):
-                    continue
-                quaternion = np.asarray(given, dtype=float)[..., own.stop - 4 : own.stop]
-                if not quaternion.any(axis=-1).all():
-                    raise InputError(
-                        f"{self.name}: {a.name} has a quaternion of length zero (joint {joint.name!r}); "
-                        "give one of unit length"
-                    )
 
 
 @lru_cache(maxsize=8)
