@@ -180,13 +180,14 @@ def test_source_hash_is_that_of_the_sources():
 
 
 def test_the_oldest_files_go_first(folder, monkeypatch):
-    """Keep the folder below its limit by removing the oldest files."""
+    """Keep the folder below its limit by removing the oldest files; most names leave the files uncounted."""
     monkeypatch.setattr(cache, "LIMIT", 2500)
     for k in range(4):
-        cache.fetch(f"code{k}", lambda: bytes(1000))
-        os.utime(folder / f"code{k}.o", (time.time() - 100 + k, time.time() - 100 + k))
-    cache.fetch("last", lambda: bytes(1000))
-    assert sorted(p.name for p in folder.glob("*.o")) == ["code3.o", "last.o"]
+        cache.fetch(f"{k}f", lambda: bytes(1000))
+        os.utime(folder / f"{k}f.o", (time.time() - 100 + k, time.time() - 100 + k))
+    assert len([*folder.glob("*.o")]) == 4
+    cache.fetch("0e", lambda: bytes(1000))
+    assert sorted(p.name for p in folder.glob("*.o")) == ["0e.o", "3f.o"]
 
 
 def test_unfinished_files_are_cleared(folder):
@@ -195,7 +196,7 @@ def test_unfinished_files_are_cleared(folder):
     for name, age in (("old.tmp", 2 * cache.ABANDONED), ("young.tmp", 1.0)):
         (folder / name).write_bytes(b"half")
         os.utime(folder / name, (time.time() - age,) * 2)
-    cache.fetch("second", lambda: bytes(1000))
+    cache.fetch("0second", lambda: bytes(1000))
     assert sorted(p.name for p in folder.glob("*.tmp")) == ["young.tmp"]
 
 
