@@ -39,6 +39,7 @@ def test_a_cycle_has_the_torque_and_the_loads_of_the_motion(speed, tmp_path):
     assert np.array_equal(again["control"], run["control"])
 
 
+@everyday.long
 def test_passive_forces_are_part_of_the_cycle_unless_refused():
     """Turn a crank with a damper in its joint: the drive does the work that the damper takes."""
     arm = crank_rocker()
@@ -47,6 +48,7 @@ def test_passive_forces_are_part_of_the_cycle_unless_refused():
     assert_close(damped["control"] - plain["control"], np.tile([0.05 * 4.0, 0.0], (361, 1)), 1e-11, "the damper")
 
 
+@everyday.long
 def test_every_set_of_parameters_has_its_cycle():
     """Turn cranks with rods of three lengths in one batch, and find each alone."""
     from kinetree.model.formulas import parse

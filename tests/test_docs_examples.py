@@ -57,8 +57,8 @@ SLOW = (
 
 
 LONG = (
-    "closed-loop-dynamics.md", "derivatives.md", "inverse-kinematics.md", "load-report.md", "many-machines.md",
-    "optimal-control.md", "studies.md", "study-statistics.md",
+    "closed-loop-dynamics.md", "derivatives.md", "gpu.md", "inverse-kinematics.md", "load-report.md",
+    "many-machines.md", "optimal-control.md", "page.md", "studies.md", "study-statistics.md",
 )  # fmt: skip
 
 

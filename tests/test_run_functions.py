@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.errors import InputError, KinetreeError
 from kinetree.model import parse
@@ -68,6 +69,7 @@ def test_gradients_with_quaternions_and_loops(name):
             assert torch.autograd.gradcheck(f, start)
 
 
+@everyday.long
 @pytest.mark.parametrize("options", [pytest.param(FIXED, id="rk4"), *ADAPTIVE[1:]])
 def test_gradients_in_jax(options):
     """Compare gradients with differences, and under jit and vmap with those of a batch."""

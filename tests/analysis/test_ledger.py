@@ -51,6 +51,7 @@ def test_causes_are_what_they_say():
         assert_close(found.by_cause[name], torque, 1e-12 * max(1.0, np.abs(torque).max()), name)
 
 
+@everyday.long
 def test_a_body_has_what_is_lost_without_it():
     """Remove the mass of one body after another and find exactly its share missing."""
     system, (q, qd, qdd, _), _ = example()

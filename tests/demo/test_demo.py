@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree import demo
 from kinetree.demo import moving
@@ -41,6 +42,7 @@ def test_histories_have_their_units(result):
     assert_close(result.stanford.tau[[0, -1], 2], [0.0, -weight / 2], 1e-13, "force of joint 3 at rest")
 
 
+@everyday.long
 def test_steps_are_said():
     """Report every step as it begins."""
     said: list[str] = []

@@ -89,6 +89,7 @@ def test_a_public_robot():
         assert_equal(y, x, "Jacobians")
 
 
+@everyday.long
 def test_coordinates_of_quaternions_are_displaced_entry_by_entry():
     """Take the derivative along integrate(q, dq) as the plain Jacobian times the rates of the nq coordinates."""
     system = floating()
@@ -253,6 +254,7 @@ def swing_up(acceleration: ca.Function, intervals: int = 25, duration: float = 2
     return solution.stats(), np.vstack([solution.value(x)[:, :-1], solution.value(u)])
 
 
+@everyday.long
 def test_ipopt_takes_the_iterates_of_a_model_by_hand():
     """Solve the swing-up of a pole with both forms and with equations by hand, iterate by iterate."""
     system = cart_and_pole()

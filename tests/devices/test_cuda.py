@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from fake_cuda import FakeArray, fake_cupy, install, on_gpu
 from kinetree.dynamics import ALGORITHMS
@@ -287,6 +288,7 @@ def test_bad_arrays(arm):
         gpu.function("forward_dynamics")(q, qd)
 
 
+@everyday.long
 def test_mixed_libraries(arm, monkeypatch):
     """Refuse arrays of two libraries, and tensors of the host, with the remedy."""
     torch = pytest.importorskip("torch", reason="torch is not installed: pip install kinetree[learning]")

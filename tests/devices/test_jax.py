@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.compiler.runtime.xla import version
 from kinetree.errors import InputError
@@ -204,6 +205,7 @@ def test_further_derivatives_are_refused(arm):
             f(q)
 
 
+@everyday.long
 def test_gradients_with_parameters():
     """Differentiate with parameters at their values, and with respect to one given by name."""
     bob = kt.Body("bob", parse("m"), (parse("l"), 0.0, 0.0), (0.1, 0.2, 0.3, 0.0, 0.0, 0.0))

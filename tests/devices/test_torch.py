@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.errors import InputError
 from kinetree.model import parse
@@ -228,6 +229,7 @@ def test_dual_tensors(arm):
             torch.autograd.grad(arm.torch.kinetic_energy(x, qd), x)
 
 
+@everyday.long
 def test_second_derivatives_are_refused(arm):
     """Refuse to differentiate a gradient again, which would otherwise count as constant; keep it as a value."""
     q, qd, _ = motion(arm)

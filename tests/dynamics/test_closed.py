@@ -61,6 +61,7 @@ def test_redundant_rows_change_nothing():
     assert_close(whole.forward_dynamics(q, qd, tau), expected, 1e-11 * np.abs(expected).max(), "qdd")
 
 
+@everyday.long
 def test_redundant_rows_are_found_in_single_precision():
     """Hold a body by a hinge and a pin on its axis, and find the multipliers of double precision, 0 for the pin."""
     on_tree, free = held_body("revolute")
@@ -196,6 +197,7 @@ def thin_link(moment: float) -> kt.System:
     return kt.System(kt.assemble("thin", bodies, joints, loops=[far]))
 
 
+@everyday.long
 def test_thin_links_hold_as_thick_ones_do():
     """Find the accelerations of crank and rocker with a thick link, for any moment of inertia about the link's axis."""
     thick = thin_link(1e-3)

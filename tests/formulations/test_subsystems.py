@@ -44,6 +44,7 @@ def test_the_four_bar_is_solved_as_in_the_paper():
     assert str(second).startswith("crank: 1 equation for tau crank, with pin position")
 
 
+@everyday.long
 def test_a_row_of_four_bars_is_solved_from_its_end():
     """Solve seven bars loop by loop, the far end first: no step has more than two equations."""
     arm = kt.n_four_bars(3)

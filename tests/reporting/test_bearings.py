@@ -79,6 +79,7 @@ def test_joints_without_an_axis_have_the_whole_force():
     assert bearing_loads(hanging("free", 7, 6)) == ()
 
 
+@everyday.long
 def test_compliances_share_what_motion_does_not_determine():
     """Push a four-bar out of its plane: a stiff joint takes the share that the compliances give it."""
     arm = kt.load("four_bar")
@@ -91,6 +92,7 @@ def test_compliances_share_what_motion_does_not_determine():
     assert np.abs(found["crank"].values["axial"] - equal["crank"].values["axial"]).max() > 0.01
 
 
+@everyday.long
 def test_a_point_on_a_line_is_held_across_the_line():
     """Guide the end of a rod along a line: the reaction is perpendicular to it, though the rod's frame rotates."""
     inertia = (0.001, 0.01, 0.01, 0.0, 0.0, 0.0)

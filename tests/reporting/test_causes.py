@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.reporting import load_report
 from kinetree.simulation.sample_integrals import spline
@@ -107,6 +108,7 @@ def test_springs_are_listed_with_their_forces(swinging):
     assert coil.shortest.value == coil.length.min() and coil.longest.value == coil.length.max()
 
 
+@everyday.long
 def test_forces_of_loops_are_traced_to_their_causes():
     """Trace the torque of a crank to the whole mechanism: gravity's share is the slope of the potential energy."""
     run = kt.load("four_bar").cycle("crank", speed=9.0)

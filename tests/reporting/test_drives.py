@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import everyday
 import kinetree as kt
 from kinetree.reporting.drives import drive_loads
 from loaded_runs import ARM, GRAVITY, MASS, SPEED, reaction, spinner, spinning
@@ -36,6 +37,7 @@ def test_the_drive_of_a_simulation_has_the_same_loads():
     assert_close(d.effort, reaction(t)[0][:, 2], 1e-12 * AMPLITUDE, "torque")
 
 
+@everyday.long
 def test_the_time_constant_of_a_motor_raises_the_continuous_load():
     """Heat a motor that follows the torque quickly."""
     (slow,), (quick,) = (drive_loads(spinning(), thermal_time=x) for x in (1e4, 0.2))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_form_runs import batch, swinging
 from kinetree.reporting.tables import figure
@@ -106,6 +107,7 @@ def test_a_run_without_drives_has_bearings():
     assert len(report.bearings) == 6
 
 
+@everyday.long
 def test_springs_without_stiffness_need_no_note():
     """Report a press whose spring has no stiffness: nothing is left out."""
     report = kt.load_report(kt.load("press").cycle("main_bearing", speed=6.0, samples=37))

@@ -38,6 +38,7 @@ def test_the_paper_holds(name, tmp_path, short):
     assert {file.suffix for file in outcome.files} == {".png", ".csv"}
 
 
+@everyday.long
 def test_force_is_the_weight_at_first(tmp_path, short):
     """Read the force of body 2 on body 3 from the table of figure 13: nearly the weight, along the accelerations."""
     goncalves2023_motion.figure_13(tmp_path)

@@ -94,6 +94,7 @@ def test_torques_and_accelerations_are_pinocchios():
     assert_close(back, biped.forward_dynamics(q, qd, tau), 1e-9 * np.abs(qdd).max(), "accelerations against aba")
 
 
+@everyday.long
 def test_the_series_is_the_walk():
     """Find angles, velocities and accelerations of the polynomial between its nodes."""
     biped, t = kt.load("spatial_biped"), np.array([0.0, 0.0137, 0.211, 0.5])

@@ -7,6 +7,7 @@ import csv
 import numpy as np
 import pytest
 
+import everyday
 from kinetree import load, reproduce
 from kinetree.reproduce import wolinski2015_cost
 from kinetree.reproduce.wolinski2015_cost import Course, compiled, course, faster, interpreted
@@ -34,6 +35,7 @@ def test_figures_12_and_13_hold(tmp_path, monkeypatch):
     assert len(table) == 6 and all(int(row[2]) > 0 for row in table)
 
 
+@everyday.long
 def test_both_programs_ask_for_as_much():
     """Simulate the arm briefly by both programs, and find the same states and numbers of right-hand sides."""
     arm, times = load("kuka_lwr4"), np.linspace(0.0, 0.05, 4)

@@ -68,6 +68,7 @@ def test_no_run_finishes_with_a_wrong_motion(rod, misfit):
         assert (gaps <= NEAR * characteristic_length(system.mechanism)).all()
 
 
+@everyday.long
 def test_a_misfit_that_shows_only_on_the_way_is_named():
     """Stop when a third rocker opens its loop, since it fits at the start but is not parallel to the others."""
     m = kt.load("parallelogram").mechanism

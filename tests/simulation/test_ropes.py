@@ -83,6 +83,7 @@ def swings(n: int, length: float) -> np.ndarray:
     return np.sqrt(eigh(slope, rope.inertia_matrix(np.zeros(n)), eigvals_only=True)[:6])
 
 
+@everyday.long
 def test_small_swings_are_those_of_bessel():
     """Compare frequencies of a hanging chain with zeros of J0, omega = j / 2 sqrt(g / L), to second order in 1/n."""
     exact = jn_zeros(0, 6) / 2 * np.sqrt(G / 2.3)

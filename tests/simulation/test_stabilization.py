@@ -235,6 +235,7 @@ def test_lengths_may_be_parameters():
     assert_close(run.q[-1], kt.simulate(fixed, q, duration=0.4).q[-1], 1e-10, "end")
 
 
+@everyday.long
 def test_independent_joints_may_be_named():
     """Choose the independent joint by name and by index for the same motion; mistype it and read the known names."""
     bars = kt.load("four_bar")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import everyday
 import kinetree as kt
 from tolerance import assert_close
 
@@ -23,6 +24,7 @@ def test_auto_takes_a_native_method_for_a_stiff_run():
     assert_close(run.q, named.q, 1e-15, "q")
 
 
+@everyday.long
 def test_steps_that_are_used_up_in_the_first_piece_are_noticed():
     """Damp so hard that the steps are used up at once, and still reach the end."""
     arm = kt.load("planar_2r")

@@ -157,6 +157,7 @@ def test_wrong_numbers_of_a_cloud_are_refused(tmp_path, arguments, message):
         batch(studio_of("planar_2r", tmp_path), **{"q": Q, "qd": QD, "duration": 0.1, "runs": 2, **arguments})
 
 
+@everyday.long
 def test_lengths_of_the_page_are_changed(tmp_path):
     """Simulate a four-bar whose coupler is longer, as the page's parameter; unknown names are refused."""
     bar = kt.load("four_bar")

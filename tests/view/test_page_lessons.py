@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from browser import needs_browser, opened
 from kinetree.lessons import find, names
@@ -24,6 +25,7 @@ def typed(page, text: str) -> str:
     return page.inner_text(".reply")
 
 
+@everyday.long
 @needs_browser
 def test_a_lesson_guides(chromium, tmp_path):
     """Set the page by a button, type wrong and right answers, in both units, go on, and return by a link."""

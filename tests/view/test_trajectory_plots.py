@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_form_runs import batch, swinging
 from kinetree.results import Trajectory
@@ -50,6 +51,7 @@ def test_without_torques_there_are_two_columns():
     assert labels(figure)[-1] == "$q$  [1]"
 
 
+@everyday.long
 def test_energies_share_a_panel_and_parts_have_their_own(tmp_path):
     """Draw two energies with a legend, a reaction by its entries, and write the file."""
     path = tmp_path / "run.png"
@@ -129,6 +131,7 @@ def test_names_are_not_read_as_mathematics(tmp_path):
     assert (tmp_path / "b.png").stat().st_size > 1000
 
 
+@everyday.long
 def test_nan_and_single_samples_are_drawn(tmp_path):
     """Draw a run that stopped in a batch, and a run of one sample."""
     runs = batch()

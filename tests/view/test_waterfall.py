@@ -40,6 +40,7 @@ def test_steps_end_at_the_torque():
     assert np.abs(total - found.with_friction).max() < 1e-12
 
 
+@everyday.long
 def test_axes_can_be_chosen(tmp_path):
     """Draw one axis by name, smaller than all of them; refuse a wrong one, and none."""
     one = waterfall(tmp_path / "one.png", ledger(), axes=["joint2"])

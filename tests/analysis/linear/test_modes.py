@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.errors import InputError
 from tolerance import assert_close
@@ -77,6 +78,7 @@ def test_torques_and_held_joints():
         kt.equilibrium(system, tau=np.zeros(3))
 
 
+@everyday.long
 def test_four_bar_with_a_spring():
     """Compare the frequency of a four-bar on a spring with that of its energy along the closed motion."""
     plain = kt.load("four_bar").mechanism

@@ -30,6 +30,7 @@ def test_torques_make_the_motion(name):
     assert not found.tau[passive].any()
 
 
+@everyday.long
 def test_power_goes_into_the_energy():
     """Find the power of the crank equal to the rate of the energy: the loops do no work."""
     arm, q, qd, qdd = library_state("slider_crank", 3)
@@ -153,6 +154,7 @@ def test_open_trees_are_actuated_too():
     assert_close(found.residual[:, :-1], np.zeros((2, 5)), 1e-10, "the others")
 
 
+@everyday.long
 def test_axes_of_joints_are_actuators():
     """Drive one angle of a universal joint by its axis' name, and its joint by both."""
     arm, q, qd, qdd = library_state("spatial_slider_crank")

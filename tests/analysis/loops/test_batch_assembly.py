@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.analysis.loops.batch_assembly import assemble_from
 from sprung_mechanisms import sprung
@@ -68,6 +69,7 @@ def test_designs_are_assembled_from_a_known_one(system):
         assert (alone[0] == found[n]).all()
 
 
+@everyday.long
 def test_quaternions_are_followed():
     """Follow the platform of a Stewart platform, whose joint is a quaternion, as its legs move."""
     system = kt.load("stewart")

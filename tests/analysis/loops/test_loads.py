@@ -70,6 +70,7 @@ def test_bodies_are_in_balance(name):
     assert_close(arm.tree.inverse_dynamics(q, qd, qdd, wrenches=w), found.tau, 1e-12 * scale, "torques")
 
 
+@everyday.long
 def test_torques_and_motion_give_the_same_loads():
     """Find the same reactions for a motion and for the torques that cause it, in a batch and one by one."""
     arm, q, qd, qdd = library_state("parallelogram")
@@ -192,6 +193,7 @@ def test_wrong_arguments_are_told():
         found.unique("cranc")
 
 
+@everyday.long
 def test_parameters_are_those_of_the_fixed_mechanism():
     """Give a length to torques, loads and the doctor, and find the results of the mechanism of that length."""
     arm, given = free_rod(), [0.47]

@@ -78,6 +78,7 @@ def test_a_planted_mass_is_red(relative):
     assert "1 OF 2 ROUTES DO NOT AGREE with the recursion: planted." in found.summary()
 
 
+@everyday.long
 def test_planted_errors_of_every_sort_are_red():
     """Change an inertia, a center of mass, a placement, gravity and an armature slightly and detect each."""
     joint = strategies.one_of_each().joints[2]

@@ -91,6 +91,7 @@ def test_casadi_finds_exact_jacobians(tmp_path):
     assert_close(cost(q), gradient[:, None], 1000 * EPS * np.abs(gradient).max(), "a gradient through the function")
 
 
+@everyday.long
 @needs_compiler
 def test_jacobians_of_matrices_have_casadis_order(tmp_path):
     """Order the entries of matrix outputs and matrix inputs by columns, as CasADi does, also with quaternions."""

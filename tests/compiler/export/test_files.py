@@ -15,7 +15,6 @@ from c_compiler import COMPILER, library, needs_compiler
 from closed_mechanisms import DRIVES
 from kinetree.compiler.export.exportable import plain
 from kinetree.errors import InputError, WriteError
-from strategies import one_of_each
 
 
 def test_functions_are_saved_by_suffix(tmp_path):
@@ -126,7 +125,7 @@ def test_errors(tmp_path):
         function.save(tmp_path / "inertia.o", triple="pdp11")
     with pytest.raises(WriteError, match=r"cannot be written \(No such file or directory\); choose another path"):
         function.save(tmp_path / "missing" / "inertia.c")
-    long = kt.System(one_of_each()).function("inverse_dynamics", lowering="rolled")
+    long = kt.load("planar_2r").function("inverse_dynamics", lowering="rolled")
     with pytest.raises(InputError, match="compiled with loops over its bodies.*lowering='unrolled'"):
         long.save(tmp_path / "long.c")
     with pytest.raises(

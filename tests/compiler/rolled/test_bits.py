@@ -107,6 +107,7 @@ def test_bits_do_not_depend_on_threads(threads):
     assert np.array_equal(chain.inverse_dynamics(*x, threads=threads), expected)
 
 
+@everyday.long
 def test_many_threads_may_call_one_function():
     """Call one function from many threads at once, single samples and batches, and find each its own result."""
     f = rolled("forward_dynamics")

@@ -10,6 +10,7 @@ import weakref
 import numpy as np
 import pytest
 
+import everyday
 from kinetree import System
 from kinetree.algebra import scalars
 from kinetree.compiler.runtime import gufunc as module
@@ -84,6 +85,7 @@ def test_results_may_overwrite_inputs():
     assert np.array_equal(x, expected)
 
 
+@everyday.long
 def test_a_long_row_is_read_and_written_whole():
     """Copy rows of 1 to 40 entries, in both precisions, and access nothing after them."""
     for n in (1, 2, 7, 8, 9, 15, 16, 17, 31, 40):

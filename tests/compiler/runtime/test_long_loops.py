@@ -48,6 +48,7 @@ def test_library(name):
     assert_rolled_is_unrolled(system, system.assemble(), np.random.default_rng(3), 2e-13)  # 1.4e-14 measured
 
 
+@everyday.long
 def test_redundant_loops():
     """Close the parallelogram, whose equations are redundant, by rolled steps, and find the motion of unrolled code."""
     bars = kt.load("parallelogram")

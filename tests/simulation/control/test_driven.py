@@ -95,6 +95,7 @@ def test_the_torque_of_a_drive_is_that_of_actuated_inverse_dynamics():
     assert np.isnan(run["reference"][:, 1]).all()
 
 
+@everyday.long
 def test_limits_of_effort_are_checked_against_the_drive():
     """Drive faster than the effort limit of the joint allows, and read the violation."""
     run = kt.simulate(slider_crank(effort=(0.5,)), duration=0.5, control=kt.Driven("j0", kt.Hold(speed=20.0)))
@@ -173,6 +174,7 @@ def test_batches_of_parameters_are_those_of_single_runs():
     assert np.abs(whole.q[0, :, 1] - whole.q[2, :, 1]).min() > 1e-3
 
 
+@everyday.long
 def test_partly_driven_loops_leave_the_others_free():
     """Drive one crank of a five-bar, let the other swing, and find the energy balance closed."""
     arm = kt.load("five_bar")

@@ -219,6 +219,7 @@ def test_closed_mechanism_bounces_on_the_ground() -> None:
     assert max(*run.contact.residuals.values(), *run.contact.impact_residuals.values()) < 1e-10
 
 
+@everyday.long
 def test_a_disc_that_claps_flat_stays_where_it_is() -> None:
     """Leave a disc in place, without new energy, while its lowest point and three points of its rim take turns."""
     body = kt.Body("disc", 1.3, inertia=(0.01, 0.01, 0.015, 0.0, 0.0, 0.0))

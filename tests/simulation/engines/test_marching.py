@@ -125,6 +125,7 @@ def test_implicit_steps_are_stable_where_explicit_ones_are_not():
         assert_close(rope.pose(run.q[-1], "tip")[:3, 3], tip, bound, method)
 
 
+@everyday.long
 def test_tension_bounds_the_step_of_a_rope_without_stiffness():
     """Find the bound of docs/ropes.md: tension waves are explicit, since they involve no spring of a joint."""
     n, length = 100, 1.7
@@ -170,7 +171,7 @@ def test_parameters_reach_the_springs(method):
 
 
 @pytest.mark.parametrize("method", everyday.some(["rk4", "implicit_midpoint"]))
-@pytest.mark.parametrize("ends", [("pinned", "free"), ("pinned", "pinned")])
+@pytest.mark.parametrize("ends", everyday.some([pytest.param(("pinned", end)) for end in ("free", "pinned")]))
 def test_the_same_bits_alone_and_in_a_batch(method, ends):
     """Run three long ropes, and bridges, together and alone, and find the same bits."""
     rope = long_rope(130, ends=ends, bending=1e-4, damping=0.0)

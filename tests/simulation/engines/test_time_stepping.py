@@ -204,7 +204,7 @@ def test_a_plastic_impact_leaves_no_bounce():
 
 def test_a_batch_has_the_bits_of_single_runs():
     """Simulate three boxes at once, on two threads, and one alone over more output times, with equal bits."""
-    system = block(0.35)
+    system = block(0.3)
     q = np.stack([standing(system, 0.1 + 0.01 * k) for k in range(17)])
     qd = np.random.default_rng(5).normal(size=(17, 6))
     together = kt.simulate(system, q, qd, times=[0.0, 0.05, 0.1], method="moreau", dt=1e-3, threads=2)
@@ -227,6 +227,7 @@ def test_residuals_are_those_of_all_steps():
     assert np.array_equal(long, short)
 
 
+@everyday.long
 def test_short_steps_and_events_leave_a_rolling_ball_on_the_ground():
     """End a run at an event shortly after an output time, and find the weight as force and no velocity upward."""
     body = kt.Body("ball", 1.3, inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
@@ -333,6 +334,7 @@ def landing(count: int) -> tuple[kt.System, np.ndarray, np.ndarray]:
     return leg, q, qd * np.linspace(0.6, 1.1, count)[:, None]
 
 
+@everyday.long
 @pytest.mark.parametrize("dtype", everyday.some(["float64", "float32"]))
 def test_a_gpu_computes_the_runs_of_the_cpu(dtype, monkeypatch):
     """Let legs land on a stand-in for a GPU, and find the motion and the forces of the CPU."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import everyday
 import host_gpu
 import kinetree as kt
 from contacted import touching
@@ -69,6 +70,7 @@ def test_wedged_lanes_leave_the_others_alone():
         assert np.array_equal(together["contact_forces"][k], alone["contact_forces"])
 
 
+@everyday.long
 def test_restitution_adds_no_energy():
     """Strike the ground with a double pendulum whose slip reverses, and find no energy gained, as event by event."""
     system, q, qd = pendulum(0.9)

@@ -8,6 +8,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+import everyday
 import gpu_on_cpu
 import kinetree as kt
 from assembler import assembled, needs_ptxas
@@ -99,6 +100,7 @@ def test_slots_are_used_again():
     assert SLOTS[-1] < 160 * 8
 
 
+@everyday.long
 @needs_ptxas
 def test_ptx_is_small(tmp_path):
     """Assemble the interpreter of a large function, a tenth of the function's own code."""
