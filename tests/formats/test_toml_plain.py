@@ -80,6 +80,24 @@ def test_written_text_does_not_reach_pythons_reader(monkeypatch):
     assert read_tables(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a = 1\nb = 2\n\nc = 3\nd = 4\n", 5),
+        ("[[body]]\n" * 4, 4),
+        ("[dh]\na = 1\nb = 2\nc = 3\nd = 4\n", 5),
+        ("[a]\n[b]\n[c]\n[d]\n", 4),
+    ],
+    ids=["keys", "tables of a list", "keys of a table", "tables"],
+)
+def test_long_tables_are_refused_at_once(text, line, monkeypatch):
+    """Name the line of the first entry of a table or list that is too many."""
+    monkeypatch.setattr(toml_plain, "MAX_ENTRIES", 3)
+    message = f"f.toml:{line}: a table or list has more than 3 entries; give fewer; long chains are built by kt.rope"
+    with pytest.raises(ModelError, match="^" + message):
+        toml.read_toml_text(text, file="f.toml")
+
+
 TWO = '[[body]]\nname = "a"\nmass = 2.5\n\n[[body]]\nname = "b"\nshape = [\n  { kind = "box" },\n]\n'
 
 

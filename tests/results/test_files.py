@@ -284,7 +284,7 @@ def test_files_that_claim_more_memory_than_they_have_are_refused(tmp_path, monke
 
 def test_small_files_of_huge_arrays_are_refused(tmp_path, monkeypatch):
     """Refuse arrays that are packed a thousand times, and chunks that are larger than their array."""
-    monkeypatch.setattr(sizes, "ALWAYS", 1000)
+    monkeypatch.setattr(sizes, "PACKED", ((1000, 1000), (2 << 30, 20)))
     pytest.importorskip("zarr")
     still = swinging(torque=np.full((41, 6), 0.3))
     path = still.save(tmp_path / "run.zarr")
@@ -299,10 +299,16 @@ def test_small_files_of_huge_arrays_are_refused(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = still.save(tmp_path / "run.parquet")
     assert same(read_trajectory(path), still)
-    monkeypatch.setattr(sizes, "DENSEST", 0)
+    monkeypatch.setattr(sizes, "PACKED", ((1000, 1000), (2000, 0)))
     with pytest.raises(kt.InputError, match=r"run\.parquet: its arrays have .* GB, more than 0 times .* run as \.npz"):
         read_trajectory(path)
     monkeypatch.undo()
+    monkeypatch.setattr(sizes, "memory", lambda: 24 << 30)
+    with pytest.raises(
+        kt.InputError, match=r"its arrays have 3 GB, more than 20 times the 5,000,000 bytes of the file"
+    ):
+        sizes.refuse_large(3 * 10**9, path, 5_000_000)
+    sizes.refuse_large(2 * 10**9, path, 5_000_000)
     table = parquet.read_table(path)
     parquet.write_table(table.slice(0, 40), path)
     with pytest.raises(kt.InputError, match=r"\(ValueError: 40 rows, but 41 are described\)"):

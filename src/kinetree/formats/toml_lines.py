@@ -15,6 +15,7 @@ _WORD = re.compile(WORD)
 _KEYS = rf"{WORD}(?:[ \t]*\.[ \t]*{WORD})*"
 _HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_KEYS})[ \t]*\]")
 _VALUE = re.compile(rf"[ \t]*({_KEYS})[ \t]*=[ \t]*(.*)")
+_PLAIN = re.compile(r"[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*[^ \t\[]")
 _ITEM = re.compile(r"[ \t]*\{")
 
 
@@ -59,6 +60,9 @@ def lines_by_path(text: str) -> dict[KeyPath, int]:
         if items and _ITEM.match(line):
             counts[items] = counts.get(items, 0) + 1
             lines[(*items, counts[items] - 1)] = n
+        elif found := _PLAIN.match(line):  # the most frequent one, for which the table has its line already
+            lines.setdefault((*table, found[1]), n)
+            items = ()
         elif found := _HEADER.match(line):
             table, items = _table(_words(found[2]), found[1] == "[[", counts), ()
             _add(lines, table, n)

@@ -16,6 +16,8 @@ from ..errors import ModelError
 
 MAX_LINES = 2_500_000
 """Largest number of lines, and of opening brackets: a rope of 100,000 links has 2.1 million lines, read in seconds."""
+MAX_ENTRIES = 200_000
+"""Largest number of keys of a table, and of tables of a list: twice the links of the longest rope in a file."""
 MAX_SIGNS = 300_000
 """Largest number of signs of structure that Python's TOML reader gets, for a time of some 3 s."""
 
@@ -51,17 +53,19 @@ def _plain(source: str) -> dict[str, Any]:
         raise _Refused
     root: dict[str, Any] = {}
     table, made, signs = root, _Made(root), 0
-    for line in source.split("\n"):
+    for n, line in enumerate(source.split("\n"), 1):
         line = line.strip(" \t")
         if not line or line[0] == "#":
             continue
         if line[0] == "[":
-            table = made.table(line)
+            table = made.table(line, n)
             continue
         key, _, value = line.partition("=")
         key = key.rstrip(" \t")
         if key in table or not _KEY.fullmatch(key):
             raise _Refused
+        if len(table) >= MAX_ENTRIES:  # here and not in a function: this runs for each of millions of lines
+            raise _many(n)
         try:
             table[key] = _value(value.lstrip(" \t"))
         except ValueError:  # not JSON
@@ -78,15 +82,17 @@ class _Made:
         self.root = root
         self.own: set[int] = set()  # the identities of these tables and lists, which live as long as the root
 
-    def table(self, line: str) -> dict[str, Any]:
-        """Return the table below a header."""
+    def table(self, line: str, n: int) -> dict[str, Any]:
+        """Return the table below a header, which is line n."""
         found = _HEADER.fullmatch(line)
         if not found or found[1] != found[4].replace("]", "["):
             raise _Refused
         parent, word = self.root, found[2]
         if found[3]:
             parent, word = self._inner(word), found[3]
-        return self._last(parent, word) if found[1] else self._new(parent, word)
+        if len(parent) >= MAX_ENTRIES:
+            raise _many(n)
+        return self._last(parent, word, n) if found[1] else self._new(parent, word)
 
     def _inner(self, word: str) -> dict[str, Any]:
         outer: Any = self.root.get(word)
@@ -101,13 +107,15 @@ class _Made:
         self.own.add(id(out))
         return out
 
-    def _last(self, parent: dict[str, Any], word: str) -> dict[str, Any]:
+    def _last(self, parent: dict[str, Any], word: str, n: int) -> dict[str, Any]:
         if word not in parent:
             parent[word] = []
             self.own.add(id(parent[word]))
         listed = parent[word]
         if id(listed) not in self.own or not isinstance(listed, list):
             raise _Refused
+        if len(listed) >= MAX_ENTRIES:
+            raise _many(n)
         listed.append({})
         return listed[-1]
 
@@ -131,6 +139,14 @@ def _other_value(text: str) -> Any:
         return tomllib.loads(f"x = {text}")["x"]
     except ValueError:
         raise _Refused from None
+
+
+def _many(line: int) -> ModelError:
+    return ModelError(
+        f"a table or list has more than {MAX_ENTRIES:,} entries",
+        remedy="give fewer; long chains are built by kt.rope and kt.chain",
+        line=line,
+    )
 
 
 def _signs(text: str) -> int:

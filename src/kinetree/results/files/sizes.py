@@ -10,10 +10,11 @@ from ...errors import InputError
 
 COPIES = 3
 """Arrays of a run that are in memory at once while its digest is computed."""
-ALWAYS = 256 << 20
-"""Size of arrays that are read from a file of any size [bytes]."""
-DENSEST = 1000
-"""Largest ratio of larger arrays to their file: columns that never change take little, but some column does change."""
+PACKED = ((256 << 20, 1000), (2 << 30, 20))
+"""Sizes of arrays [bytes] above which their ratio to the file is bounded, each with the largest ratio.
+
+Columns that never change take little, but some column does change. Only runs of many columns, almost all of which rest,
+have ratios above 20."""
 
 
 def require_archive(path: Path, remedy: str) -> None:
@@ -42,11 +43,12 @@ def refuse_large(size: int, path: Path, stored: int | None = None) -> None:
             f"{path}: its arrays have {size / 1e9:.3g} GB, and this machine can read {most / 1e9:.3g} GB; "
             "the file is damaged, or needs a machine with more memory"
         )
-    if stored is not None and size > max(ALWAYS, DENSEST * stored):
-        raise InputError(
-            f"{path}: its arrays have {size / 1e9:.3g} GB, more than {DENSEST} times the {stored:,} bytes of the file; "
-            "it is damaged, or save the run as .npz"
-        )
+    for least, ratio in PACKED:
+        if stored is not None and size > max(least, ratio * stored):
+            raise InputError(
+                f"{path}: its arrays have {size / 1e9:.3g} GB, more than {ratio} times the {stored:,} bytes of the "
+                "file; it is damaged, or save the run as .npz"
+            )
 
 
 def memory() -> int:
