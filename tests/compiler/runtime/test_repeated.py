@@ -67,9 +67,10 @@ def test_arguments_in_the_memory_of_results(past):
     rows = jacobian()
     run = rows.samples_last(past=past).repeated((2, 64))
     q, qd, qdd = arguments(rows, (2, 64))
-    column = np.array(run(q, qd, qdd)[0][..., 0])
-    wanted = rows(q, column, qdd)
-    assert_same_bits(run(q, run.results[0][..., 0], qdd), wanted)
+    run(q, qd, qdd)
+    for column in (run.results[0][..., 0], memoryview(run.results[0][..., 0])):
+        wanted = rows(q, np.array(column), qdd)
+        assert_same_bits(run(q, column, qdd), wanted)
 
 
 def test_threads(monkeypatch):
@@ -110,6 +111,10 @@ def test_bad_arguments_are_explained():
     run = BRANCHED.function("inertia_matrix").samples_last().repeated(16)
     with pytest.raises(InputError, match=r"q has shape \(16, 2\); expected \[\.\.\., 3\]"):
         run(np.ones((16, 2)))
+    with pytest.raises(InputError, match="q is not an array of real numbers"):
+        run(["a", "b", "c"])
+    with pytest.raises(InputError, match=r"inertia_matrix takes 1 arrays \(q\), not 2"):
+        run(np.ones((16, 3)), 2.0)
     with pytest.raises(InputError, match=r"out has shape \(16, 3, 3\); expected \(17, 3, 3\)"):
         run(np.ones((17, 3)))
     q = np.ones((16, 3))

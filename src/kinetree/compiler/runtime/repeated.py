@@ -38,14 +38,26 @@ class Repeated:
 
     def __call__(self, *arguments: Any, threads: int | None = None, check: bool = False) -> Any:
         """Fill the arrays with the results for arguments, and return them; `check` refuses NaN and infinities."""
-        apart = tuple(x.copy() if self._holds(x) else x for x in arguments)
-        run = self._filling.checked if check else self._filling.unchecked
-        run(apart, out=self._out, threads=threads)
+        f = self._filling
+        try:
+            apart = tuple(map(self._apart, arguments))
+            if not check and threads in (None, 1):
+                f(*apart, out=self._out)
+                return self.results
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise f.explained(arguments, self._out, error) from None
+        (f.checked if check else f.unchecked)(apart, out=self._out, threads=threads)
         return self.results
 
-    def _holds(self, x: Any) -> bool:
-        """Return whether an argument may be in the memory of the results, which NumPy would replace by a copy."""
-        return isinstance(x, np.ndarray) and any(np.may_share_memory(x, own) for own in self._arrays)
+    def _apart(self, x: Any) -> Any:
+        """Return an argument, or a copy of one in the memory of the results, which NumPy would replace otherwise.
+
+        Arrays that can be written are not in that memory.
+        """
+        if type(x) is np.ndarray and x.flags.writeable:
+            return x
+        given = np.asanyarray(x)
+        return given.copy() if any(np.may_share_memory(given, own) for own in self._arrays) else given
 
     def __reduce__(self):
         """Pickle the function and the shape: the arrays belong to each object alone."""
