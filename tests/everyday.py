@@ -9,7 +9,7 @@ import pytest
 
 from strategies import THOROUGH
 
-OF_EACH = 6
+OF_EACH = 10
 """Of so many cases that `some` gets, one runs every day."""
 
 PARAM = type(pytest.param(0))

@@ -57,8 +57,9 @@ SLOW = (
 
 
 LONG = (
-    "closed-loop-dynamics.md", "derivatives.md", "gpu.md", "inverse-kinematics.md", "load-report.md",
-    "many-machines.md", "optimal-control.md", "page.md", "studies.md", "study-statistics.md",
+    "closed-loop-dynamics.md", "derivatives.md", "events-and-monitors.md", "exporting.md", "gpu.md",
+    "inverse-kinematics.md", "load-report.md", "many-machines.md", "optimal-control.md", "page.md", "studies.md",
+    "study-statistics.md",
 )  # fmt: skip
 
 

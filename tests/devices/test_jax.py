@@ -144,6 +144,7 @@ def test_gradients(arm):
     assert_close(held, arm.forward_dynamics(q, qd, tau), 1e-14, "the factor of x")
 
 
+@everyday.long
 def test_forward_mode(arm):
     """Agree with native products and with reverse mode, under jit and vmap, with wrenches and several outputs."""
     q, qd, tau = motion(arm, 4)

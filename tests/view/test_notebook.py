@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from closed_form_runs import batch, swinging
 
@@ -52,6 +53,7 @@ def test_long_mechanisms_are_tables_alone():
     assert "... and 108 more" in page
 
 
+@everyday.long
 def test_a_saved_run_is_drawn(tmp_path):
     """Read a run from a file, and plot, replay and show it without the System it was made with."""
     run = kt.simulate(kt.load("planar_2r"), [0.1, 0.2], duration=0.1, control=kt.PD(3.0, 0.5, kt.Hold([0.4, -0.3])))
