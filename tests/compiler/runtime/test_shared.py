@@ -159,6 +159,17 @@ def test_samples_last(monkeypatch):
             assert found[0].strides == f.empty((9, f.block))[0].strides
 
 
+@pytest.mark.parametrize("lowering", ["unrolled", "rolled"])
+def test_loops_over_bodies(lowering, monkeypatch):
+    """Share batches of code with loops over the bodies, which has a workspace per thread."""
+    f = SMALL.function("inverse_dynamics", lowering=lowering)
+    divide_all(monkeypatch, f)
+    x = tuple(np.random.default_rng(10).normal(size=(300, 2)) for _ in range(3))
+    for _ in range(3):
+        assert np.array_equal(f.unchecked(x, threads=3), f(*x))
+    assert list(f.shares) == [3]
+
+
 def test_unsuitable_results(monkeypatch):
     """Refuse results of another shape, kind or number like one thread, with several leading axes too."""
     f = SMALL.function("gravity_torque")

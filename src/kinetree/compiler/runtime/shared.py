@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..targets.crew import Share
+from ..targets.crew import STEPS, Share
 from . import crew
 from .direct import NativeKernel, direct_call, supported
 from .gufunc import core_signature, loop_of, register
@@ -41,8 +41,9 @@ class Shared:
         self._gufunc = function.gufunc if self._vectors is None else self._vectors.gufunc
         self._cores = [a.shape for a in (*function.inputs, *function.outputs)]
         self._sweep = crew.sweep()
+        self._can_sweep = supported() and len(self._cores) + sum(map(len, self._cores)) <= STEPS
         self._plain_axes = 1 + len(function.output.shape)
-        self._long = 2 * LEAST * 1e9 * function.output.size
+        self._long = 2e9 * LEAST * function.output.size
         self._dtype = np.dtype(function.request.dtype)
         self.words = self._words(threads)
         arrays = (function.inputs, function.outputs)
@@ -69,7 +70,7 @@ class Shared:
         """Run the function; results are new arrays in its layout unless they are given."""
         if out is None:
             if self._vectors is None:
-                results = self._swept(arguments, None) if self._has_axes(arguments) else None
+                results = self._swept(arguments, None) if self._is_long(arguments) else None
                 return self._loop(*arguments) if results is None else results
             out = self._vectors.results(arguments)
         # Results have the leading axes of the batch. Batches with several of them are swept if that is worth it.
@@ -80,16 +81,18 @@ class Shared:
                 return results
         return self._loop(*arguments, out=out)
 
-    def _has_axes(self, arguments: tuple) -> bool:
-        """Return whether the first argument has several leading axes."""
-        inputs = self.function.inputs
-        return len(arguments) == len(inputs) and np.ndim(arguments[0]) > 1 + len(inputs[0].shape)
+    def _is_long(self, arguments: tuple) -> bool:
+        """Return whether a batch has several leading axes, and its largest argument alone is worth several threads."""
+        pairs = [*zip(arguments, self.function.inputs, strict=False)]
+        if all(np.ndim(x) <= 1 + len(a.shape) for x, a in pairs):
+            return False
+        return max(np.size(x) / a.size for x, a in pairs) * self._pace.value >= 2e9 * LEAST
 
     def _swept(self, arguments: tuple, out: Any) -> Any:
         """Return the results of a batch with several leading axes, shared along all; None if NumPy must prepare it."""
         f, count = self.function, len(self._cores)
         places = f.places(out)
-        if not supported() or len(arguments) + len(places) != count:
+        if not self._can_sweep or len(arguments) + len(places) != count:
             return None
         lead = self._lead(arguments, places[0])
         shapes = [lead + core for core in self._cores]

@@ -18,6 +18,9 @@ MOST = 256
 ARRAYS = 64
 """The largest number of inputs and outputs of a gufunc, NPY_MAXARGS of NumPy."""
 
+STEPS = 4 * ARRAYS
+"""The largest number of strides of arrays with several leading axes: one per array, and those of its core."""
+
 SPIN = 20_000
 """The longest time that a thread waits without sleeping [ns], for the next batch of a loop in Python."""
 

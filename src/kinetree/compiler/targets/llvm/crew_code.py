@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..crew import ARRAYS, MOST, TRIAL, Crew, Post, Share
+from ..crew import ARRAYS, MOST, STEPS, TRIAL, Crew, Post, Share
 from ..entry import Offset
 from .crew_portions import Job, emit_portions
 from .crew_threads import emit_threads
@@ -128,7 +128,7 @@ def _sweep() -> str:
         f"  %job = alloca [{Job.SIZE:d} x i64], align 64",
         f"  %pointers = alloca [{ARRAYS} x i64]",
         f"  %strides = alloca [{ARRAYS} x i64]",
-        f"  %steps = alloca [{ARRAYS * 4} x i64]",
+        f"  %steps = alloca [{STEPS} x i64]",
         "  %next = alloca i64",
         "  %rows = alloca i64",
         "  store i64 1, ptr %rows",
