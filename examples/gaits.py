@@ -65,7 +65,7 @@ def draw(folder: Path) -> list[Path]:
 
 def draw_forces(plt, runs, path: Path) -> None:
     """Draw the normal forces at the feet over the last two cycles."""
-    figure, grid = plt.subplots(3, 1, figsize=(7.0, 6.2), layout="constrained")
+    figure, grid = plt.subplots(3, 1, figsize=(7.6, 6.2), layout="constrained")
     for axes, (name, (robot, gait, run)) in zip(grid, runs.items(), strict=True):
         rows = run.t >= run.t[-1] - 2 * gait.period - 1e-9
         t = (run.t[rows] - run.t[rows][0]) / gait.period
@@ -77,7 +77,7 @@ def draw_forces(plt, runs, path: Path) -> None:
         axes.plot(t, forces.sum(axis=-1), color="#202020", lw=0.8, ls=":", label="sum")
         axes.axhline(robot.weight, color="#a0a0a0", lw=0.8)
         axes.set(title=name, ylabel="normal force [N]", xlim=(0, 2), ylim=(0, 1.8 * robot.weight))
-        axes.legend(ncols=4 if len(robot.feet) > 4 else 5, fontsize=7.5, loc="upper right")
+        axes.legend(fontsize=7.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside the curves
     grid[-1].set_xlabel("time [cycles]")
     figure.savefig(path, dpi=130)
 

@@ -16,6 +16,22 @@ def test_functions_are_exported(tmp_path, capsys):
     assert "const float *q" in (tmp_path / "time_step.h").read_text()
 
 
+def test_a_file_is_not_a_folder(tmp_path, capsys, monkeypatch):
+    """Give the name of a file with -o: one line with the remedy, and nothing is written; versions are folders."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("fd.c", "x.zzz"):
+        assert run("export", "pendulum", "-o", name) == 2
+        assert capsys.readouterr().err == (
+            f"kinetree: --out '{name}': give a folder, without .{name.partition('.')[2]}; "
+            "files are named like the functions, and their formats by --to\n"
+        )
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "made.zzz").mkdir()
+    for name in ("made.zzz", "code.v2"):
+        assert run("export", "pendulum", "--functions", "inverse_dynamics", "-o", name) == 0
+        assert f"{name}/inverse_dynamics.c" in capsys.readouterr().out
+
+
 def test_wrong_input_is_one_line(tmp_path, capsys):
     """Give an unknown function and an unknown format, and read one line and the status 2."""
     for options, words in ((["--functions", "fd"], "no function 'fd'"), (["--to", "rust"], "no format 'rust'")):

@@ -164,7 +164,7 @@ def test_inverse_along_a_table(tmp_path, capsys):
         ("simulate planar_3r --replay x", "--replay 'x': use a name that ends with .html"),
         (
             "simulate planar_3r -o x.npz",
-            "--out 'x.npz': give a folder; files are named by --save, or in the experiment",
+            "--out 'x.npz': give a folder, without .npz; files are named by --save, or in the experiment",
         ),
         ("inverse planar_3r", "--cycloid, --table and --path: give one of them"),
         ("inverse planar_3r --cycloid", "--cycloid requires --q1, the position at which the motion ends"),

@@ -57,3 +57,20 @@ def test_study_ends_with_a_status(tmp_path, capsys):
     (tmp_path / "s.toml").write_text(FILE.replace("m_c", "mc"))
     assert run("study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out")) == 2
     assert "no free parameter or initial state 'mc'; did you mean 'm_c'?" in capsys.readouterr().err
+
+
+def test_an_interrupted_study_keeps_its_runs(tmp_path, capsys, monkeypatch):
+    """Interrupt a study before its last runs: status 130, and the others are written."""
+    from kinetree.studies import study
+
+    real = study.evaluate
+
+    def cut(plan, start, stop, *, progress):
+        real(plan, start, stop - 2, progress=progress)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "evaluate", cut)
+    (tmp_path / "s.toml").write_text(FILE)
+    assert run("study", str(tmp_path / "s.toml"), "-o", str(tmp_path / "out"), "--no-plot", "--no-table") == 130
+    assert "press: 4 of 6 runs in" in capsys.readouterr().out
+    assert np.isnan(kt.read_study(tmp_path / "out" / "s.npz")["peak"].ravel()[-2:]).all()

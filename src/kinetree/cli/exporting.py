@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from .analyses import Base, Lenient, Model, Root, loaded
+from .folders import folder
 
 app = typer.Typer()
 
@@ -28,7 +29,15 @@ def export_command(
         str,
         typer.Option(help="Formats and commas: c, object:PROCESSOR (such as aarch64 or cortex-m7), wasm, ptx."),
     ] = "c",
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the files.")] = Path("out"),
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            callback=folder("files are named like the functions, and their formats by --to"),
+            help="The folder for the files.",
+        ),
+    ] = Path("out"),
     dtype: Annotated[str, typer.Option(help="The precision: float64 or float32.")] = "float64",
     method: Annotated[
         str, typer.Option(help="The integrator of step and run: rk4, euler, midpoint, gauss; run: dopri5, dop853.")

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from .folders import folder
+
 app = typer.Typer()
 
 
@@ -19,7 +21,15 @@ def new(
     kind: Annotated[
         str, typer.Option(help="The template: arm, tree (branches), or closed (a loop, a linear actuator, a spring).")
     ] = "arm",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to make. Default: ROBOT.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            callback=folder("files are named like the robot"),
+            help="The folder to make. Default: ROBOT.",
+        ),
+    ] = None,
 ) -> None:
     """Make a folder with a commented template of a robot.
 

@@ -13,23 +13,18 @@ from typing import Annotated
 import typer
 
 from .analyses import Base, Lenient, Model, Root, loaded
+from .folders import folder
 
 app = typer.Typer()
 
 
-def _folder(path: Path) -> Path:
-    """Refuse the name of a run or a page as the name of a folder."""
-    from ..errors import InputError
-    from ..results.files import FORMATS
-
-    if path.suffix.lower() in (*FORMATS, ".html", ".png"):
-        raise InputError(f"--out {str(path)!a}: give a folder; files are named by --save, or in the experiment")
-    return path
-
-
 Out = Annotated[
-    Path, typer.Option("--out", "-o", callback=_folder, help="The folder for files; file names are relative to it.")
-]
+    Path,
+    typer.Option(
+        "--out", "-o", callback=folder("files are named by --save, or in the experiment"),
+        help="The folder for files; file names are relative to it.",
+    ),
+]  # fmt: skip
 Duration = Annotated[float, typer.Option(help="The duration in seconds.")]
 Numbers = Annotated[str | None, typer.Option(help='Numbers and commas, such as "0, pi/2, 0.1". Default: neutral.')]
 Param = Annotated[list[str] | None, typer.Option(help="NAME=VALUE: the value of a free parameter; repeatable.")]

@@ -7,13 +7,21 @@ from typing import Annotated
 
 import typer
 
+from ..interruption import INTERRUPTED
+from .folders import folder
+
 app = typer.Typer()
 
 
 @app.command()
 def study(
     file: Annotated[Path, typer.Argument(help="The study file (.toml): mechanism, samplings, motion and measures.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the results.")] = Path("out"),
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", callback=folder("files are named like the study"), help="The folder for the results."
+        ),
+    ] = Path("out"),
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help="Draw the measures.")] = True,
     store: Annotated[
         Path | None,
@@ -40,7 +48,7 @@ def study(
     Writes NAME.npz with all results, NAME.csv with a row per run, and NAME.png. Ctrl-C writes what is done. With
     --store, --workers, --scheduler or --shard, or if the file has columns to keep, results go to a Zarr folder shard by
     shard, and a study that was killed goes on.
-    Exit status 1 if no run finished or the study was interrupted, 2 if an input is wrong.
+    Exit status 1 if no run finished, 2 if an input is wrong, 130 after Ctrl-C.
     """
     from time import perf_counter
 
@@ -73,5 +81,7 @@ def study(
     finally:  # what was computed is printed even if it cannot be written
         print_study(make_console(), found, took)
     print_files(make_console(), files)
-    if not found.complete or not found.finished.any():
+    if not found.complete:  # Ctrl-C ended it
+        raise typer.Exit(INTERRUPTED)
+    if not found.finished.any():
         raise typer.Exit(1)
