@@ -87,3 +87,7 @@ def test_wrong_input_is_refused():
     told = "'slider_crank' is at a singular position of its loops: 2 degrees of freedom at this instant, 1 nearby"
     with pytest.raises(InputError, match=told):
         folded.linearize(np.array([np.pi, -np.pi, 0.0]), np.zeros(3), np.zeros(3))
+    near = folded.assemble([np.pi - 1e-5, -np.pi + 2e-5, 0.0], hold="crank")
+    told = r"^linearize: .* have rank 1 there and 2 nearby; no linear equations describe it there, so move it away from"
+    with pytest.raises(InputError, match=told):
+        folded.linearize(near, np.zeros(3), np.zeros(3))

@@ -35,6 +35,36 @@ def test_singular_positions_are_refused():
     assert np.isfinite(system.forward_dynamics(FOLDED, ZERO, ZERO)).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "driven", "rank"),
+    [
+        ("closing_step", (), "rank 1 there and 2 nearby"),
+        ("hybrid_dynamics", ("crank",), "rank 1 in the joints that are not driven there and 2 nearby"),
+    ],
+)
+def test_other_functions_of_loops_are_checked(name, driven, rank):
+    """Refuse derivatives of closing steps and of hybrid dynamics; at a regular position return numbers."""
+    system = kt.load("slider_crank")
+    function = system.function(name, driven=driven)
+    given = [ZERO + 0.3] * (len(function.inputs) - 1)
+    with pytest.raises(InputError, match=f"^jacobian of {name}: 'slider_crank' is at a singular .* have {rank}, so"):
+        function.jacobian("q").checked((FOLDED, *given))
+    for q, good in ((FOLDED, False), ([-0.9, 0.4, 1.0], True)):
+        found = function.jacobian("q")(q, *given)
+        for x in found if isinstance(found, tuple) else (found,):
+            assert np.isfinite(x).all() == good
+
+
+def test_dead_positions_of_driven_joints_are_refused():
+    """Refuse derivatives where the driven slider does not determine the crank, at a regular position of the loops."""
+    system = kt.load("slider_crank")
+    stretched = system.assemble()
+    assert np.isfinite(system.forward_dynamics_derivatives(stretched, ZERO, ZERO)[0]).all()
+    hybrid = system.function("hybrid_dynamics", driven="slider").jacobian("q")
+    with pytest.raises(InputError, match="have rank 1 in the joints that are not driven there and 2 nearby"):
+        hybrid.checked((stretched, ZERO, ZERO, ZERO))
+
+
 def test_a_sample_of_a_batch_is_named():
     """Name the sample of a batch; without checks only its derivatives are NaN."""
     system = kt.load("slider_crank")

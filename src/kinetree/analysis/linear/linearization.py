@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ...algebra.arrays import Numbers
 from ...compiled import CompiledMechanism
+from ...compiler.runtime.singular_loops import SingularPositionError
 from ...errors import InputError
 from ...model.axes import axis_labels
 from ..loops.doctor import doctor
@@ -66,9 +67,13 @@ def linearize(
     if system.closures:
         places, speeds, H = _independent(system, arrays[0], arrays[1], parameters)
     options: dict[str, Any] = {"parameters": parameters, "wrenches": wrenches, "forces": forces and has_forces(system)}
-    by_q, by_qd, by_tau = system.forward_dynamics_derivatives(
-        *arrays, **{k: x for k, x in options.items() if x is not None and x is not False}
-    )
+    given = {k: x for k, x in options.items() if x is not None and x is not False}
+    try:
+        by_q, by_qd, by_tau = system.forward_dynamics_derivatives(*arrays, **given)
+    except SingularPositionError as error:  # within some 1e-5 of it, an equation is left out, though its rank is full
+        raise InputError(
+            f"linearize: {error.fact}; no linear equations describe it there, so move it away from there"
+        ) from None
     moved = transported(system, arrays[0], arrays[1])
     rows, moving, G, V = list(places.at), list(speeds.at), places.G, speeds.G
     top = [(moved @ G + H)[..., rows, :], np.broadcast_to(V[rows], (moved @ V)[..., rows, :].shape)]

@@ -25,8 +25,8 @@ from ..lower.build import Request, signature, tree_maker
 from ..lower.loop_pattern import CLOSE, STRIDE, PlainLoops
 from .recorded import Recorded, traced
 
-SOLVED = ("forward_dynamics", "implicit_dynamics", "multipliers", "closing_speed")
-"""The functions that solve the equations of all loops with no joint held."""
+SOLVED = ("forward_dynamics", "implicit_dynamics", "multipliers", "closing_speed", "closing_step", "hybrid_dynamics")
+"""The functions that solve the equations of the loops: those of positions for closing_step, of all loops otherwise."""
 WALKS = 3
 """The steps of each length to closed positions near a position."""
 
@@ -39,7 +39,7 @@ def is_guarded(mechanism: Mechanism, request: Request) -> bool:
 
 def required_rank(mechanism: Mechanism, request: Request) -> int:
     """Return the rank of the equations of loops below which a derivative is NaN; 0 if it exists everywhere."""
-    return Ranks(mechanism, request.dtype).usual if is_guarded(mechanism, request) else 0
+    return ranks_of(mechanism, request).usual if is_guarded(mechanism, request) else 0
 
 
 def guarded(mechanism: Mechanism, request: Request, program: Program, rank: int) -> Program:
@@ -49,19 +49,29 @@ def guarded(mechanism: Mechanism, request: Request, program: Program, rank: int)
     trace, given = traced(program.inputs)
     results = list(Recorded(program, given).outputs().values())
     inputs = signature(mechanism, replace(request, derivative=None))[0]
-    here = Ranks(mechanism, request.dtype).of({a.name: given[a.name] for a in inputs})
+    here = ranks_of(mechanism, request).of({a.name: given[a.name] for a in inputs})
     one = where(here < rank - 0.5, math.nan, 1.0)
     return Program.of_trace(
         program.name, program.inputs, program.outputs, trace, [[x * one for x in entries] for entries in results]
     )
 
 
+def ranks_of(mechanism: Mechanism, request: Request) -> Ranks:
+    """Return the ranks of the equations that a function solves."""
+    return Ranks(mechanism, request.dtype, frozenset(request.driven), positions=request.name == "closing_step")
+
+
 @dataclass(frozen=True)
 class Ranks:
-    """The rank of the equations of a mechanism's loops, in the precision of the code."""
+    """The rank of the equations of a mechanism's loops, in the precision of the code.
+
+    Driven degrees of freedom, by label, are held. With `positions`, only the equations of positions take part.
+    """
 
     mechanism: Mechanism
     dtype: str = "float64"
+    driven: frozenset = frozenset()
+    positions: bool = False
 
     @cached_property
     def usual(self) -> int:
@@ -82,7 +92,8 @@ class Ranks:
         loops = PlainLoops(self.mechanism.fixed(values) if self.mechanism.free_parameters else self.mechanism)
         rng = np.random.default_rng(3)
         most = here = int(self.at(q, values))
-        free = np.linalg.svd(loops.of_positions(q))[2][here:]
+        with_all = replace(self, driven=frozenset(), positions=False) if self.driven or self.positions else self
+        free = np.linalg.svd(loops.of_positions(q))[2][int(with_all.at(q, values)) :]
         for length in (STRIDE, STRIDE / 10) * WALKS:
             step = rng.normal(size=len(free)) @ free
             step *= length / max(np.abs(step).max(initial=0.0), 1e-300)
@@ -96,7 +107,8 @@ class Ranks:
 
     def of(self, given: Mapping[str, Sequence[Scalar]]) -> Any:
         """Return the number of pivots of J I^-1 J^T that the functions of SOLVED take, by the same arithmetic."""
-        return closed.at_rest(tree_maker(self.mechanism, self.dtype)(self.mechanism, given)).rank()
+        tree = tree_maker(self.mechanism, self.dtype)(self.mechanism, given)
+        return closed.at_rest(tree, self.driven, positions=self.positions).rank()
 
     @cached_property
     def _program(self) -> Program:

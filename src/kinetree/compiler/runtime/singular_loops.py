@@ -9,7 +9,13 @@ import numpy as np
 
 from ...algebra.arrays import Numbers
 from ...errors import InputError
-from ..derive.singular_loops import Ranks, is_guarded
+from ..derive.singular_loops import is_guarded, ranks_of
+
+
+class SingularPositionError(InputError):
+    """Derivatives that do not exist at a position; `fact` is the message without its remedies."""
+
+    fact: str = ""
 
 
 def complete(function: Any, arguments: tuple, result: Any) -> None:
@@ -25,7 +31,7 @@ def complete(function: Any, arguments: tuple, result: Any) -> None:
         *(a.shape[: a.ndim - len(i.shape)] for a, i in zip(arrays, function.inputs, strict=True))
     )
     named = {i.name: np.broadcast_to(a, (*lead, *i.shape)) for a, i in zip(arrays, function.inputs, strict=True)}
-    q, values, known = named["q"], named.get("parameters", np.zeros((*lead, 0))), Ranks(mechanism, request.dtype)
+    q, values, known = named["q"], named.get("parameters", np.zeros((*lead, 0))), ranks_of(mechanism, request)
     ranks = np.broadcast_to(known.at(q, values), lead)
     low = ranks < known.usual
     for index in map(tuple, np.argwhere(low)):
@@ -44,10 +50,15 @@ def _refuse(function: Any, index: tuple, q: Numbers, rank: int, nearby: int) -> 
         return
     sample = f"sample [{', '.join(map(str, index))}], " if index else ""
     numbers = ", ".join(f"{x:.6g}" for x in q[:12]) + (", ..." if len(q) > 12 else "")
-    remedy = "leave this sample out, " if index else ""
-    name = function.mechanism.name
-    raise InputError(
-        f"{function.name}: {name!r} is at a singular position of its loops ({sample}q = [{numbers}]): their equations "
-        f"have rank {rank} there and {nearby} nearby, so there are no derivatives; move it away from there, {remedy}or "
-        "give check=False, which returns NaN there"
+    held = " in the joints that are not driven" if function.request.driven else ""
+    fact = (
+        f"{function.mechanism.name!r} is at a singular position of its loops ({sample}q = [{numbers}]): their "
+        f"equations have rank {rank}{held} there and {nearby} nearby"
     )
+    remedy = "leave this sample out, " if index else ""
+    error = SingularPositionError(
+        f"{function.name}: {fact}, so there are no derivatives; move it away from there, {remedy}or give check=False, "
+        "which returns NaN there"
+    )
+    error.fact = fact
+    raise error
