@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,8 @@ from .simulation.derivatives.adjoint_parts import scheme_of
 from .simulation.option_arguments import system_of
 from .system import System
 
+Cores = dict[str, tuple[int, ...]]
+"""The shapes of arguments behind their leading axes, by name and in order."""
 WHO = "run_function"
 FORWARD = (
     f"{WHO}: {{}} differentiates runs in reverse mode; forward derivatives of a run are those of "
@@ -43,6 +44,7 @@ class RunFunction:
     def __init__(self, system: System, times: Numbers, options: dict[str, Any]) -> None:
         """Store the options of the runs."""
         self.system, self.times, self.options = system, times, options
+        self._jax_calls: dict[tuple[str, ...], Callable[..., Any]] = {}
 
     def __call__(self, q0: Any, qd0: Any = None, *, parameters: Any = None, torques: Any = None) -> tuple[Any, Any]:
         """Return the states at the output times, q [..., nt, nq] and qd [..., nt, nv].
@@ -54,55 +56,53 @@ class RunFunction:
         """
         given = [q0, qd0, torques, *(parameters.values() if isinstance(parameters, dict) else [parameters])]
         owners = {type(x).__module__.partition(".")[0] for x in given}
+        added, cores = () if torques is None else (torques,), self._cores(torques)
         if "torch" in owners:
-            return self._on_torch(q0, qd0, parameters, torques)
+            return self._on_torch(cores, q0, qd0, parameters, added)
         if owners & {"jax", "jaxlib"}:
-            return self._on_jax(q0, qd0, parameters, torques)
+            return self._on_jax(cores, q0, qd0, parameters, added)
         free = self.system.mechanism.free_parameters
         values = [] if not free else [in_order(self.system.mechanism, {} if parameters is None else parameters)]
         if parameters is not None and not free:
             parameter_argument(self.system.mechanism, parameters, numbers=tuple, columns=tuple)
-        arrays = [
-            q0,
-            np.zeros(self.system.nv) if qd0 is None else qd0,
-            *values,
-            *([] if torques is None else [torques]),
-        ]
-        found = [real_array(x, name) for x, name in zip(arrays, self._names(torques is not None), strict=True)]
-        return self._run(found, held=torques is not None)[0]
+        arrays = [q0, np.zeros(self.system.nv) if qd0 is None else qd0, *values, *added]
+        return self._run(cores, [real_array(x, name) for x, name in zip(arrays, cores, strict=True)])[0]
 
     def __repr__(self) -> str:
         """Return the name of the mechanism, the number of output times, and the time between the first and the last."""
         span = self.times[-1] - self.times[0]
         return f"<RunFunction of {self.system.mechanism.name!r}: {len(self.times)} output times, {span:g} s>"
 
-    def _names(self, held: bool) -> list[str]:
-        free = self.system.mechanism.free_parameters
-        return ["q0", "qd0", *(["parameters"] if free else []), *(["torques"] if held else [])]
-
-    def _cores(self, held: bool) -> list[tuple[int, ...]]:
-        """Return the shapes of the arguments behind their leading axes."""
+    def _cores(self, torques: Any) -> Cores:
+        """Return the shapes of the arguments behind their leading axes, by name; torques are one if they are given."""
         s, free = self.system, len(self.system.mechanism.free_parameters)
-        return [(s.nq,), (s.nv,), *([(free,)] if free else []), *([(len(self.times) - 1, s.nv)] if held else [])]
+        cores: Cores = {"q0": (s.nq,), "qd0": (s.nv,)}
+        if free:
+            cores["parameters"] = (free,)
+        if torques is not None:
+            cores["torques"] = (len(self.times) - 1, s.nv)
+        return cores
 
-    def _checked(self, shapes: Sequence[tuple[int, ...]], held: bool) -> tuple[int, ...]:
+    def _checked(self, cores: Cores, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """Return the common leading shape of arguments; raise InputError for other shapes."""
         leads = []
-        for name, shape, core in zip(self._names(held), shapes, self._cores(held), strict=True):
+        for (name, core), shape in zip(cores.items(), shapes, strict=True):
             if len(shape) < len(core) or shape[len(shape) - len(core) :] != core:
                 raise InputError(f"{WHO}: {name} has shape {shape}; expected [..., {', '.join(map(str, core))}]")
             leads.append(shape[: len(shape) - len(core)])
         try:
             return np.broadcast_shapes(*leads)
         except ValueError:
-            listed = ", ".join(f"{name} {lead}" for name, lead in zip(self._names(held), leads, strict=True))
+            listed = ", ".join(f"{name} {lead}" for name, lead in zip(cores, leads, strict=True))
             raise InputError(f"{WHO}: the leading shapes do not fit together: {listed}") from None
 
-    def _run(self, arrays: Sequence[Numbers], *, held: bool) -> tuple[tuple[Numbers, Numbers], Samples]:
+    def _run(self, cores: Cores, arrays: Sequence[Numbers]) -> tuple[tuple[Numbers, Numbers], Samples]:
         """Return the states at the output times, and the run from which they are differentiated."""
-        lead = self._checked([x.shape for x in arrays], held)
-        wide = [np.broadcast_to(x, lead + core) for x, core in zip(arrays, self._cores(held), strict=True)]
-        named = dict(zip(self._names(held), map(np.ascontiguousarray, wide), strict=True))
+        lead = self._checked(cores, [x.shape for x in arrays])
+        named = {
+            name: np.ascontiguousarray(np.broadcast_to(x, lead + core))
+            for x, (name, core) in zip(arrays, cores.items(), strict=True)
+        }
         options = self.options | ({"parameters": named["parameters"]} if "parameters" in named else {})
         problem, _ = differentiable(self.system, named["q0"], named["qd0"], "qd0", options)
         samples = Samples(problem, added_torques(problem, named.get("torques")))
@@ -117,17 +117,17 @@ class RunFunction:
         found = samples.pull(*(np.ascontiguousarray(x) for x in cotangents))
         return tuple(x for x in found if x is not None)
 
-    def _on_torch(self, q0: Any, qd0: Any, parameters: Any, torques: Any) -> tuple[Any, Any]:
+    def _on_torch(self, cores: Cores, q0: Any, qd0: Any, parameters: Any, added: tuple[Any, ...]) -> tuple[Any, Any]:
         from .devices import torch as on_torch  # with a compiler for GPUs, which importing kinetree leaves out
 
-        torch, held = optional.torch(), torques is not None
+        torch = optional.torch()
         qd0 = torch.zeros(self.system.nv, dtype=torch.float64) if qd0 is None else qd0
         more = parameter_argument(
             self.system.mechanism, parameters,
             numbers=lambda values: on_torch.tensor_of(values, "float64"), columns=on_torch.columns_of("float64"),
         )  # fmt: skip
-        tensors = [q0, qd0, *more, *([torques] if held else [])]
-        for name, x in zip(self._names(held), tensors, strict=True):
+        tensors = [q0, qd0, *more, *added]
+        for name, x in zip(cores, tensors, strict=True):
             if isinstance(x, torch.Tensor) and x.device.type != "cpu":
                 raise InputError(
                     f"{WHO}: {name} is on the device {str(x.device)!r}, and runs with gradients are computed on the "
@@ -138,7 +138,7 @@ class RunFunction:
         known: list[Samples] = []
 
         def run(*given: Any) -> tuple[Any, Any]:
-            states, samples = self._run([on_torch.numbers_of(x) for x in given], held=held)
+            states, samples = self._run(cores, [on_torch.numbers_of(x) for x in given])
             known[:] = [samples]
             return on_torch.tensors_of(states)
 
@@ -151,44 +151,37 @@ class RunFunction:
 
         if not needs_gradient(tensors):
             return run(*tensors)
-        axes = [len(core) for core in self._cores(held)]
+        axes = [len(core) for core in cores.values()]
         return recorded(Node(run, lambda: pull, _refuse_forward, axes, [2, 2]), tensors)
 
-    def _on_jax(self, q0: Any, qd0: Any, parameters: Any, torques: Any) -> tuple[Any, Any]:
+    def _on_jax(self, cores: Cores, q0: Any, qd0: Any, parameters: Any, added: tuple[Any, ...]) -> tuple[Any, Any]:
         from .devices import jax as on_jax
 
-        jnp, held = optional.jax().numpy, torques is not None
+        jnp = optional.jax().numpy
         qd0 = np.zeros(self.system.nv) if qd0 is None else qd0
         more = parameter_argument(
             self.system.mechanism, parameters, numbers=np.array,
             columns=lambda values: jnp.stack(jnp.broadcast_arrays(*map(jnp.asarray, values)), axis=-1),
         )  # fmt: skip
-        arrays = [jnp.asarray(x) for x in (q0, qd0, *more, *([torques] if held else []))]
+        arrays = [jnp.asarray(x) for x in (q0, qd0, *more, *added)]
         if on_jax.common_dtype(WHO, arrays) != "float64":
             raise InputError(
                 f"{WHO}: the arrays have dtype float32; runs are computed in float64, so begin with "
                 'jax.config.update("jax_enable_x64", True) and give float64'
             )
-        self._checked([x.shape for x in arrays], held)
-        return (self._jax_held if held else self._jax_plain)(*arrays)
+        self._checked(cores, [x.shape for x in arrays])
+        if (names := tuple(cores)) not in self._jax_calls:
+            self._jax_calls[names] = self._jax_call(cores)
+        return self._jax_calls[names](*arrays)
 
-    @cached_property
-    def _jax_plain(self) -> Any:
-        return self._jax_call(held=False)
-
-    @cached_property
-    def _jax_held(self) -> Any:
-        return self._jax_call(held=True)
-
-    def _jax_call(self, *, held: bool) -> Any:
-        cores, nt = self._cores(held), len(self.times)
+    def _jax_call(self, cores: Cores) -> Callable[..., Any]:
+        count, nt = len(cores), len(self.times)
 
         def pull(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-            count = len(cores)
-            return self._pulled(self._run(arrays[:count], held=held)[1], arrays[count:])
+            return self._pulled(self._run(cores, arrays[:count])[1], arrays[count:])
 
         return called_back(
-            lambda *arrays: self._run(arrays, held=held)[0], pull, cores,
+            lambda *arrays: self._run(cores, arrays)[0], pull, tuple(cores.values()),
             [(nt, self.system.nq), (nt, self.system.nv)], forward=FORWARD.format("JAX"),
         )  # fmt: skip
 
