@@ -14,6 +14,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 import kinetree as kt
+from kinetree.compiler.targets import target
+from kinetree.compiler.targets.llvm import child_process, code_generation
 from kinetree.studio import serving
 from kinetree.studio.actions import ACTIONS
 from kinetree.studio.folder import Folder
@@ -68,6 +70,25 @@ def test_calls_report_and_are_cancelled(address, monkeypatch):
         socket.send(json.dumps({"id": 3, "call": "none", "arguments": {}}))
         assert answer(socket)["error"].startswith("no action 'none'")
         goes.set()
+        assert answer(socket) == {"id": 1, "error": "cancelled", "cancelled": True}
+
+
+def test_a_long_compilation_is_cancelled(address, monkeypatch, tmp_path):
+    """Cancel a call whose compilation would take ten minutes, and reports nothing."""
+    begun, script = threading.Event(), tmp_path / "sleeping.py"
+    script.write_text("import time\ntime.sleep(600)\n")
+
+    def work(studio):
+        monkeypatch.setattr(child_process, "LONG", 0)
+        monkeypatch.setattr(code_generation, "__file__", str(script))
+        begun.set()
+        return {"code": target().build("define void @f() {\n  ret void\n}\n")}
+
+    monkeypatch.setitem(ACTIONS, "work", work)
+    with socket_of(address) as socket:
+        socket.send(json.dumps({"id": 1, "call": "work"}))
+        assert begun.wait(60)
+        socket.send(json.dumps({"id": 1, "cancel": True}))
         assert answer(socket) == {"id": 1, "error": "cancelled", "cancelled": True}
 
 

@@ -21,7 +21,7 @@ from .motions import horner, inside
 from .sampling import Lists, as_time
 
 MAX_KNOTS = 2000
-"""The most times of a compiled table: each adds a comparison and four selections per coordinate to every step."""
+"""The most times of a compiled table: each adds a comparison and four selections per coordinate to the traced code."""
 RATES = ("qd.", "qdd.")
 """The beginnings of the names of columns with velocities and accelerations."""
 ENDS = ("not-a-knot", "natural", "clamped")

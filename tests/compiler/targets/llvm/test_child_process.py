@@ -77,7 +77,7 @@ def test_ctrl_c_ends_the_child(endless):
 
     threading.Thread(target=press, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        compile_assembly(chain(3))
+        compile_assembly(chain(50_000))  # more than a pipe holds: it is interrupted while it is written
     assert [process.returncode for process in endless] == [-signal.SIGKILL]
 
 
@@ -124,7 +124,7 @@ def test_a_child_that_fails_is_replaced(started, monkeypatch, tmp_path):
     """Let the child process fail, or start none: the module is compiled here, and errors are those of LLVM."""
     expected = code_generation.generated(chain(3), *_native())
     script = tmp_path / "failing.py"
-    script.write_text("import sys\nsys.stdout.write('half of the code')\nsys.exit(3)\n")
+    script.write_text("import sys\nsys.stdout.write('99\\nhalf of the code')\nsys.exit(3)\n")
     with pytest.raises(RuntimeError, match="LLVM IR parsing error"):
         compile_assembly("no assembly")
     monkeypatch.setattr(code_generation, "__file__", str(script))

@@ -54,12 +54,14 @@ def _by_child(assembly: str, triple: str, options: Options) -> bytes | None:
             while talk.is_alive():
                 check_cancelled()
                 talk.join(LOOK)
-            status = process.wait()
         finally:
             process.kill()  # does nothing after its end
             if talk.ident is not None:
                 talk.join()
-    return answer[0] if answer and status == 0 else None
+            with suppress(OSError):  # a message under way is lost
+                process.stdin.close()  # type: ignore[union-attr]
+    length, _, code = answer[0].partition(b"\n") if answer else (b"", b"", b"")
+    return code if length == b"%d" % len(code) else None  # the status is unknown where the caller ignores SIGCHLD
 
 
 def _talk(process: subprocess.Popen, message: bytes, answer: list[bytes]) -> None:

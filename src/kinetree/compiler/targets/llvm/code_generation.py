@@ -1,8 +1,8 @@
 """Code generation by LLVM, here or as the program of a child process, which `child_process` starts.
 
 The module imports nothing of Kinetree, so that the child starts quickly. The child reads a line of JSON with the
-options, the length of the assembly, and the assembly. It writes the object code. It ends with its input, and thus with
-the process that started it.
+options and the length of the assembly, and the assembly. It writes a line with the length of the object code, and the
+code. It ends with its input, and thus with the process that started it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def main() -> None:
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    sys.stdout.buffer.write(generated(assembly, head["triple"], head["options"]))
+    code = generated(assembly, head["triple"], head["options"])
+    sys.stdout.buffer.write(b"%d\n%b" % (len(code), code))
     sys.stdout.buffer.flush()
     os._exit(0)  # the thread still reads
 
