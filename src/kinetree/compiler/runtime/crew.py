@@ -70,8 +70,8 @@ def sweep() -> Any:
 
 
 THREADS = Threads()
-SUPPORTED = sys.platform == "linux" and ctypes.sizeof(ctypes.c_void_p) == 8
-"""Whether threads can wait in native code: unnamed semaphores are not everywhere, and places are those of 64 bits."""
+SUPPORTED = sys.platform == "linux" and ctypes.sizeof(ctypes.c_void_p) == 8 and sys.implementation.name == "cpython"
+"""Whether threads can wait in native code, which needs semaphores without names, 64 bits, and CPython."""
 
 if SUPPORTED:
     os.register_at_fork(after_in_child=THREADS.forked)

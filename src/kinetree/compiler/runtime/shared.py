@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..targets.crew import STEPS, Share
+from ..targets.arrays import streamed
+from ..targets.crew import CORE, STEPS, Share
 from . import crew
 from .direct import NativeKernel, direct_call, supported
 from .gufunc import core_signature, loop_of, register
@@ -41,7 +42,10 @@ class Shared:
         self._gufunc = function.gufunc if self._vectors is None else self._vectors.gufunc
         self._cores = [a.shape for a in (*function.inputs, *function.outputs)]
         self._sweep = crew.sweep()
-        self._can_sweep = supported() and len(self._cores) + sum(map(len, self._cores)) <= STEPS
+        ranks = [len(core) for core in self._cores]
+        self._can_sweep = supported() and len(ranks) + sum(ranks) <= STEPS and max(ranks) < CORE
+        self._table = np.zeros((len(ranks), CORE), np.int64)
+        self._addresses = ctypes.c_void_p * len(ranks)
         self._plain_axes = 1 + len(function.output.shape)
         self._long = 2e9 * LEAST * function.output.size
         self._dtype = np.dtype(function.request.dtype)
@@ -54,12 +58,27 @@ class Shared:
         )  # fmt: skip
 
     def _words(self, threads: int) -> Any:
-        words = (ctypes.c_int64 * Share.SIZE)()
-        words[Share.KERNEL], words[Share.DATA] = loop_of(self._gufunc)
-        words[Share.ARRAYS] = len(self.function.inputs) + len(self.function.outputs)
-        words[Share.THREADS] = threads
-        words[Share.GRAIN] = LINE // self._dtype.itemsize  # whole vectors, whose results are whole lines
-        words[Share.COUNT], words[Share.POSTS] = crew.THREADS.count, crew.THREADS.posts
+        f, words, item = self.function, (ctypes.c_int64 * Share.SIZE)(), self._dtype.itemsize
+        grain = LINE // item  # whole vectors, whose results are whole lines
+        for k, core in enumerate(self._cores if self._can_sweep else ()):
+            self._table[k, : 1 + len(core)] = [len(core), *core]
+        kernel, data = loop_of(self._gufunc)
+        for place, value in (
+            (Share.KERNEL, kernel),
+            (Share.DATA, data),
+            (Share.ARRAYS, len(self._cores)),
+            (Share.THREADS, threads),
+            (Share.INPUTS, len(f.inputs)),
+            (Share.ARRAY_TYPE, id(np.ndarray)),
+            (Share.DTYPE, id(self._dtype)),
+            (Share.ITEM, item),
+            (Share.CORES, self._table.ctypes.data),
+            (Share.STREAMED, -(-streamed(f.outputs, item) // grain) * grain),
+            (Share.GRAIN, grain),
+            (Share.COUNT, crew.THREADS.count),
+            (Share.POSTS, crew.THREADS.posts),
+        ):
+            words[place] = value
         self._pace, least, portion = (
             ctypes.c_double.from_buffer(words, 8 * place) for place in (Share.PACE, Share.LEAST, Share.PORTION)
         )
@@ -90,23 +109,18 @@ class Shared:
 
     def _swept(self, arguments: tuple, out: Any) -> Any:
         """Return the results of a batch with several leading axes, shared along all; None if NumPy must prepare it."""
-        f, count = self.function, len(self._cores)
-        places = f.places(out)
-        if not self._can_sweep or len(arguments) + len(places) != count:
+        f, places = self.function, self.function.places(out)
+        if not self._can_sweep or (len(arguments), len(places)) != (len(f.inputs), len(f.outputs)):
             return None
         lead = self._lead(arguments, places[0])
-        shapes = [lead + core for core in self._cores]
         results = [new(f, lead, a) if x is None else x for x, a in zip(places, f.outputs, strict=True)]
         arrays = [
-            x if type(x) is np.ndarray and x.shape == shape else np.broadcast_to(x, shape)
-            for x, shape in zip(arguments, shapes, strict=False)
+            x if type(x) is np.ndarray and x.shape[: len(lead)] == lead else np.broadcast_to(x, lead + a.shape)
+            for x, a in zip(arguments, f.inputs, strict=True)
         ]
-        every = arrays + results
-        if not all(map(self._is_plain, every, shapes)) or not _are_apart(arrays, results) or 0 in lead:
-            return None
-        addresses = (ctypes.c_void_p * count)(*map(id, every))
+        addresses = self._addresses(*map(id, arrays), *map(id, results))
         if self._sweep(ctypes.addressof(self.words), addresses, len(lead)):
-            return None  # NumPy reports floating-point errors
+            return None  # arrays are unsuitable, or NumPy has to report floating-point errors
         return f.returned(results)
 
     def _lead(self, arguments: tuple, result: Any) -> tuple[int, ...]:
@@ -115,12 +129,3 @@ class Shared:
             return result.shape[: result.ndim - len(self.function.output.shape)]
         inputs, shapes = self.function.inputs, map(np.shape, arguments)
         return np.broadcast_shapes(*(x[: len(x) - len(a.shape)] for x, a in zip(shapes, inputs, strict=True)))
-
-    def _is_plain(self, x: Any, shape: tuple[int, ...]) -> bool:
-        """Return whether native code can read and write an array."""
-        return type(x) is np.ndarray and x.shape == shape and x.dtype == self._dtype and x.flags.aligned
-
-
-def _are_apart(arrays: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> bool:
-    """Return whether results can be written without changing arguments."""
-    return all(x.flags.writeable and not any(np.may_share_memory(a, x) for a in arrays) for x in results)

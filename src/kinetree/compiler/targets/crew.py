@@ -21,6 +21,9 @@ ARRAYS = 64
 STEPS = 4 * ARRAYS
 """The largest number of strides of arrays with several leading axes: one per array, and those of its core."""
 
+CORE = 8
+"""The words per array in the table of core dimensions."""
+
 SPIN = 20_000
 """The longest time that a thread waits without sleeping [ns], for the next batch of a loop in Python."""
 
@@ -34,8 +37,8 @@ class Crew:
 
     `work(post)` is run by a thread, and never returns. `loop(args, dims, steps, share)` is the inner loop of a gufunc,
     which shares the samples of a kernel. `sweep(share, arrays, axes)` runs a kernel on NumPy arrays, given by their
-    addresses, with the same leading axes, all but the last of which are divided too. It returns the floating-point
-    flags that NumPy reports.
+    addresses, with the same leading axes, all of which are divided. It returns the floating-point flags that NumPy
+    reports, or -1 without any result if NumPy must prepare the arrays.
     """
 
 
@@ -67,6 +70,12 @@ class Share(IntEnum):
     DATA = auto()  # the last argument of the kernel
     ARRAYS = auto()
     THREADS = auto()  # at most, with the caller
+    INPUTS = auto()
+    ARRAY_TYPE = auto()  # the address of NumPy's type of arrays
+    DTYPE = auto()  # the address of their NumPy dtype
+    ITEM = auto()  # the size of a number [bytes]
+    CORES = auto()  # the address of a table with, per array, the number of its core dimensions and their lengths
+    STREAMED = auto()  # whole grains from which results in rows bypass the caches, 0 if they never do
     GRAIN = auto()  # portions begin at multiples of this number of samples
     PACE = auto()  # the shortest time per sample so far, a float64 number; 0 before the first measurement
     LEAST = auto()  # the least work of each thread, a float64 number

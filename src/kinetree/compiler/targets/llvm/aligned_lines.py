@@ -15,20 +15,13 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from ...ir.program import Program
+from ..arrays import LONG, STREAMED
 from .block_checks import raise_top
 from .dense_rows import store_ends, transposed
 from .writer import Text
 
 FEATURE = "avx512f"
 """The feature of processors with vectors of a cache line, and with a selection from two vectors by a third."""
-
-LONG = 128
-"""The most entries of a row that is stored otherwise: a block of such rows fits into the first cache."""
-
-STREAMED = 2**24
-"""The least size of the outputs of a call whose lines bypass the caches [bytes].
-
-Larger outputs do not stay in the caches, and each line would be read from memory before it is written."""
 
 SELECT = {64: "llvm.x86.avx512.vpermi2var.pd.512", 32: "llvm.x86.avx512.vpermi2var.ps.512"}
 """The selection from two vectors of floats by their size [bits]."""

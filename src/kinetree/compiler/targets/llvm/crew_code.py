@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ..crew import ARRAYS, MOST, STEPS, TRIAL, Crew, Post, Share
-from ..entry import Offset
+from ..crew import MOST, TRIAL, Crew, Post, Share
+from .crew_arrays import emit_arrays
 from .crew_portions import Job, emit_portions
 from .crew_threads import emit_threads
-from .flags import all_flags, reported_flags
-from .words import begin, double, ended, field, load, pointer, since, smaller, store, whole, word
+from .words import begin, double, ended, load, pointer, since, smaller, store, whole, word
 from .writer import Text
 
 
@@ -19,7 +18,7 @@ def emit_crew(crew: Crew, dtype: str) -> str:
         "declare i32 @kt_feclearexcept(i32)", "declare i32 @kt_fetestexcept(i32)",
         "declare i64 @llvm.smin.i64(i64, i64)", "declare i64 @llvm.smax.i64(i64, i64)",
     )  # fmt: skip
-    return "\n".join([*declared, *emit_portions(), *emit_threads(), _share(), _loop(), _sweep()])
+    return "\n".join([*declared, *emit_portions(), *emit_threads(), _share(), _loop(), *emit_arrays()])
 
 
 def _share() -> str:
@@ -54,9 +53,18 @@ def _share() -> str:
 def _divide(t: Text) -> None:
     """Write the division into portions of about the same time, of whole grains."""
     grain, samples = load(t, "%share", Share.GRAIN), _samples(t)
-    grains = t.new(f"sdiv i64 {t.new(f'fptosi double {samples} to i64')}, {grain}")
+    long = _least_streamed(t)
+    wanted = t.new(f"call i64 @llvm.smax.i64(i64 {long}, i64 {t.new(f'fptosi double {samples} to i64')})")
+    grains = t.new(f"sdiv i64 {wanted}, {grain}")
     piece = t.new(f"mul i64 {t.new(f'call i64 @llvm.smax.i64(i64 1, i64 {grains})')}, {grain}")
     t.put(f"  call void @plan(ptr %job, i64 %rows, i64 {piece}, double {samples})")
+
+
+def _least_streamed(t: Text) -> str:
+    """Write the samples of a portion whose results bypass the caches, 0 if those of the whole batch do not."""
+    streamed = load(t, "%share", Share.STREAMED)
+    many = t.new(f"icmp sge i64 {load(t, '%job', Job.INNER)}, {t.new(f'mul i64 {streamed}, 2')}")
+    return t.new(f"select i1 {many}, i64 {streamed}, i64 0")
 
 
 def _try(t: Text) -> None:
@@ -118,62 +126,6 @@ def _loop() -> str:
     alone = f"  call void {kernel}(ptr %args, ptr %dims, ptr %steps, ptr {data})"
     t.either(t.new(f"or i1 {brief}, {few}"), lambda: t.put(alone), share)
     t.put("  ret void")
-    return ended(t)
-
-
-def _sweep() -> str:
-    """Write the loop over arrays with several leading axes, along which strides are those of NumPy."""
-    t = begin("define i64 @sweep(ptr %share, ptr %arrays, i64 %axes)")
-    t.put(
-        f"  %job = alloca [{Job.SIZE:d} x i64], align 64",
-        f"  %pointers = alloca [{ARRAYS} x i64]",
-        f"  %strides = alloca [{ARRAYS} x i64]",
-        f"  %steps = alloca [{STEPS} x i64]",
-        "  %next = alloca i64",
-        "  %rows = alloca i64",
-        "  store i64 1, ptr %rows",
-    )
-    count = load(t, "%share", Share.ARRAYS)
-    t.put(f"  store i64 {count}, ptr %next")
-    last = t.new("sub i64 %axes, 1")
-
-    def take(k: str) -> None:
-        array = pointer(t, load(t, "%arrays", k))
-        store(t, "%pointers", k, field(t, array, Offset.DATA, "i64"))
-        own = field(t, array, Offset.STRIDES, "i64")
-        store(t, "%strides", k, own)
-        store(t, "%steps", k, load(t, pointer(t, own), last))
-        dimensions = t.new(f"sext i32 {field(t, array, Offset.NDIM, 'i32')} to i64")
-        core = t.new(f"sub i64 {dimensions}, %axes")
-
-        def core_step(d: str) -> None:
-            at = t.new("load i64, ptr %next")
-            store(t, "%steps", at, load(t, pointer(t, own), t.new(f"add i64 %axes, {d}")))
-            t.put(f"  store i64 {t.new(f'add i64 {at}, 1')}, ptr %next")
-
-        t.if_(t.new(f"icmp sgt i64 {core}, 0"), lambda: t.loop(core, 1, core_step))
-
-    t.loop(count, 1, take)
-    shape = field(t, pointer(t, load(t, "%arrays", "0")), Offset.SHAPE, "i64")
-
-    def multiply(d: str) -> None:
-        rows = t.new("load i64, ptr %rows")
-        t.put(f"  store i64 {t.new(f'mul i64 {rows}, {load(t, pointer(t, shape), d)}')}, ptr %rows")
-
-    t.if_(t.new(f"icmp sgt i64 {last}, 0"), lambda: t.loop(last, 1, multiply))
-    for place, value in (
-        (Job.POINTERS, t.new("ptrtoint ptr %pointers to i64")),
-        (Job.STEPS, t.new("ptrtoint ptr %steps to i64")),
-        (Job.STRIDES, t.new("ptrtoint ptr %strides to i64")),
-        (Job.AXES, last),
-        (Job.SHAPE, shape),
-        (Job.INNER, load(t, pointer(t, shape), last)),
-    ):
-        store(t, "%job", place, value)
-    t.new(f"call i32 @kt_feclearexcept(i32 {all_flags()})")
-    t.put(f"  call void @share(ptr %share, ptr %job, i64 {t.new('load i64, ptr %rows')})")
-    flags = t.new(f"call i32 @kt_fetestexcept(i32 {reported_flags()})")
-    t.put(f"  ret i64 {t.new(f'zext i32 {flags} to i64')}")
     return ended(t)
 
 
