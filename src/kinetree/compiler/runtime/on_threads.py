@@ -17,8 +17,9 @@ from .shared import shared
 
 def on_threads(function: Any, arguments: tuple, out: Any, threads: int) -> Any:
     """Run a batch on threads, 0 for all cores, if that shortens its time; no bit of the results depends on them."""
-    if type(threads) is not int or threads < 1:
+    if type(threads) is not int or threads < 0:
         threads = _number(threads)
+    threads = threads or _cores()
     call = function.shares.get(threads)
     if call is None or threads > crew.THREADS.size:
         if not _is_native(function):
@@ -35,9 +36,10 @@ def _is_native(function: Any) -> bool:
 
 
 def _number(threads: Any) -> int:
+    """Return a number of threads as an integer of Python; InputError for anything else."""
     if not isinstance(threads, int | np.integer) or threads < 0:
         raise InputError(f"threads is {threads!r}; expected 1 or more, or 0 for all cores")
-    return int(threads) or _cores()
+    return int(threads)
 
 
 @cache
