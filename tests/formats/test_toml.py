@@ -345,6 +345,15 @@ def test_lenient_files_keep_impossible_inertias():
     assert str(report.of("suspect")[0]).startswith("f.toml:2: body 'b': no body can have this inertia")
 
 
+def test_inertias_without_mass_are_suspect():
+    """Keep an inertia without mass, and report it with its line."""
+    text = ONE.replace('name = "b"', 'name = "b"\ninertia = [1, 1, 1.5, 0, 0, 0]').replace("fixed", "prismatic")
+    report = read_toml_text(text, file="f.toml")[1]
+    assert [str(e) for e in report.of("suspect")] == [
+        "f.toml:1: body 'b': it has an inertia, up to 1.5 kg m^2, but no mass"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

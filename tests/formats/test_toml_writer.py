@@ -36,7 +36,7 @@ from kinetree.model import (
     assemble,
     parse,
 )
-from kinetree.model.checks import RESERVED
+from kinetree.model.checks import RESERVED, massless_inertias
 from kinetree.model.force_checks import COEFFICIENTS
 from strategies import examples
 
@@ -202,7 +202,7 @@ def test_what_is_written_is_read(mechanism):
     assert again.hash == mechanism.hash
     assert (again.source, again.description) == (mechanism.source, mechanism.description)
     assert write_toml(again) == text
-    assert report.of("suspect") == []
+    assert len(report.of("suspect")) == len(massless_inertias(mechanism))
 
 
 def one_body(**given):

@@ -194,6 +194,18 @@ def test_what_a_joint_cannot_use_is_reported():
     assert "lower and upper limit of the continuous joint 'j'" in texts(report, "dropped")
 
 
+def test_inertias_without_mass_are_suspect():
+    """Keep the inertia of a link without mass on a slide, and report it with its line; massless links are silent."""
+    inertia = '<inertial><mass value="0"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" iyz="0" ixz="0"/></inertial>'
+    text = two_links('<limit lower="-1" upper="1" effort="4" velocity="2"/>', "prismatic")
+    mechanism, report = read_urdf_text(text.replace('<link name="b"/>', f'<link name="b">{inertia}</link>'))
+    assert mechanism.body("b").inertia[:3] == (0.1, 0.1, 0.1)
+    assert texts(report, "suspect") == (
+        "<text>:1: link 'b': it has an inertia, up to 0.1 kg m^2, but no mass; the numbers are kept"
+    )
+    assert texts(read_urdf_text(text)[1], "suspect") == ""
+
+
 def test_suspect_joints():
     """Report missing, empty and negative limits, and negative damping, and keep the numbers."""
     assert "has no <limit>: taken as unlimited" in texts(read_urdf_text(two_links(""))[1], "suspect")

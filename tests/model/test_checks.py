@@ -27,7 +27,7 @@ from kinetree import (
     assemble,
 )
 from kinetree.model import parse
-from kinetree.model.checks import check, impossible_inertias, inertia_excess
+from kinetree.model.checks import check, impossible_inertias, inertia_excess, massless_inertias
 from strategies import body, examples, nested, rotation
 
 GOOD = Body("a", 1.0, (0.1, 0.2, 0.3), (1.0, 1.2, 1.1, 0.1, 0.2, 0.05))
@@ -235,3 +235,26 @@ def test_limits_the_wrong_way_round_are_refused():
     """Refuse a lower limit above the upper one."""
     with pytest.raises(ModelError, match="limit"):
         assemble("bad", [GOOD], [replace(JOINT, limits=Limits((1.0,), (-1.0,)))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "parent", "found"),
+    [
+        ("revolute", "ground", False),
+        ("spherical", "ground", False),
+        ("prismatic", "ground", True),
+        ("free", "ground", True),
+        ("revolute", "a", True),
+    ],
+)
+def test_inertias_without_mass_are_found(kind, parent, found):
+    """Find a body with an inertia but no mass, unless it rotates on the ground or has no inertia either."""
+    bare, heavy = Body("b", 0.0, inertia=(0.02, 0.03, 0.04, 0, 0, 0)), Body("a", 1.3)
+    joints = [Joint("i", "prismatic", "ground", "a"), Joint("j", kind, parent, "b")]
+    message = "it has an inertia, up to 0.04 kg m^2, but no mass"
+    assert massless_inertias(assemble("m", [heavy, bare], joints)) == ([("b", message)] if found else [])
+    assert massless_inertias(assemble("m", [heavy, Body("b")], joints)) == []
+    light = replace(bare, mass=parse("2 * m"))
+    for value, expected in ((0.0, found), (0.1, False)):
+        made = assemble("m", [heavy, light], joints, parameters=[Parameter("m", value)])
+        assert bool(massless_inertias(made)) == expected

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..model.checks import tolerated
+from ..model.checks import massless_inertias, tolerated
 from ..model.mechanism import Mechanism
 from ..model.parts import Frame
 
@@ -74,9 +74,11 @@ class Report:
 
 
 def report_tolerated(mechanism: Mechanism, report: Report) -> None:
-    """Report as suspect all faults that only a lenient check accepts."""
+    """Report as suspect all faults that only a lenient check accepts, and inertias without mass."""
     for part, message in tolerated(mechanism):
         report.suspect(f"{part}: {message}")
+    for name, message in massless_inertias(mechanism):
+        report.suspect(f"body {name!r}: {message}")
 
 
 def report_moved(

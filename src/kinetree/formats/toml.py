@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import ModelError, Where, at, below, part_at, unknown_name
 from ..model import Mechanism, assemble
-from ..model.checks import impossible_inertias
+from ..model.checks import impossible_inertias, massless_inertias
 from ..model.contacts import refuse_many_contacts
 from ..model.pairs import pair_of
 from ..model.part_fields import MAX_NAME
@@ -66,7 +66,7 @@ def read_toml_text(source: str, *, file: str = "<text>", lenient: bool | None = 
         stem = "" if file == "<text>" else Path(file).stem
         mechanism = _mechanism(parsed_toml(source), places, report, stem, lenient)
         report.read(f"{len(mechanism.bodies)} bodies, {mechanism.nv} degrees of freedom{mechanism.closed_by}")
-        for body, message in impossible_inertias(mechanism):
+        for body, message in (*impossible_inertias(mechanism), *massless_inertias(mechanism)):
             place = places.locate(ModelError(message, where=part_at("body", body)), file)
             report.suspect(f"{place.where}: {message}", place.line)
     except RecursionError:

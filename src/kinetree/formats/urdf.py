@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import InputError, ModelError, shown, unknown_name
-from ..model.checks import impossible_inertias
+from ..model.checks import impossible_inertias, massless_inertias
 from ..model.construction import assemble
 from ..model.mechanism import Mechanism
 from ..model.part_fields import MAX_NAME
@@ -221,7 +221,10 @@ def _root(source: Source, parts: _Parts) -> str:
 
 
 def _remarks(source: Source, parts: _Parts, mechanism: Mechanism) -> None:
-    """Report the numbers of parts that were read, and crossed limits."""
+    """Report the numbers of parts that were read, inertias without mass, and crossed limits."""
+    for name, message in massless_inertias(mechanism):
+        line = parts.links[name].line if name in parts.links else None
+        source.report.suspect(f"link {name!r}: {message}; the numbers are kept", line)
     for joint in mechanism.joints:
         for lower, upper in zip(joint.limits.lower, joint.limits.upper, strict=False):
             if lower > upper:

@@ -147,6 +147,29 @@ def impossible_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
     return out
 
 
+def massless_inertias(mechanism: Mechanism) -> list[tuple[str, str]]:
+    """Return (body, message) for each body with an inertia but no mass, which is usually a mass that was forgotten.
+
+    A body that only rotates about a point of the ground may have its mass in its inertia.
+    """
+    values, out = mechanism.values(), []
+    carried = {j.child: j for j in mechanism.joints}
+    for b in mechanism.bodies:
+        if isinstance(b.mass, Expression) or not b.mass:
+            b = resolved(b, values)
+            if not b.mass and any(b.inertia) and not _turns_on_ground(carried.get(b.name)):
+                most = max(inertia_excess(tuple(b.inertia))[1])
+                out.append((b.name, f"it has an inertia, up to {most:.3g} kg m^2, but no mass"))
+    return out
+
+
+def _turns_on_ground(j: Joint | None) -> bool:
+    if j is None or j.parent != GROUND:
+        return False
+    kind = joint_kinds.kind(j.kind)
+    return not (kind.ADVANCES or kind.FLOATS)
+
+
 def tolerated(mechanism: Mechanism) -> list[tuple[str, str]]:
     """Return (part, message) for all faults accepted by `lenient`: impossible masses and inertias, crossed limits."""
     found = [(f"body {name!r}", message) for name, message in impossible_inertias(mechanism)]
