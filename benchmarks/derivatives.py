@@ -61,7 +61,7 @@ class Comparison:
     repeated: dict[int, tuple[Figure, Figure]]
     """Times and ratios to the peer of repeated calls past the caches."""
     on_all_cores: dict[int, tuple[Figure, ...]]
-    """Times and ratios to the peer, in rows, and with samples next to each other past the caches."""
+    """Times and ratios to the peer: in rows, past the caches, and repeated past the caches."""
     single: Figure
     single_ratio: Figure
     products: dict[str, Figure]
@@ -93,6 +93,7 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
             lambda x=x, outs=outs: function.unchecked(tuple(x), out=outs, threads=cores), n
         )
         divided[f"past {n}"] = _in_blocks(function, x, past=True, threads=cores)
+        divided[f"repeated {n}"] = _repeated(function, x, threads=cores)
         contenders[f"ours {n}"] = Contender(lambda x=x, outs=outs: function(*x, out=outs), n)
         contenders |= {f"past {past} {n}": _in_blocks(function, x, past=past) for past in (False, True)}
         contenders[f"repeated {n}"] = _repeated(function, x)
@@ -111,7 +112,7 @@ def compare(robot: Robot, name: str, rounds: int) -> Comparison:
     on_all_cores = {
         n: tuple(
             figure
-            for way in (f"ours {n}", f"past {n}")
+            for way in (f"ours {n}", f"past {n}", f"repeated {n}")
             for figure in (Figure.of(threaded[way]), ratio(threaded["peer"], threaded[way]))
         )
         for n in sizes
@@ -149,7 +150,7 @@ def _in_blocks(function: Any, state: list[np.ndarray], *, past: bool, threads: i
     return Contender(lambda: fast(*given, out=out), n)
 
 
-def _repeated(function: Any, state: list[np.ndarray]) -> Contender:
+def _repeated(function: Any, state: list[np.ndarray], *, threads: int | None = None) -> Contender:
     """Return repeated calls that write zeros once, as the peer does; their bits are checked after another batch."""
     fast, n = function.samples_last(past=True), len(state[0])
     block = min(n, fast.block)
@@ -158,7 +159,7 @@ def _repeated(function: Any, state: list[np.ndarray]) -> Contender:
     run(*(x[::-1] for x in given))
     if not all(map(np.array_equal, run(*given), function(*given))):
         raise Disagreement(f"{function.name}: results depend on the call before")
-    return Contender(lambda: run(*given), n)
+    return Contender(lambda: run(*given, threads=threads), n)
 
 
 def _checked(what: str, system, method, peer, model, data, rows, state, order) -> float:
@@ -207,11 +208,9 @@ def section(quick: bool) -> Section:
             again, again_ratio = c.repeated[n]
             row += [again.text(), again_ratio.text(), _verdict(again_ratio, aim, n)]
             rows.append(tuple(row))
-            plain, plain_ratio, past_, past_ratio = c.on_all_cores[n]
-            divided.append(
-                (*who, f"{n:,}", plain.text(), plain_ratio.text(), _verdict(plain_ratio, aim, n),
-                 past_.text(), past_ratio.text(), _verdict(past_ratio, aim, n))
-            )  # fmt: skip
+            cells = zip(c.on_all_cores[n][::2], c.on_all_cores[n][1::2], strict=True)
+            texts = ((x.text(), r.text(), _verdict(r, aim, n)) for x, r in cells)
+            divided.append((*who, f"{n:,}", *(text for three in texts for text in three)))
         target = f"<= 1: {'met' if c.single_ratio.median <= 1 else 'missed'}"
         singles.append((*who, c.single.text(4), c.peer.text(4), c.single_ratio.text(), target, f"{c.compiled:.2f}"))
         verdicts = (
@@ -263,6 +262,9 @@ def section(quick: bool) -> Section:
             "ratio",
             "target",
             "past the caches [ns]",
+            "ratio",
+            "target",
+            "repeated [ns]",
             "ratio",
             "target",
         ),
