@@ -153,6 +153,7 @@ def test_third_derivatives():
         assert_close(np.asarray(y), np.asarray(x), 1e-12, "third derivatives")
 
 
+@everyday.long
 def test_matrices_wrenches_and_parameters():
     """Keep rows and columns of matrices, of stacks of them, and of inputs, in values and in Jacobians."""
     arm = kt.load("planar_2r")

@@ -20,6 +20,7 @@ def placed(system: kt.System, **held):
     return q
 
 
+@everyday.long
 def test_a_differential_drive_moves_as_its_wheels_roll():
     """Find forward speed and rotation from the rates of the wheels, and drive a circle at constant rates."""
     base, radius, track = kt.load("differential_drive"), 0.08, 0.34

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import everyday
 import kinetree as kt
 from closed_mechanisms import closed
 from kinetree import loops
@@ -80,6 +81,7 @@ def test_a_disc_rolls_in_steady_circles():
     assert_close(forces, np.broadcast_to(expected, forces.shape), 1e-8, "force at the contact")
 
 
+@everyday.long
 def test_a_disc_keeps_its_energy_and_both_linear_integrals():
     """Keep the energy and the two constants of Appell and Korteweg over a wobbling motion.
 

@@ -82,6 +82,7 @@ def test_the_planar_arm_is_a_triple_pendulum():
     assert np.allclose(saha1999_motions._lagrange(arm, q, qd), arm.forward_dynamics(q, qd, np.zeros(3)), rtol=1e-12)
 
 
+@everyday.long
 def test_torques_of_both_papers_end_alike():
     """Find the same torques at the end, where both papers have the same pose, and different ones at the start."""
     first, second = (stanford.torques(module.START)[2] for module in (saha1999_motions, saha2013_motions))

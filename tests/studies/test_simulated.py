@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import everyday
 import kinetree as kt
 from kinetree.studies.plan import plan_of
 from kinetree.studies.statuses import Status
@@ -46,6 +47,7 @@ def test_runs_that_stop_keep_status_and_reason():
     assert 0.0 <= found.failed_at[1] < 0.5
 
 
+@everyday.long
 def test_driven_joints_start_where_their_references_do():
     """Simulate designs with a driven crank, each closed at the start."""
     system = press()

@@ -49,6 +49,7 @@ def test_every_template_is_sound(kind, tmp_path):
     assert found.finished and not kt.limit_violations(found)
 
 
+@everyday.long
 def test_the_closed_template_is_balanced(tmp_path):
     """Hold the boom with a small share of the force that it takes without its spring."""
     system = kt.load(new_robot("robot", "closed", tmp_path)[0])

@@ -73,6 +73,7 @@ def test_simulation_returns_the_motion_and_the_forces(case) -> None:
     assert_close(found.wrench[3:], rate[3:] - weight, 1e-3, "total force against the rate of the momentum")
 
 
+@everyday.long
 def test_many_instants_are_one_call() -> None:
     """Return for a batch of instants the results of each alone."""
     system, q, qd, qdd, contacts = moving(7, False)

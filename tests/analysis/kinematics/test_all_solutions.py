@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import everyday
 import kinetree as kt
 from kinetree.analysis.kinematics import all_solutions as module
 from tolerance import assert_close
@@ -136,6 +137,7 @@ def test_random_wrists_agree_with_searches(seed):
         assert np.abs(wrapped(found.q - y)).max(axis=-1).min() < 1e-6
 
 
+@everyday.long
 def test_planar_arms_have_two_solutions():
     """Return the two solutions of planar arms with two and three joints, equal to the cosine theorem's."""
     two = kt.load("planar_2r")

@@ -162,6 +162,7 @@ def test_sweeps_find_the_same_impulses(monkeypatch):
     assert_close(run.qd, expected.qd, 1e-8, "velocities")
 
 
+@everyday.long
 def test_a_bounce_has_its_restitution():
     """Drop a ball, and find apexes that shrink by the square of the restitution up to the error of a step."""
     body = kt.Body("ball", 0.7, (0.0, 0.0, 0.0), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
@@ -376,6 +377,7 @@ def test_options_that_a_gpu_does_not_have_are_refused(options, words, monkeypatc
         kt.simulate(leg.on("cuda"), q, qd, **{"duration": 0.1, "method": "moreau", "dt": 1e-3} | options)
 
 
+@everyday.long
 def test_a_body_on_an_inclined_slide_does_not_stick():
     """Let a body on a slide strike the ground, where no impulse can stop its contact in all directions."""
     body = kt.Body("slider", 1.4, inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
