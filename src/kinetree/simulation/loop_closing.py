@@ -18,7 +18,7 @@ from ..compiler.lower.newton import iterate
 from ..compiler.runtime.function import Function
 from ..compiler.runtime.native import native
 from ..dynamics import closed
-from ..model.mechanism import Mechanism
+from ..model.mechanism import Mechanism, kept_with_mechanism
 from .drives import Drives
 from .kernels.lane_states import ASTRAY, ROUNDS
 from .near_redundancy import contradiction, contradicts
@@ -46,6 +46,17 @@ def closing_program(
     gap is the largest residual at the given q, in parts of the allowed gap. Locked degrees of freedom do not change.
     Those of `drives` become the ones of the time t, and the gap is above 1 until they are.
     """
+    plain = not locked and drives is None and dtype == "float64"
+    return _plain_closing(mechanism) if plain else _closing(mechanism, locked, drives, dtype)
+
+
+@kept_with_mechanism
+def _plain_closing(mechanism: Mechanism) -> Program:
+    """Return the Program that both the start of a run and its steps need."""
+    return _closing(mechanism, frozenset(), None, "float64")
+
+
+def _closing(mechanism: Mechanism, locked: frozenset[int], drives: Drives | None, dtype: str) -> Program:
     trace = Trace()
     inputs = [Array("t", (1,)), Array("q", (mechanism.nq,)), Array("qd", (mechanism.nv,))]
     if mechanism.free_parameters:
