@@ -97,7 +97,7 @@ def test_a_length_decides_whether_a_four_bar_turns(chromium, tmp_path):
         typed(page, "length of ground", "0.5")
         until(page, "document.querySelector('.verdict').textContent.includes('do not close')")
         assert "is longer than the other links together" in page.inner_text(".panel")
-        assert "The loops are open" in page.inner_text(".findings")
+        until(page, "document.querySelector('.findings').textContent.includes('The loops are open')")
         page.get_by_role("button", name="Lengths of the model", exact=True).click()
         until(page, "document.querySelector('.verdict').textContent === 'crank turns fully.'")
         assert_close(

@@ -36,8 +36,8 @@ export const panel = {
     const change = (changes) => store.set({ kinematics: { ...settings(), ...changes } });
     const frame = () => frames.find((f) => f.name === settings().frame) || frames[frames.length - 1];
     const weights = () => (settings().target === "pose" ? WHOLE : POSITION);
-    let cloud = null;
-    let solutions = [];
+    const here = () => store.get("mode") === panel.name;
+    const now = () => framePose(kernel, store.get("q"), frame());
     let path = null;
 
     // Bring the frame to a pose, or as near as it goes.
@@ -56,7 +56,7 @@ export const panel = {
     const typed = NAMES.map((name, k) => numberControl({
       store, label: name, title: `${name} of the frame`, unit: k < 3 ? "m" : "rad", value: 0, slider: false, text: short, // they vary as a handle is dragged
       change: (x) => {
-        const next = anglesOf(framePose(kernel, store.get("q"), frame()));
+        const next = anglesOf(now());
         next[k] = x;
         reach(poseOfAngles(next), `${name} of ${frame().name}`);
       },
@@ -68,48 +68,28 @@ export const panel = {
     const jog = buildJog(app, { reach, frame, settings, change });
     const handleToggle = toggle("handle", { title: "a handle at the frame that can be dragged", on: settings().handle, change: (on) => change({ handle: on }) });
     const ellipsoidToggle = toggle("ellipsoid", { title: "velocities of the frame for joint velocities of length one", on: settings().ellipsoid, change: (on) => change({ ellipsoid: on }) });
-    const list = el("div", { class: "solutions" });
+    const solutions = buildSolutions(app, { find: () => allSolutions(app, frame(), now(), { weights: weights() }), travel });
+    const workspace = buildWorkspace(app, { frame, here });
     const numbers = el("div", {});
     const warning = el("p", { class: "error", role: "status", hidden: true });
     host.append(
       section("Frame", pick, pose, el("div", { class: "two" }, typed)),
       section("Move it", target, jog.element, el("div", { class: "buttons" }, handleToggle)),
-      section("All solutions", el("div", { class: "buttons" }, el("button", { type: "button", text: "Find", title: "all positions with this pose of the frame, from many starts", onclick: find })), list),
+      section("All solutions", solutions),
       section("Jacobian", warning, numbers, el("div", { class: "buttons" }, ellipsoidToggle)),
-      section("Workspace", el("div", { class: "buttons" },
-        el("button", { type: "button", text: "Sample", title: "points that the frame reaches", onclick: sample }),
-        el("button", { type: "button", text: "Clear", title: "remove the points", onclick: () => { cloud = null; app.stage.refresh(); } }))),
+      section("Workspace", workspace.element),
     );
 
-    function find() {
-      const goal = framePose(kernel, store.get("q"), frame());
-      solutions = allSolutions(app, frame(), goal, { weights: weights() });
-      list.replaceChildren(el("p", { class: "hint", text: model.nv > 6 || solutions.length >= 64 ? `${solutions.length} of infinitely many positions` : `${solutions.length} position${solutions.length === 1 ? "" : "s"} with this pose` }),
-        ...solutions.map((x, k) => el("button", {
-          type: "button", text: String(k + 1), title: `go to solution ${k + 1}: ${coordinatesText(app, x.q)}`, "data-q": Array.from(x.q).join(","), onclick: () => travel(x.q),
-        })));
-    }
     function travel(q) {
       path = cycloidTo(model, store.get("q"), q, TRAVEL, (x) => kernel.close(x));
       store.set({ motion: path, time: 0 });
       app.plots.show(part.charts());
       app.player.play(true);
     }
-    function sample() {
-      cloud = [];
-      const work = () => {
-        if (!cloud || store.get("mode") !== panel.name) return;
-        cloud = sampleCloud(app, frame(), cloud);
-        app.stage.refresh();
-        if (!cloud.done) requestAnimationFrame(work);
-      };
-      work();
-    }
-
     function refresh() {
-      if (store.get("mode") !== panel.name) return;
+      if (!here()) return;
       const [f, q] = [frame(), store.get("q")];
-      const T = framePose(kernel, q, f);
+      const T = now();
       pick.value = f.name;
       pose.replaceChildren(poseTable(T.slice(0, 12)));
       anglesOf(T).forEach((x, k) => typed[k].set(x));
@@ -128,12 +108,12 @@ export const panel = {
       ]));
     }
     const handle = buildHandle(app, {
-      on: () => store.get("mode") === panel.name && settings().handle,
-      pose: () => framePose(kernel, store.get("q"), frame()),
-      moved: (position) => reach(moved(framePose(kernel, store.get("q"), frame()), position), `drag ${frame().name}`),
+      on: () => here() && settings().handle,
+      pose: now,
+      moved: (position) => reach(moved(now(), position), `drag ${frame().name}`),
     });
     store.on(["q", "units", "parameters", "kinematics"], refresh);
-    store.on(["kinematics", "parameters"], () => { cloud = null; app.stage.refresh(); });
+    store.on(["kinematics", "parameters"], workspace.clear);
 
     const part = {
       enter() {
@@ -146,9 +126,8 @@ export const panel = {
       leave() { app.player.play(false); },
       charts: () => (path ? [...motionCharts(model, path), measures(app, path, frame())] : []),
       layer() {
-        const layers = [handle.layer(), cloud ? { lines: cloudLines(app, cloud) } : null];
-        if (settings().ellipsoid) layers.push({ items: [manipulability(app, frame(), frameJacobian(kernel, store.get("q"), frame())).ellipsoid(place(framePose(kernel, store.get("q"), frame())))] });
-        const kept = layers.filter(Boolean);
+        const kept = [handle.layer(), workspace.layer()].filter(Boolean);
+        if (settings().ellipsoid) kept.push({ items: [manipulability(app, frame(), frameJacobian(kernel, store.get("q"), frame())).ellipsoid(place(now()))] });
         return Object.fromEntries(["items", "lines", "marks", "labels"].map((name) => [name, kept.flatMap((x) => x[name] || [])]));
       },
       python: () => python(app, frame()),
@@ -177,6 +156,45 @@ function buildJog(app, { reach, frame, settings, change }) {
     numberControl({ store, label: "angle", unit: "rad", value: settings().turn, lower: 1e-6, upper: Math.PI, slider: false, change: (x) => change({ turn: x }) }),
   ];
   return { element: [row("move", 0), rotations, ...sizes], refresh: () => { sizes[0].set(settings().step); sizes[1].set(settings().turn); rotations.hidden = settings().target !== "pose"; } };
+}
+
+// A button per position with the same pose, found from many starts.
+function buildSolutions(app, { find, travel }) {
+  const list = el("div", { class: "solutions" });
+  const show = () => {
+    const found = find();
+    const endless = app.model.nv > 6 || found.length >= 64;
+    list.replaceChildren(
+      el("p", { class: "hint", text: endless ? `${found.length} of infinitely many positions` : `${found.length} position${found.length === 1 ? "" : "s"} with this pose` }),
+      ...found.map((x, k) => el("button", {
+        type: "button", text: String(k + 1), title: `go to solution ${k + 1}: ${coordinatesText(app, x.q)}`, "data-q": Array.from(x.q).join(","), onclick: () => travel(x.q),
+      })));
+  };
+  const button = el("button", { type: "button", text: "Find", title: "all positions with this pose of the frame, from many starts", onclick: show });
+  return [el("div", { class: "buttons" }, button), list];
+}
+
+// Points that the frame reaches, sampled between the pictures of the page.
+function buildWorkspace(app, { frame, here }) {
+  let cloud = null;
+  const work = () => {
+    if (!cloud || !here()) return;
+    cloud = sampleCloud(app, frame(), cloud);
+    app.stage.refresh();
+    if (!cloud.done) requestAnimationFrame(work);
+  };
+  const clear = () => {
+    cloud = null;
+    app.stage.refresh();
+  };
+  const sample = () => {
+    cloud = [];
+    work();
+  };
+  const element = el("div", { class: "buttons" },
+    el("button", { type: "button", text: "Sample", title: "points that the frame reaches", onclick: sample }),
+    el("button", { type: "button", text: "Clear", title: "remove the points", onclick: clear }));
+  return { element, clear, layer: () => (cloud ? { lines: cloudLines(app, cloud) } : null) };
 }
 
 function jacobianTable(model, J) {

@@ -28,21 +28,21 @@ export const panel = {
   build(host, app) {
     const { model, store } = app;
     let known = { q: null, found: [], leads: [], usual: null };
+    const here = () => store.get("mode") === panel.name;
     let freedom = null;
-    let giveUp = () => {};
     let looked = 0;
 
     const cuts = el("div", { class: "cuts" });
     const doctor = el("ul", { class: "findings" });
     const free = el("div", { class: "buttons" });
-    const modes = el("div", { class: "pictures" });
+    const modes = buildModes(app, () => known.leads);
     const drive = buildDrive(app, { leads: () => known.leads, changed: () => { forget(); refresh(); } });
 
     // What is usual around a position changes with the lengths and the branch, not with every small motion.
     function forget() {
       known.usual = null;
       freedom = null;
-      modes.replaceChildren();
+      modes.clear();
     }
     function look() {
       const q = store.get("q");
@@ -52,7 +52,7 @@ export const panel = {
       known = { ...known, q, leads, found: findings(app, q, { drive: drive.drive(), leads, usual: known.usual }) };
     }
     const refresh = oncePerFrame((now) => {
-      if (store.get("mode") !== panel.name) return;
+      if (!here()) return;
       if (app.player.playing && now - looked < PAUSE) return;
       looked = now;
       look();
@@ -73,52 +73,18 @@ export const panel = {
       freedom = freedom?.number === number ? null : new Freedom(app, store.get("q"), known.leads, number);
       refresh();
     }
-    function findModes() {
-      giveUp();
-      modes.replaceChildren(el("p", { class: "hint", role: "status", text: "Searching ..." }));
-      giveUp = inSlices(assemblyModes(app, store.get("q"), known.leads), {
-        done: (found) => modes.replaceChildren(
-          el("p", { class: "hint", role: "status", text: found.length === 1 ? "One mode: this one." : `${found.length} modes` }),
-          ...pictureButtons(app, found, { label: (k) => `mode ${k + 1}`, choose: (q, k) => app.moveTo(q, { undo: `assembly mode ${k + 1}` }) })),
-      });
-    }
-    // Another joint of the same ring is cut instead: a new tree of joints, which Python makes.
-    const elsewhere = server ? model.loops.map((x, k) => {
-      const chain = (body) => (body < 0 ? [] : [...chain(model.bodies[body].parent), body]);
-      const [up, down] = [chain(x.a), chain(x.b)];
-      const ring = [...up.filter((i) => !down.includes(i)), ...down.filter((i) => !up.includes(i))];
-      const pick = el("select", { "aria-label": `joint to cut instead of ${x.name}`, title: "a joint of the same ring" }, ring.map((i) => el("option", { value: model.joints[i].name, text: model.joints[i].name })));
-      const go = el("button", { type: "button", text: "Cut here", title: `cut this joint instead of ${x.name}`, onclick: () => cutAt(model.loops[k].name, pick.value) });
-      return el("div", { class: "control plain" }, el("span", { class: "name", text: `instead of ${x.name}` }), pick, go);
-    }) : [];
-    const cutAt = (loop, joint) => isMaking(app) || openMade(app, "the mechanism with another cut", "cut", { loop, joint, q: Array.from(store.get("q")), parameters: Array.from(store.get("parameters")) }, { given: { mode: panel.name } });
     host.append(
       section("Doctor", doctor),
       section("Freedoms", free),
       ...drive.sections,
-      section("Assembly modes", el("p", { class: "hint", text: "Positions that close while the leading joints stay." }), el("div", { class: "buttons" },
-        el("button", { type: "button", text: "Find modes", title: "close the loops from many random starts", onclick: findModes })), modes),
-      section("Cuts", cuts, elsewhere, el("p", { class: "hint", text: "The loops are cut at the marks, and equations hold the ends together. Drag a body: the loops stay closed." })),
+      section("Assembly modes", modes.elements),
+      section("Cuts", cuts, server ? otherCuts(app) : [], el("p", { class: "hint", text: "The loops are cut at the marks, and equations hold the ends together. Drag a body: the loops stay closed." })),
     );
     const nameOf = (body) => (body < 0 ? "ground" : model.bodies[body].name);
 
-    // A drag on a body moves its point along with the pointer, as far as the loops allow.
-    app.stage.view.grabbers.push((grab) => {
-      const hit = store.get("mode") === panel.name ? grab.hit() : null;
-      if (!hit || hit.body < 0) return null;
-      const p = within(app.matricesNow()[hit.body], hit.point);
-      const frame = { ...movingFrames(model).find((f) => f.body === hit.body), name: "", body: hit.body, pose: [1, 0, 0, p[0], 0, 1, 0, p[1], 0, 0, 1, p[2], 0, 0, 0, 1] };
-      return {
-        move(now) {
-          const at = onPlane(now, hit.point);
-          const goal = Float64Array.from([1, 0, 0, at[0], 0, 1, 0, at[1], 0, 0, 1, at[2], 0, 0, 0, 1]);
-          app.moveTo(solvePose(app, frame, goal, { weights: [0, 0, 0, 1, 1, 1] }).q, { undo: "drag a body" });
-        },
-      };
-    });
-
+    app.stage.view.grabbers.push((grab) => (here() ? bodyDrag(app, grab) : null));
     store.on(["q", "parameters", "units"], (_, by) => {
-      if (store.get("mode") !== panel.name) return;
+      if (!here()) return;
       if (by !== "player") {
         freedom = null;
         drive.moved();
@@ -133,7 +99,7 @@ export const panel = {
         drive.enter();
       },
       leave() {
-        giveUp();
+        modes.giveUp();
         freedom = null;
         drive.leave();
       },
@@ -151,6 +117,56 @@ export const panel = {
     };
   },
 };
+
+// Positions that close while the leading joints stay, searched in slices so that the page goes on.
+function buildModes(app, leads) {
+  const pictures = el("div", { class: "pictures" });
+  let giveUp = () => {};
+  const find = () => {
+    giveUp();
+    pictures.replaceChildren(el("p", { class: "hint", role: "status", text: "Searching ..." }));
+    giveUp = inSlices(assemblyModes(app, app.store.get("q"), leads()), {
+      done: (found) => pictures.replaceChildren(
+        el("p", { class: "hint", role: "status", text: found.length === 1 ? "One mode: this one." : `${found.length} modes` }),
+        ...pictureButtons(app, found, { label: (k) => `mode ${k + 1}`, choose: (q, k) => app.moveTo(q, { undo: `assembly mode ${k + 1}` }) })),
+    });
+  };
+  const button = el("button", { type: "button", text: "Find modes", title: "close the loops from many random starts", onclick: find });
+  return {
+    elements: [el("p", { class: "hint", text: "Positions that close while the leading joints stay." }), el("div", { class: "buttons" }, button), pictures],
+    clear: () => pictures.replaceChildren(),
+    giveUp: () => giveUp(),
+  };
+}
+
+// Another joint of the same ring is cut instead: a new tree of joints, which Python makes.
+function otherCuts(app) {
+  const { model, store } = app;
+  const chain = (body) => (body < 0 ? [] : [...chain(model.bodies[body].parent), body]);
+  const cutAt = (loop, joint) => isMaking(app) || openMade(app, "the mechanism with another cut", "cut", { loop, joint, q: Array.from(store.get("q")), parameters: Array.from(store.get("parameters")) }, { given: { mode: panel.name } });
+  return model.loops.map((x) => {
+    const [up, down] = [chain(x.a), chain(x.b)];
+    const ring = [...up.filter((i) => !down.includes(i)), ...down.filter((i) => !up.includes(i))];
+    const pick = el("select", { "aria-label": `joint to cut instead of ${x.name}`, title: "a joint of the same ring" }, ring.map((i) => el("option", { value: model.joints[i].name, text: model.joints[i].name })));
+    const go = el("button", { type: "button", text: "Cut here", title: `cut this joint instead of ${x.name}`, onclick: () => cutAt(x.name, pick.value) });
+    return el("div", { class: "control plain" }, el("span", { class: "name", text: `instead of ${x.name}` }), pick, go);
+  });
+}
+
+// A drag on a body moves its point along with the pointer, as far as the loops allow.
+function bodyDrag(app, grab) {
+  const hit = grab.hit();
+  if (!hit || hit.body < 0) return null;
+  const at = ([x, y, z]) => [1, 0, 0, x, 0, 1, 0, y, 0, 0, 1, z, 0, 0, 0, 1];
+  const own = movingFrames(app.model).find((f) => f.body === hit.body);
+  const frame = { ...own, name: "", body: hit.body, pose: at(within(app.matricesNow()[hit.body], hit.point)) };
+  return {
+    move(now) {
+      const goal = Float64Array.from(at(onPlane(now, hit.point)));
+      app.moveTo(solvePose(app, frame, goal, { weights: [0, 0, 0, 1, 1, 1] }).q, { undo: "drag a body" });
+    },
+  };
+}
 
 // Put children into an element only where they differ: what is being clicked stays.
 function replaced(host, children) {
