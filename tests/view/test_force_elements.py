@@ -10,7 +10,7 @@ import pytest
 import kinetree as kt
 from browser import browser, needs_browser, opened
 from kinetree.results import Trajectory
-from kinetree.view import animation, force_elements, solids
+from kinetree.view import animation, force_elements, page_kernel, solids
 from kinetree.view.camera import fit
 from kinetree.view.links import rgb
 from kinetree.view.page_lengths import placements_program
@@ -164,6 +164,15 @@ def test_pages_have_their_solids(run):
     assert list(page_scene(bare, run["poses"], None, standing=False)["solids"]) == ["rod", "cone", "ball"]
 
 
+def test_the_energy_of_springs_is_a_function_of_the_page(run):
+    """Compute the energy of a spring between points and of one in a joint; mechanisms without springs have none."""
+    program = page_kernel.MADE["spring_energy"](run.system, "")
+    (energy,) = program.interpret(np.zeros(1), run.q[0], np.zeros(2), np.array([1.4]))
+    length = np.linalg.norm([0.03, 0.04, 1.4 - 0.61])
+    assert_close(energy, [0.5 * 210 * (length - 0.4) ** 2 + 0.5 * 80 * 0.08**2], 1e-13, "energy")
+    assert page_kernel.MADE["spring_energy"](kt.load("planar_2r"), "") is None
+
+
 def test_points_follow_parameters(run):
     """Compute the points of elements for another parameter."""
     program = placements_program(run.system.mechanism)
@@ -191,3 +200,31 @@ def test_springs_move_in_a_page(run, tmp_path):
         assert_close(page.evaluate(ends), [[0.03, 0.04, 1.2], [0, 0, 0.83]], 1e-6, "moved")
         page.evaluate("kinetree.store.set({ parameters: Float64Array.from([1.9]) })")
         assert_close(page.evaluate(ends), [[0.03, 0.04, 1.9], [0, 0, 0.83]], 1e-6, "held higher")
+
+
+@pytest.mark.slow
+@needs_browser
+def test_the_energy_of_springs_is_counted(tmp_path):
+    """Let a mass swing on an undamped spring in a browser: the sum of its energies stays, with that of the spring."""
+    body = kt.Body("b", 1.7, (0, 0, 0), (0.01, 0.01, 0.01, 0, 0, 0))
+    spring = kt.ForceElement(
+        "s", "spring_damper", kt.GROUND, "b", (0, 0, 1.1), (0, 0, 0), (("stiffness", 90.0), ("free_length", 0.3))
+    )
+    system = kt.System(
+        kt.assemble("m", [body], [kt.Joint("j", "prismatic", kt.GROUND, "b", axis="z")], forces=[spring])
+    )
+    file = system.page(q=[0.4], editable=False).save(tmp_path / "page.html")
+    swing = """() => {
+        kinetree.store.set({ mode: "Forward" });
+        const motion = kinetree.store.get("motion");
+        motion.extend(1.0, { patience: 1e5 });
+        const column = motion.columns.find((x) => x.name === "energy");
+        return [kinetree.kernel.energies([0.4], [0]), column.labels, column.values.map((x) => Array.from(x))];
+    }"""
+    with browser() as chromium, opened(chromium, file) as page:
+        energies, labels, values = page.evaluate(swing)
+        assert labels == ["kinetic", "potential", "springs", "total"]
+        assert_close(energies["springs"], 0.5 * 90.0 * 0.4**2, 1e-12, "energy of the spring")
+        assert_close(energies["total"], 0.5 * 90.0 * 0.4**2 + 1.7 * 9.81 * 0.4, 1e-12, "sum")
+        assert len(values[3]) > 50 and np.ptp(values[2]) > 1.0
+        assert_close(values[3], [energies["total"]] * len(values[3]), 1e-8, "sum over time")

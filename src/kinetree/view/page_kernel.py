@@ -23,6 +23,7 @@ from ..model.mechanism import Mechanism
 from ..model.parts import GROUND
 from ..model.topology import path
 from ..simulation.forces.point_forces import forces_of
+from ..simulation.rates import measured
 from ..system import System
 from .page_lengths import placements_program
 from .page_live import INERTIA, LENGTHS, ROTATIONS, TIERS, live_mechanism
@@ -52,6 +53,7 @@ FUNCTIONS = (
     PageFunction("time_step"),
     PageFunction("kinetic_energy"),
     PageFunction("potential_energy"),
+    PageFunction("spring_energy"),
     PageFunction("twists"),
     PageFunction("inverse_dynamics", {"wrenches": True}),
     PageFunction("gravity_torque"),
@@ -104,6 +106,15 @@ def page_kernel(
     }
 
 
+def _spring_energy(system: System) -> Program | None:
+    """Return the energy (q) that the springs of a mechanism store [J]; None without springs."""
+    springs: list[Any] = [force for force in forces_of(system.mechanism) if hasattr(force, "energy")]
+    if not springs:
+        return None
+    program = measured(system.mechanism, (), None, lambda now: sum(spring.energy(now) for spring in springs))
+    return replace(program, name="spring_energy")
+
+
 def _driven_torques(system: System) -> Program | None:
     """Return the torques (q, qd, qdd) of a motion with every joint driven, with the forces of the mechanism."""
     if not _has_reactions(system):
@@ -128,6 +139,7 @@ MADE: dict[str, Callable[[System, str], Program | Kernel | None]] = {
     "time_step": lambda system, _: live_step(system.mechanism, forces_of(system.mechanism))[0],
     "inverse_kinematics": lambda system, at: pose_kernel(PoseEquations(system.mechanism, at, (True,) * 6)),
     "placements": lambda system, _: placements_program(system.mechanism),
+    "spring_energy": lambda system, _: _spring_energy(system),
     "driven_torques": lambda system, _: _driven_torques(system),
     "loop_loads": lambda system, _: _loop_loads(system),
 }

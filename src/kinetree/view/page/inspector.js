@@ -53,6 +53,7 @@ function detailsOf(app) {
     if (kernel?.has("kinetic_energy", "potential_energy")) {
       const e = kernel.energies(store.get("q"), store.get("qd"));
       rows.push(["kinetic energy", short(e.kinetic), "J", e.kinetic], ["potential energy", short(e.potential), "J", e.potential]);
+      if (e.springs !== undefined) rows.push(["energy of springs", short(e.springs), "J", e.springs]);
     }
     if (kernel?.has("center_of_mass")) {
       const c = kernel.call("center_of_mass", { q: store.get("q") });

@@ -83,10 +83,13 @@ export class Kernel {
     return this.call("poses", { q });
   }
 
+  // Kinetic energy, potential energy of gravity, that of springs if there are any, and their sum [J].
   energies(q, qd) {
     const kinetic = this.call("kinetic_energy", { q, qd })[0];
     const potential = this.call("potential_energy", { q })[0];
-    return { kinetic, potential, total: kinetic + potential };
+    if (!this.has("spring_energy")) return { kinetic, potential, total: kinetic + potential };
+    const springs = this.call("spring_energy", { q })[0];
+    return { kinetic, potential, springs, total: kinetic + potential + springs };
   }
 
   // q moved by velocities over a unit of time, and the velocities that move one q into another.

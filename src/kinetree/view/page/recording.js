@@ -24,8 +24,9 @@ export class Recording extends Motion {
     const { velocities } = app.model;
     // The momentum of a mechanism that floats changes only if it is moved from outside.
     const floats = kernel.has("momentum") && app.model.joints.some((joint, i) => joint.floats && app.model.bodies[i].parent < 0);
+    const energies = ["kinetic", "potential", ...(kernel.has("spring_energy") ? ["springs"] : []), "total"];
     this.columns = [
-      this.column("energy", ["kinetic", "potential", "total"], ["J", "J", "J"], ({ q, qd }) => Object.values(kernel.energies(q, qd))),
+      this.column("energy", energies, energies.map(() => "J"), ({ q, qd }) => Object.values(kernel.energies(q, qd))),
       this.column("drive torque", velocities.map((v) => v.label), velocities.map((v) => v.effort), ({ q, qd, live }) => driveTorques(kernel, live, q, qd)),
       ...(floats ? [this.column("momentum", ["lx", "ly", "lz", "px", "py", "pz"], [...Array(3).fill("N m s"), ...Array(3).fill("N s")], ({ q, qd }) => kernel.call("momentum", { q, qd }))] : []),
     ];
