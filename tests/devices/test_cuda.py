@@ -14,6 +14,7 @@ from fake_cuda import FakeArray, fake_cupy, install, on_gpu
 from kinetree.dynamics import ALGORITHMS
 from kinetree.errors import InputError
 from kinetree.model import parse
+from random_motions import motion
 from tolerance import assert_close
 
 EPS = float(np.finfo(float).eps)
@@ -29,13 +30,6 @@ def driver(monkeypatch):
 def arm(driver) -> kt.System:
     """Return a mechanism of three bodies."""
     return kt.load("planar_3r")
-
-
-def motion(system: kt.System, *lead: int) -> list[np.ndarray]:
-    """Return random q, qd and tau of a leading shape."""
-    rng = np.random.default_rng(5)
-    q, qd = system.random_state(rng, lead)
-    return [q, qd, rng.normal(size=(*lead, system.nv))]
 
 
 def assert_equal(result: FakeArray, expected: np.ndarray, label: str, eps: float = EPS) -> None:

@@ -12,6 +12,7 @@ import kinetree as kt
 from kinetree.compiler.runtime.xla import version
 from kinetree.errors import InputError
 from kinetree.model import parse
+from random_motions import motion
 from tolerance import assert_close
 
 EPS = float(np.finfo("float32").eps)
@@ -35,13 +36,6 @@ def double_precision():
 def arm() -> kt.System:
     """Return a mechanism of three bodies."""
     return kt.load("planar_3r")
-
-
-def motion(system: kt.System, *lead: int) -> list[np.ndarray]:
-    """Return random q, qd and tau of a leading shape."""
-    rng = np.random.default_rng(5)
-    q, qd = system.random_state(rng, lead)
-    return [q, qd, rng.normal(size=(*lead, system.nv))]
 
 
 def test_bits_of_the_gufunc(arm):

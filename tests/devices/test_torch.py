@@ -9,6 +9,7 @@ import pytest
 
 import everyday
 import kinetree as kt
+import random_motions
 from kinetree.errors import InputError
 from kinetree.model import parse
 from tolerance import assert_close
@@ -29,9 +30,7 @@ def arm() -> kt.System:
 
 def motion(system: kt.System, *lead: int) -> list:
     """Return random q, qd and tau of a leading shape, as tensors."""
-    rng = np.random.default_rng(5)
-    q, qd = system.random_state(rng, lead)
-    return [torch.from_numpy(x) for x in (q, qd, rng.normal(size=(*lead, system.nv)))]
+    return [torch.from_numpy(x) for x in random_motions.motion(system, *lead)]
 
 
 def test_bits_of_the_gufunc(arm):

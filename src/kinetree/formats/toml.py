@@ -129,12 +129,10 @@ def parsed_toml(source: str) -> dict[str, Any]:
         raise ModelError("not TOML: a number has too many digits", remedy="write it as a decimal") from None
 
 
-def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, lenient: bool | None) -> Mechanism:
+def _refuse_unknown(data: dict[str, Any]) -> None:
+    """Raise ModelError for a file without tables, and for tables and keys that are unknown there."""
     if not data:
-        raise ModelError(
-            "the file is empty",
-            remedy="describe parts under [[body]] and [[joint]], or a [dh]",
-        )
+        raise ModelError("the file is empty", remedy="describe parts under [[body]] and [[joint]], or a [dh]")
     for key in data:
         if key in MECHANISM and key not in TABLES:
             raise ModelError(
@@ -142,6 +140,10 @@ def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, 
             )
         if key not in TABLES:
             raise unknown_name("table", key[:MAX_NAME], TABLES, path=(key,))
+
+
+def _mechanism(data: dict[str, Any], places: Places, report: Report, stem: str, lenient: bool | None) -> Mechanism:
+    _refuse_unknown(data)
     places.note(("gravity",), ("mechanism", "gravity"))
     where = at("mechanism")
     head = known_keys(data.get("mechanism", {}), MECHANISM, where)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,14 @@ NUDGE = 1e-9
 """Size of the deviation at the start that is compared with the linearized motion; its square is below rounding."""
 SEEN = np.radians(1.0)
 """A deviation that can be seen in a figure of joint angles [rad]."""
+DIVERGENCE = (
+    "Why it diverges: a small deviation x follows x' = A(t) x of the linearized motion. Torques that do not depend "
+    "on the state do not restore it. At rest and without gravity, all eigenvalues of A are zero, hence the name "
+    "zero-eigenvalue effect; gravity, which tips upright links, and the motion itself make some of them positive. "
+    "Errors of the integrator and of the torques are such deviations. When they can be seen depends on their size: "
+    "the paper's 0.1 s belong to its program and tolerances rather than to the biped."
+)
+"""The note on the divergence of forced motions."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +96,6 @@ def _linear(biped: System, motion: Reference, t: Numbers) -> Numbers:
 
 def figure_15(folder: Path) -> Outcome:
     """Apply the torques to the biped, with and without control, and compare the joint angles with the designed ones."""
-    from ..view import plots
-
     biped, motion, t = load("spatial_biped"), reference(), np.linspace(0.0, STEP, SAMPLES)
     q = sampled(motion, t)[0]
     grid = np.arange(0.0, STEP + 0.5 * INTERVAL, INTERVAL)
@@ -104,48 +112,49 @@ def figure_15(folder: Path) -> Outcome:
         _diverges(from_table, q),
         _linear_growth(biped, motion, t),
         _other_route(biped, motion, t),
-        Check(
-            "errors of the integrator grow alike",
-            f"deviations after {STEP} s: " + ", ".join(f"{_deviation(r, q)[-1]:.1e} rad" for r in runs.values()),
-            all(
-                _deviation(a, q)[-1] > 10 * _deviation(b, q)[-1]
-                for a, b in zip(list(runs.values())[:-1], list(runs.values())[1:], strict=True)
-            ),
-        ),
+        _grow_alike([_deviation(run, q)[-1] for run in runs.values()]),
         Check(
             "a control scheme keeps the biped on its motion",
             f"with computed torque and the same tolerances the deviation stays below {_deviation(held, q)[-1]:.1e} rad",
             _deviation(held, q)[-1] <= 1e-3,
         ),
     )
-    joints = range(1, 13)
-    files = (
-        plots.panels(
-            folder / "saha2013_figure_15.png",
-            t,
-            np.degrees(from_table.q),
-            titles=[f"joint {k}, {'standing' if k <= 6 else 'swinging'} leg" for k in joints],
-            symbols=[rf"$\theta_{{{k}}}$" for k in joints],
-            units=["deg"] * 12,
-            heading="[Saha2013] figure 15: joint angles under the computed torques (solid), designed (dashed)",
-            columns=3,
-            beside=np.degrees(q),
-        ),
-        write_csv(
-            folder / "saha2013_figure_15.csv",
-            ("t", *(f"{what}_{k}" for what in ("forced", "controlled", "designed") for k in joints)),
-            np.column_stack([t, from_table.q, held.q, q]).tolist(),
-        ),
-    )
-    notes = (
-        *STAND_INS,
-        "Why it diverges: a small deviation x follows x' = A(t) x of the linearized motion. Torques that do not depend "
-        "on the state do not restore it. At rest and without gravity, all eigenvalues of A are zero, hence the name "
-        "zero-eigenvalue effect; gravity, which tips upright links, and the motion itself make some of them positive. "
-        "Errors of the integrator and of the torques are such deviations. When they can be seen depends on their size: "
-        "the paper's 0.1 s belong to its program and tolerances rather than to the biped.",
-    )
+    files = _files(folder, t, from_table.q, held.q, q)
+    notes = (*STAND_INS, DIVERGENCE)
     return Outcome(checks, (("Figure 15: deviations from the designed angles", (headings, *rows)),), files, notes)
+
+
+def _grow_alike(ends: Sequence[float]) -> Check:
+    """Check that smaller errors of the integrator lead to smaller deviations at the end [rad]."""
+    return Check(
+        "errors of the integrator grow alike",
+        f"deviations after {STEP} s: " + ", ".join(f"{x:.1e} rad" for x in ends),
+        all(a > 10 * b for a, b in pairwise(ends)),
+    )
+
+
+def _files(folder: Path, t: Numbers, forced: Numbers, controlled: Numbers, designed: Numbers) -> tuple[Path, Path]:
+    """Write the figure and the table of joint angles [rad]."""
+    from ..view import plots
+
+    joints = range(1, 13)
+    figure = plots.panels(
+        folder / "saha2013_figure_15.png",
+        t,
+        np.degrees(forced),
+        titles=[f"joint {k}, {'standing' if k <= 6 else 'swinging'} leg" for k in joints],
+        symbols=[rf"$\theta_{{{k}}}$" for k in joints],
+        units=["deg"] * 12,
+        heading="[Saha2013] figure 15: joint angles under the computed torques (solid), designed (dashed)",
+        columns=3,
+        beside=np.degrees(designed),
+    )
+    table = write_csv(
+        folder / "saha2013_figure_15.csv",
+        ("t", *(f"{what}_{k}" for what in ("forced", "controlled", "designed") for k in joints)),
+        np.column_stack([t, forced, controlled, designed]).tolist(),
+    )
+    return figure, table
 
 
 def _deviation(run: Trajectory, q: Numbers) -> tuple[float, float, float]:

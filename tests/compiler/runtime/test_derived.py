@@ -11,6 +11,7 @@ import kinetree as kt
 from kinetree.compiler.runtime.gradients import summed_to
 from kinetree.errors import InputError
 from kinetree.model import parse
+from random_motions import motion
 from tolerance import assert_close
 
 EPS = np.finfo(float).eps
@@ -20,13 +21,6 @@ EPS = np.finfo(float).eps
 def arm() -> kt.System:
     """Return a mechanism of three bodies."""
     return kt.load("planar_3r")
-
-
-def motion(system: kt.System, *lead: int) -> list[np.ndarray]:
-    """Return random q, qd and torques of a leading shape."""
-    rng = np.random.default_rng(5)
-    q, qd = system.random_state(rng, lead)
-    return [q, qd, rng.normal(size=(*lead, system.nv))]
 
 
 def test_batches_and_single_calls_have_the_same_bits(arm):
