@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from interpreted import STEP, compute
 from kinetree.compiler.ir.operations import apply
 from kinetree.contacts import SHAPES
 from kinetree.model import GROUND, Contact, Mechanism, Placement, Surface
-from strategies import placement
+from kinetree.system import System
+from strategies import placement, rotation
 
 HILLS = ((0.1, 0.23, -0.07, 0.04), (0.05, -0.13, 0.21, 0.17), (-0.08, 0.06, 0.11, -0.02))
 """Heights [m] of a small field."""
@@ -30,6 +32,17 @@ def random_contact(name: str, mechanism: Mechanism, rng: np.random.Generator, sh
     return Contact(
         name, body, shape, size, placement(rng), Surface("plane", on, placement(rng)), friction=rng.uniform(0.1, 1.2)
     )
+
+
+def near(system: System, q: np.ndarray, rng: np.random.Generator, name: str, **laws: Any) -> Contact:
+    """Return a contact of a ball on a random body with a plane of the ground some millimeters away from it."""
+    k = int(rng.integers(len(system.bodies)))
+    at, radius, R = rng.normal(scale=0.2, size=3), 0.07, np.array(rotation(rng))
+    T = system.poses(q)[k]
+    center = T[:3, :3] @ at + T[:3, 3]
+    origin = center - R[:, 2] * (radius + rng.uniform(-2e-3, 6e-3))
+    surface = Surface("plane", placement=Placement(tuple(origin), tuple(map(tuple, R))))
+    return Contact(name, system.bodies[k].name, "sphere", (radius,), tuple(at), surface, **laws)
 
 
 def touching(mechanism: Mechanism, *contacts: Contact) -> Mechanism:

@@ -9,6 +9,9 @@ opened slowly. A body that arrives with u_n < 0 and restitution e leaves with -e
 restitution, faster than forces change its velocity in a few steps, is stopped once its gap is below zero: the whole
 impact is in one step, and leaves a gap of up to a step, h |u_n|, which then fades.                   [Moreau1988]
 
+Restitution by Poisson's law is not a velocity but an impulse: see kernels/cone_expansion.py. A body that arrives under
+it has u_n >= 0 at least.
+
 The part of these velocities above zero, which bounces and opens gaps, is the `lift` of a contact. A body that is wedged
 has no impulses that lift it, but always some that stop it: see kernels/cone_reductions.py.
 """
@@ -30,7 +33,8 @@ from ..compiler.lower.sweeps import Tree
 from ..dynamics import contact, states
 from ..model.mechanism import Mechanism
 from .instants import Controller, Force
-from .kernels.cone_programs import IMPULSE, abs_of, cone_inputs, largest
+from .kernels.cone_expansion import EXPANSION, STRIKES
+from .kernels.cone_programs import GRIP, IMPULSE, abs_of, cone_inputs, largest
 from .kernels.cone_reductions import ARRIVAL, BOUNCE, BOUND
 from .rates import acted_on, rate_inputs
 
@@ -49,6 +53,14 @@ SLOW = 2.0
 A slow one is stopped at the surface. A faster one would be stopped in two steps, with a part of its velocity lost in
 the first one that depends on the position of the surface between two steps: friction differs from that of one impact
 where a slip stops or turns, however short the steps are."""
+
+RESTING = 1e-6
+"""The velocity of a body at rest, in parts of the change of its velocity by forces in a step: no impact under Poisson's
+law, which takes three solutions instead of one."""
+
+TOUCH = 1e-6
+"""The gap over which an impact under Poisson's law is passed on, in parts of half the way of the largest velocity in a
+step: those of bodies that touch up to rounding, as the balls of a cradle."""
 
 FAR = 1e6
 """The velocity with which a contact counts as open in a step, in parts of the largest velocity."""
@@ -104,7 +116,9 @@ def contact_programs(
 def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) -> dict[str, list[Any]]:
     """Return velocities without impulses, less those that are allowed along the normals, from changes h J qdd."""
     velocity = [row.rate for x in found for row in x.rows]
-    bounds, leaving = [], [0.0] * len(found)
+    bounds, leaving, passed = [], [0.0] * len(found), []
+    expansion, strikes = [0.0] * len(found), 0.0
+    poisson = any(_expands(touch) for touch in found)
     b = [v + dv for v, dv in zip(velocity, change, strict=True)]
     size = largest([abs_of(v) + abs_of(dv) for v, dv in zip(velocity, change, strict=True)])
     lowest: Any = None
@@ -117,23 +131,51 @@ def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) 
         opening = where(opening < pressing, opening, pressing)
         allowed = where(needed > 0.0, opening, needed)
         passes = (needed < 0.0) & (b[n] < needed) & (velocity[n] < -(SLOW * pressing))
-        if not (is_number(e) and e == 0.0):
+        if _expands(touch):
+            arrives = (b[n] < needed) & (velocity[n] < -(RESTING * pressing))
+            arrives = arrives if is_number(e) else arrives & (e > 0.0)
+            allowed = where(arrives & (allowed < 0.0), 0.0, allowed)
+            passes = passes & _not(arrives)
+            touches = (b[n] < needed) | (needed > -(TOUCH * size))
+            expansion[c] = where(touches & _not(passes), e, 0.0)
+        elif not (is_number(e) and e == 0.0):
             bounce = -(e * velocity[n])
             bounces = (b[n] < needed) & (bounce > allowed)
             bounces = bounces if is_number(e) else bounces & (e > 0.0)
             allowed = where(bounces, bounce, allowed)
             passes = passes & ~bounces
             leaving[c] = where(bounces, bounce, 0.0)
+        if poisson:
+            hits = (b[n] < needed) & (velocity[n] < -(RESTING * pressing)) & _not(passes)
+            strikes = where(hits, 1.0, strikes)
         b[n] = where(passes, size * FAR, b[n] - allowed)
+        passed.append(passes)
         bounds.append(where(passes, 0.0, allowed))
         lowest = b[n] if lowest is None else where(lowest < b[n], lowest, b[n])
     more = {} if all(is_number(x) for x in leaving) else {BOUNCE: leaving, ARRIVAL: velocity}
+    if poisson:
+        strikes = where(largest([x for x in expansion if not is_number(x)]) > 0.0, strikes, 0.0)
+        arrival = list(velocity)
+        arrival[::3] = [where(x, size * FAR, v) for x, v in zip(passed, velocity[::3], strict=True)]
+        more = {BOUNCE: leaving, ARRIVAL: arrival, EXPANSION: expansion, STRIKES: [strikes], GRIP: [0.0] * len(found)}
     return {"b": b, BOUND: bounds, "lowest": [lowest], "size": [size]} | more
+
+
+def _not(condition: Any) -> Any:
+    """Return the opposite of a condition, which is a bool where nothing moves a contact."""
+    return not condition if isinstance(condition, bool) else ~condition
+
+
+def _expands(touch: contact.Touch) -> bool:
+    """Return whether a contact has restitution by Poisson's law."""
+    laws = touch.record.contact
+    return laws.law == "poisson" and not (is_number(laws.restitution) and laws.restitution == 0.0)
 
 
 def _problem(count: int, cone: dict[str, list[Any]]) -> tuple[Array, ...]:
     """Return the arrays of the cone problem, with what its reductions need: see cone_reductions.py."""
-    more = [Array(name, (len(cone[name]),)) for name in (BOUND, BOUNCE, ARRIVAL) if name in cone]
+    names = (BOUND, BOUNCE, ARRIVAL, EXPANSION, STRIKES, GRIP)
+    more = [Array(name, (len(cone[name]),)) for name in names if name in cone]
     return (*cone_inputs(count), *more)
 
 

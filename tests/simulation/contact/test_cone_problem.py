@@ -60,3 +60,12 @@ def test_no_solution_is_named() -> None:
     W = np.array([[1.0, 2.0, 0.0], [2.0, 5.0, 0.0], [0.0, 0.0, 1.0]])
     with pytest.raises(NoForces, match="no contact forces satisfy Signorini's conditions and Coulomb's law"):
         solve(ConeProblem.of(W, [-1.0, 0.0, 0.0], [0.9], rays=[[1.0, 0.0]]))
+
+
+def test_floors_of_planar_motions() -> None:
+    """Push a contact that cannot move along one tangent, and let it stick and slip along the other."""
+    W = np.array([[1.3, 0.4, 0.0], [0.4, 0.9, 0.0], [0.0, 0.0, 0.0]])
+    stick = solve(ConeProblem.of(W, [0.0, -0.2, 0.0], [0.3], floor=[0.7]))
+    assert_close(stick.forces, [[0.7, -0.08 / 0.9, 0.0]], 1e-14, "sticking force")
+    slip = solve(ConeProblem.of(W, [0.0, 0.4, 0.0], [0.3], floor=[0.7]))
+    assert_close(slip.forces, [[0.7, -0.21, 0.0]], 1e-14, "slipping force")

@@ -132,12 +132,25 @@ def test_time_steps_of_random_mechanisms_keep_their_bound(seeds) -> None:
     """Run 100 mechanisms, or two of the hardest, into the ground by time steps, and bound all residuals."""
     for seed in seeds:
         system, q, qd, contacts = falling(seed)
-        newton = [replace(c, law="newton") for c in contacts]
-        run = kt.simulate(system, q, qd, times=np.arange(401) * 1e-3, contacts=newton, method="moreau", dt=1e-3)
-        assert run.finished, seed
-        assert_work_of_steps(system, newton, run, 1e-3)
-        for name, value in run.contact.residuals.items():
-            assert_close(value, 0.0, 1e-10, f"{name} of mechanism {seed}")
+        assert_bounds_of_steps(seed, system, q, qd, [replace(c, law="newton") for c in contacts])
+
+
+@pytest.mark.slow
+def test_time_steps_by_both_laws_keep_their_bound() -> None:
+    """Run the mechanisms with restitution by Poisson's law into the ground by time steps, and bound all residuals."""
+    for seed in range(100) if THOROUGH else (1, 8, 10, 11, 58):
+        system, q, qd, contacts = falling(seed)
+        if any(c.law == "poisson" and c.restitution for c in contacts):
+            assert_bounds_of_steps(seed, system, q, qd, contacts)
+
+
+def assert_bounds_of_steps(seed: int, system: kt.System, q, qd, contacts: list[kt.Contact]) -> None:
+    """Bound the residuals of a run by time steps, and compare the work of its impulses with the change of energy."""
+    run = kt.simulate(system, q, qd, times=np.arange(401) * 1e-3, contacts=contacts, method="moreau", dt=1e-3)
+    assert run.finished, seed
+    assert_work_of_steps(system, contacts, run, 1e-3)
+    for name, value in run.contact.residuals.items():
+        assert_close(value, 0.0, 1e-10, f"{name} of mechanism {seed}")
 
 
 @pytest.mark.slow

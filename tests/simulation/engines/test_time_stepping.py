@@ -13,13 +13,13 @@ import everyday
 import fake_cuda
 import host_gpu
 import kinetree as kt
-from contacted import touching
+from contacted import near, touching
 from kinetree.compiler.lower.contacts import motion_program
 from kinetree.errors import InputError
 from kinetree.model.formulas import parse
 from kinetree.simulation.contact_rates import OPENING, SLOW
 from kinetree.simulation.kernels import cone_solves
-from strategies import State, examples, moving_mechanisms, rotation
+from strategies import State, examples, moving_mechanisms
 from tolerance import assert_close
 from touching_bodies import ball
 
@@ -88,17 +88,6 @@ def bounded(gap, arriving, free, restitution):
     bounces = (free < needed) & (bounce > allowed) & (restitution > 0.0)
     passes = (gap > 0.0) & (free < needed) & (arriving < -SLOW * pressing) & ~bounces
     return np.where(passes, -np.inf, np.where(bounces, bounce, allowed))
-
-
-def near(system: kt.System, q: np.ndarray, rng: np.random.Generator, name: str, **laws: float) -> kt.Contact:
-    """Return a contact of a ball on a random body with a plane of the ground some millimeters away from it."""
-    k = int(rng.integers(len(system.bodies)))
-    at, radius, R = rng.normal(scale=0.2, size=3), 0.07, np.array(rotation(rng))
-    T = system.poses(q)[k]
-    center = T[:3, :3] @ at + T[:3, 3]
-    origin = center - R[:, 2] * (radius + rng.uniform(-2e-3, 6e-3))
-    surface = kt.Surface("plane", placement=kt.Placement(tuple(origin), tuple(map(tuple, R))))
-    return kt.Contact(name, system.bodies[k].name, "sphere", (radius,), tuple(at), surface, **laws)
 
 
 @given(moving_mechanisms(most=4), st.integers(0, 10**6))
@@ -281,7 +270,6 @@ def test_loops_stay_closed():
     ("options", "words"),
     [
         ({"contacts": ()}, "moreau.*is the method of mechanisms with contacts"),
-        ({"contacts": kt.Contact("c", "box", restitution=0.3, law="poisson")}, "Poisson's law"),
         ({"checkpoint": "run.bin"}, "keeps no checkpoints"),
         ({"dt": None}, "dt"),
     ],

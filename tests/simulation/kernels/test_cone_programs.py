@@ -68,3 +68,27 @@ def test_linear_equations_are_solved():
     rng = np.random.default_rng(8)
     A, b = rng.normal(size=(5, 5)) + 4.0 * np.eye(5), rng.normal(size=5)
     assert_close(solved([list(row) for row in A], list(b)), np.linalg.solve(A, b), 1e-13, "solution")
+
+
+def test_grips_hold_open_contacts():
+    """Give contacts that stick, slip and are open a grip, and find their impulses by each Program."""
+    W, _, mu, reach, p, u = problem()
+    grip = np.array([0.31, 0.17, 0.23])
+    p[4:6] = -(mu[1] * p[3] + grip[1]) * u[4:6] / np.linalg.norm(u[4:6])
+    p[7:9] = -grip[2] * u[7:9] / np.linalg.norm(u[7:9])
+    more = ([1.1], grip)
+    normal, tangent, _, _ = residual_program(COUNT, grips=True).interpret(W, u - W @ p, mu, reach, p, *more)
+    assert_close([normal[0], tangent[0]], [0.0, 0.0], 1e-13, "residuals")
+    guess = p * 1.03 + 0.01 * np.array([1, 2, -1, 1, -2, 1, 0, 1, -1])
+    for _ in range(5):
+        (guess,) = newton_program(COUNT, "float64", grips=True).interpret(W, u - W @ p, mu, reach, guess, *more)
+    assert_close(guess, p, 1e-12, "impulses by Newton's method")
+    sticking = np.array([1.3, 0.2, -0.3, 2.1, 0.1, -0.2, 0.0, 0.09, -0.05])
+    b = np.where(np.arange(9) == 6, u, 0.0) - W @ sticking
+    guess = sticking + 0.01 * np.array([1, -1, 2, 1, 2, -1, 0, 1, -1])
+    found, slides = sticking_program(COUNT, "float64", grips=True).interpret(W, b, mu, reach, guess, *more)
+    assert slides[0] == 0.0
+    assert_close(found, sticking, 1e-13, "impulses that stick")
+    grip[2] = 0.01
+    _, slides = sticking_program(COUNT, "float64", grips=True).interpret(W, b, mu, reach, sticking, [1.1], grip)
+    assert slides[0] == 1.0

@@ -80,3 +80,18 @@ def test_restitution_adds_no_energy():
         assert_close(found["energy"][1], found["energy"][0], 5e-4, f"energy {name} [J]")  # 3e-4, of the first order
     assert_close(run.q[-1], exact.q[-1], 5e-4, "angles")  # 3e-4; with all restitution, 0.035 rad
     assert max(run.contact.residuals.values()) < 1e-10
+
+
+@pytest.mark.slow
+def test_reductions_beside_poissons_law():
+    """Add a contact under Poisson's law that never closes to bodies with reduced impacts, and find them unchanged."""
+    far = kt.Surface(placement=kt.Placement((0.0, 0.0, -9.7)))
+    pendulums, q, qd = pendulum(0.9)
+    wedge = slider(0.6)
+    for system, start in ((pendulums, (q, qd)), (wedge, (np.array([-0.2]), np.array([0.9])))):
+        other = kt.Contact("other", system.bodies[-1].name, surface=far, restitution=0.5, law="poisson")
+        both = kt.System(touching(system.mechanism, *system.mechanism.contacts, other))
+        expected, run = (stepped(x, *start, times=[0.0, 0.03, 0.4], dt=2e-4) for x in (system, both))
+        assert_close(run.q, expected.q, 1e-8, "positions")
+        assert_close(run["energy"], expected["energy"], 1e-7, "energies")
+        assert max(run.contact.residuals.values()) < 1e-10

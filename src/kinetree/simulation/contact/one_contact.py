@@ -44,7 +44,7 @@ def _tangential(W: np.ndarray, c: np.ndarray, mu: float, normals: np.ndarray, fi
     if fixed is not None:
         if fixed == 0.0:
             return np.zeros(3)
-        rest = np.linalg.solve(W[1:, 1:], -(c[1:] + W[1:, 0] * fixed))
+        rest = _resting(W[1:, 1:], -(c[1:] + W[1:, 0] * fixed))
         if np.hypot(*rest) <= mu * fixed:
             return np.array([fixed, *rest])
 
@@ -86,3 +86,12 @@ def _tangential(W: np.ndarray, c: np.ndarray, mu: float, normals: np.ndarray, fi
         return best[1]
     middle = int(np.nanargmin(np.where(along > 0, np.abs(turn), np.inf))) if (along > 0).any() else 0
     return slip(float(ANGLES[middle]))[2]
+
+
+def _resting(S: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the tangential force with S f = wanted; infinite if there is none, the smallest if a motion is planar."""
+    if np.linalg.det(S) > RANK * np.trace(S) ** 2:
+        return np.linalg.solve(S, wanted)
+    found = np.linalg.lstsq(S, wanted, rcond=RANK)[0]
+    fits = np.abs(S @ found - wanted).max() <= 1e-12 * np.abs(wanted).max()
+    return found if fits else np.full(2, np.inf)

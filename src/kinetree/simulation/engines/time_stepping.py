@@ -144,9 +144,3 @@ def _refuse(problem: Problem) -> None:
     refuse_with_contacts(problem)
     if not problem.mechanism.contacts:
         raise InputError('"moreau" is the method of mechanisms with contacts; give contacts=[kt.Contact(...)]')
-    for contact in problem.mechanism.contacts:
-        if contact.law != "newton" and contact.restitution != 0.0:
-            raise InputError(
-                f"contact {contact.name!r} has restitution by Poisson's law, which time steps do not have; use "
-                'law="newton", or leave out method="moreau" for a run from event to event'
-            )

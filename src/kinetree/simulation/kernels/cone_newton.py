@@ -111,7 +111,7 @@ class NearestPoints:
     def live(self, c: Value) -> Value:
         """Return the lanes in which a contact is not open, or has an impulse."""
         cone, n = self.cone, c * 3
-        pushes = cone.p[n] - cone.reach[c] * self.u[n] > 0.0
+        pushes = cone.holds(c, cone.p[n] - cone.reach[c] * self.u[n] > 0.0)
         return pushes | any_of(abs(self.lacks[n + j]) > 0.0 for j in range(3))
 
     def lack(self, c: Value, j: int) -> Value:
@@ -123,18 +123,20 @@ class NearestPoints:
         cone, u, n, s, t = self.cone, self.u, c * 3, c * 3 + 1, c * 3 + 2
         p, r, mu, play = cone.p, cone.reach[c], cone.mu[c], self._caution()
         push, x, y = p[n] - r * u[n], p[s] - r * u[s], p[t] - r * u[t]
-        disc = Disc(x, y, mu * (p[n] > 0.0).where(p[n], 0.0))
+        loaded = p[n] > 0.0 if cone.grip is None else (p[n] > 0.0) & (push > 0.0)
+        disc = Disc(x, y, cone.gripped(c, mu * loaded.where(p[n], 0.0)))
         shut, zero, one = push > 0.0, cone.k.constant(0.0, Kind.LANE), play + 1.0
-        rn = shut.where(r, zero)
-        r11, r12, r22 = rn * disc.T11, rn * disc.T12, rn * disc.T22
+        holds, rn = cone.holds(c, shut), shut.where(r, zero)
+        rt = rn if cone.grip is None else holds.where(r, zero)
+        r11, r12, r22 = rt * disc.T11, rt * disc.T12, rt * disc.T22
         own = {
             (0, 0): shut.where(play, zero + 1.0),
             (1, 0): shut.where(-1.0 * mu * disc.e1, zero),
-            (1, 1): shut.where(one - disc.T11, zero + 1.0),
-            (1, 2): shut.where(-1.0 * disc.T12, zero),
+            (1, 1): holds.where(one - disc.T11, zero + 1.0),
+            (1, 2): holds.where(-1.0 * disc.T12, zero),
             (2, 0): shut.where(-1.0 * mu * disc.e2, zero),
-            (2, 1): shut.where(-1.0 * disc.T12, zero),
-            (2, 2): shut.where(one - disc.T22, zero + 1.0),
+            (2, 1): holds.where(-1.0 * disc.T12, zero),
+            (2, 2): holds.where(one - disc.T22, zero + 1.0),
         }
         return Rows(lambda wn, ws, wt: (rn * wn, r11 * ws + r12 * wt, r12 * ws + r22 * wt), own)
 

@@ -6,6 +6,9 @@ impulses, less those that are allowed along the normals, u = W p + b. The equati
     p_n = max(0, p_n - r u_n),    p_t = the point of the disc of radius mu p_n nearest to p_t - r u_t
 
 with r the reciprocal of the mean compliance of a contact, its `reach`.
+
+A problem may have a `grip` per contact: impulses along its normal that are given already, and are not among p, hold it
+with this friction. The radius of the disc is then mu p_n + grip, and a contact with p_n = 0 still has a disc.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from ...compiler.ir.trace import Trace
 
 IMPULSE = "impulse"
 """The name of the impulses among the inputs."""
+
+GRIP = "grip"
+"""The name of the friction by impulses that are given, among the inputs of problems that have such."""
 
 PLAY = {"float64": 1e-9, "float32": 1e-4}
 """The least part of the mean compliance that is added to the diagonal of Newton's matrix. Where contacts are redundant,
@@ -58,46 +64,49 @@ def cone_inputs(count: int) -> tuple[Array, ...]:
     )
 
 
-def residual_program(count: int) -> Program:
+def residual_program(count: int, *, grips: bool = False) -> Program:
     """Return (...) -> (normal, tangent, u, lack): the largest residuals [m/s], velocities, and residual impulses."""
-    cone = _Cone(count)
+    cone = _Cone(count, grips)
     normal, tangent = cone.residuals
     return cone.program("residual", normal=[normal], tangent=[tangent], u=cone.u, lack=cone.lack)
 
 
-def sticking_program(count: int, dtype: str) -> Program:
+def sticking_program(count: int, dtype: str, *, grips: bool = False) -> Program:
     """Return (...) -> (impulse, slides): a step of Newton's method for contacts that are open or stick.
 
     Newton's matrix is then symmetric. A contact without an impulse so far sticks when it closes; `slides` is 1 if
     another one leaves its cone, for which the step is not meant, or if contacts cannot stick together, as those of a
     body on a single slide: impulses would be beyond all bounds.
     """
-    cone, n = _Cone(count), 3 * count
+    cone, n = _Cone(count, grips), 3 * count
     M = [[cone.W[i][j] for j in range(i + 1)] for i in range(n)]
     wanted, shut, slides = [], [], 0.0
     for c in range(count):
         push, x, y, _, radius = cone.probe(c)
-        shut.append(push > 0.0)
-        leaves = shut[c] & (cone.p[3 * c] > 0.0) & (radius * radius < x * x + y * y)
+        closed = push > 0.0
+        holds = cone.holds(c, closed)
+        shut += [closed, holds, holds]
+        loaded = closed & (cone.p[3 * c] > 0.0)
+        leaves = (loaded | (holds & ~closed) if grips else loaded) & (radius * radius < x * x + y * y)
         slides = where(leaves, 1.0, slides)
         mean = cone.compliance(c)
         stiff = mean * STIFF
         for k in range(3 * c, 3 * c + 3):
-            M[k][k] = M[k][k] + where(shut[c], mean * PLAY[dtype], stiff)
-            wanted.append(where(shut[c], -cone.u[k], -(stiff * cone.p[k])))
+            M[k][k] = M[k][k] + where(shut[k], mean * PLAY[dtype], stiff)
+            wanted.append(where(shut[k], -cone.u[k], -(stiff * cone.p[k])))
     factors = Definite(M, [0.0] * n, [1.0] * n)
     change = factors.solve(wanted)
-    left = [where(shut[k // 3], x * (cone.compliance(k // 3) * PLAY[dtype]), 0.0) for k, x in enumerate(change)]
+    left = [where(shut[k], x * (cone.compliance(k // 3) * PLAY[dtype]), 0.0) for k, x in enumerate(change)]
     change = [x + more for x, more in zip(change, factors.solve(left), strict=True)]  # as if without play
-    p = [where(shut[k // 3], cone.p[k] + change[k], 0.0) for k in range(n)]
+    p = [where(shut[k], cone.p[k] + change[k], 0.0) for k in range(n)]
     most = largest([abs_of(x) * cone.compliance(k // 3) for k, x in enumerate(p)])
     slides = where(most < cone.size * BOUND, slides, 1.0)
     return cone.program("sticking", impulse=p, slides=[slides])
 
 
-def newton_program(count: int, dtype: str) -> Program:
+def newton_program(count: int, dtype: str, *, grips: bool = False) -> Program:
     """Return (...) -> impulse: a step of Newton's method for contacts of any kind, without exchange of rows."""
-    cone = _Cone(count)
+    cone = _Cone(count, grips)
     play = caution(*cone.residuals, cone.size, dtype)
     A: list[list[Any]] = []
     for c in range(count):
@@ -108,18 +117,20 @@ def newton_program(count: int, dtype: str) -> Program:
         part, e1, e2 = where(slips, radius * inverse, 1.0), x * inverse, y * inverse
         # the derivative of the nearest point: part (1 - e e^T) along the tangents, mu e along the normal
         T11, T12, T22 = part * (1.0 - e1 * e1), -(part * e1 * e2), part * (1.0 - e2 * e2)
+        holds = cone.holds(c, shut)
         r = where(shut, cone.r[c], 0.0)
+        rt = where(holds, cone.r[c], 0.0)
         wn, ws, wt = cone.W[first : first + 3]
         own = [
             [r * a for a in wn],
-            [r * T11 * a + r * T12 * b for a, b in zip(ws, wt, strict=True)],
-            [r * T12 * a + r * T22 * b for a, b in zip(ws, wt, strict=True)],
+            [rt * T11 * a + rt * T12 * b for a, b in zip(ws, wt, strict=True)],
+            [rt * T12 * a + rt * T22 * b for a, b in zip(ws, wt, strict=True)],
         ]
         mu = cone.mu[c]
         added = [
             [where(shut, play, 1.0), 0.0, 0.0],
-            [where(shut, -(mu * e1), 0.0), where(shut, one - T11, 1.0), where(shut, -T12, 0.0)],
-            [where(shut, -(mu * e2), 0.0), where(shut, -T12, 0.0), where(shut, one - T22, 1.0)],
+            [where(shut, -(mu * e1), 0.0), where(holds, one - T11, 1.0), where(holds, -T12, 0.0)],
+            [where(shut, -(mu * e2), 0.0), where(holds, -T12, 0.0), where(holds, one - T22, 1.0)],
         ]
         for row, more in zip(own, added, strict=True):
             row[first : first + 3] = [a + b for a, b in zip(row[first : first + 3], more, strict=True)]
@@ -136,12 +147,14 @@ def caution(normal: Any, tangent: Any, size: Any, dtype: str) -> Any:
 class _Cone:
     """The inputs of a cone problem as traced scalars."""
 
-    def __init__(self, count: int) -> None:
-        self.inputs, self.trace, self.count = (*cone_inputs(count), Array("size", (1,))), Trace(), count
+    def __init__(self, count: int, grips: bool) -> None:
+        more = (Array(GRIP, (count,)),) if grips else ()
+        self.inputs, self.trace, self.count = (*cone_inputs(count), Array("size", (1,)), *more), Trace(), count
         n = 3 * count
-        W, self.b, self.mu, self.r, self.p, (self.size,) = (
+        W, self.b, self.mu, self.r, self.p, (self.size,), *rest = (
             [self.trace.input(g, k) for k in range(a.size)] for g, a in enumerate(self.inputs)
         )
+        self.grip: list[Any] | None = rest[0] if grips else None
         self.W = [[W[max(i, j) * n + min(i, j)] for j in range(n)] for i in range(n)]
 
     @cached_property
@@ -159,8 +172,9 @@ class _Cone:
         for c in range(self.count):
             push, x, y, size, radius = self.probe(c)
             shut, slips = push > 0.0, radius < size
+            holds = self.holds(c, shut)
             part = where(slips, radius, 1.0) / where(slips, size, 1.0)
-            aims = (where(shut, push, 0.0), where(shut, x * part, 0.0), where(shut, y * part, 0.0))
+            aims = (where(shut, push, 0.0), where(holds, x * part, 0.0), where(holds, y * part, 0.0))
             out += [p - aim for p, aim in zip(self.p[3 * c : 3 * c + 3], aims, strict=True)]
         return out
 
@@ -178,8 +192,17 @@ class _Cone:
     def probe(self, c: int) -> tuple[Any, Any, Any, Any, Any]:
         """Return p_n - r u_n, p_t - r u_t, the length of the latter, and the radius of the disc."""
         (pn, ps, pt), (un, us, ut), r = self.p[3 * c : 3 * c + 3], self.u[3 * c : 3 * c + 3], self.r[c]
-        x, y = ps - r * us, pt - r * ut
-        return pn - r * un, x, y, sqrt(x * x + y * y), self.mu[c] * where(pn > 0.0, pn, 0.0)
+        x, y, push = ps - r * us, pt - r * ut, pn - r * un
+        size = sqrt(x * x + y * y)
+        if self.grip is None:
+            radius = self.mu[c] * where(pn > 0.0, pn, 0.0)
+        else:
+            radius = self.mu[c] * where((pn > 0.0) & (push > 0.0), pn, 0.0) + self.grip[c]
+        return push, x, y, size, radius
+
+    def holds(self, c: int, shut: Any) -> Any:
+        """Return whether friction may act at a contact, which is closed or not."""
+        return shut if self.grip is None else shut | (self.grip[c] > 0.0)
 
     def program(self, name: str, **outputs: list[Any]) -> Program:
         """Return the Program of some outputs."""

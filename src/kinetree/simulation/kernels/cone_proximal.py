@@ -92,7 +92,7 @@ class Proximal:
         """Return the lanes in which a contact is not open, or has an impulse."""
         p, n = self.cone.p, c * 3
         moves = (abs(p[n]) > 0.0) | (abs(p[n + 1]) > 0.0) | (abs(p[n + 2]) > 0.0)
-        return (self._aim(c, 0) > 0.0) | moves
+        return self.cone.holds(c, self._aim(c, 0) > 0.0) | moves
 
     def lack(self, c: Value, j: int) -> Value:
         """Return the residual impulse of a row, times the softness where the contact is closed."""
@@ -101,24 +101,33 @@ class Proximal:
             aim = push
         else:
             x, y = self._aim(c, 1), self._aim(c, 2)
-            aim = Disc(x, y, self.cone.mu[c] * push).part * (x, y)[j - 1]
-        return (push > 0.0).where(self.softness.value * (p - aim), p)
+            aim = Disc(x, y, self._radius(c, self.cone.mu[c], push)).part * (x, y)[j - 1]
+        acts = push > 0.0 if j == 0 else self.cone.holds(c, push > 0.0)
+        return acts.where(self.softness.value * (p - aim), p)
 
     def rows(self, c: Value) -> Rows:
         """Return the rows of a contact, times the softness where it is closed."""
         cone, mu, zero = self.cone, self.cone.mu[c], self.k.constant(0.0, Kind.LANE)
         push, soft = self._aim(c, 0), self.softness.value
-        disc = Disc(self._aim(c, 1), self._aim(c, 2), mu * push)
+        disc = Disc(self._aim(c, 1), self._aim(c, 2), self._radius(c, mu, push))
         shut = push > 0.0
         rn = shut.where(cone.reach[c], zero)
-        r11, r12, r22 = rn * disc.T11, rn * disc.T12, rn * disc.T22
+        holds = cone.holds(c, shut)
+        rt = rn if cone.grip is None else holds.where(cone.reach[c], zero)
+        r11, r12, r22 = rt * disc.T11, rt * disc.T12, rt * disc.T22
         r1, r2 = rn * mu * disc.e1, rn * mu * disc.e2
         own = shut.where(soft, zero + 1.0)
+        tangents = own if cone.grip is None else holds.where(soft, zero + 1.0)
 
         def answers(wn: Value, ws: Value, wt: Value) -> tuple[Value, Value, Value]:
             return rn * wn, r1 * wn + (r11 * ws + r12 * wt), r2 * wn + (r12 * ws + r22 * wt)
 
-        return Rows(answers, {(i, i): own for i in range(3)})
+        return Rows(answers, {(0, 0): own, (1, 1): tangents, (2, 2): tangents})
+
+    def _radius(self, c: Value, mu: Value, push: Value) -> Value:
+        """Return the radius of the disc of a contact; without a grip it is used only where the push is above zero."""
+        cone = self.cone
+        return mu * push if cone.grip is None else cone.gripped(c, mu * (push > 0.0).where(push, 0.0))
 
     def _aim(self, c: Value, j: int) -> Value:
         """Return y = z - (r / s) u in a row of a contact."""

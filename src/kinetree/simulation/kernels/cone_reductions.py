@@ -15,6 +15,7 @@ from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
+from .cone_expansion import EXPANSION, Expansion
 from .cone_sweeps import Entries, LaneCone, starts_of
 
 BOUND, BOUNCE, ARRIVAL = "bound", "bounce", "arrival"
@@ -77,6 +78,9 @@ class Reductions:
             self.gains, self.best = k.block("gains", kind=Kind.MASK), k.block("best", n)
             self.work = k.block("work", 3)
             self.low, self.high = k.block("low"), k.block("high")
+        self.expansion: Expansion | None = None
+        if EXPANSION in starts:
+            self.expansion = Expansion(k, found, arrays, self.cone, solver.u, self.arrival, self._lift)
 
     def reduce(self) -> None:
         """Write the impulses of lanes whose lifts are reduced; those of other lanes do not change."""
@@ -85,7 +89,7 @@ class Reductions:
         with k.when(k.any(self.cone.busy.value)):
             self.reduced.value = self.cone.busy.value & self._lost()
         if self.bounces:
-            self._largest(lambda c: self.bounce[c])
+            self._largest(self._bounces)
             self.gains.value = (self.most.value > 0.0) & ~self.cone.busy.value
             with k.when(k.any(self.gains.value)):
                 self.gains.value = self.gains.value & self._grows(zero + 1.0)
@@ -95,13 +99,22 @@ class Reductions:
 
     def _lost(self) -> Value:
         """Return where the residual is that of a problem without solution, and there is a lift."""
-        self._largest(self._lift)
+        self._largest(self._driven)
         return (self.most.value > 0.0) & (self.solver.worst > self.most.value * LOST)
 
     def _lift(self, c: Value) -> Value:
         """Return the lift of a contact."""
         bound = self.bound[c]
         return (bound > 0.0).where(bound, 0.0)
+
+    def _bounces(self, c: Value) -> Value:
+        """Return a number above zero if a contact bounces."""
+        return self.bounce[c] if self.expansion is None else self.bounce[c] + self.expansion.floor[c]
+
+    def _driven(self, c: Value) -> Value:
+        """Return the velocity with which a contact would leave alone: its lift, and that of its expansion."""
+        lift = self._lift(c)
+        return lift if self.expansion is None else lift + self.expansion.floor[c] / self.cone.reach[c]
 
     def _largest(self, of: Callable[[Value], Value]) -> None:
         """Write the largest of the values of all contacts."""
@@ -122,11 +135,16 @@ class Reductions:
             work[i] = 0.0
         with k.loop(cone.count) as c:
             n, s, t = c * 3, c * 3 + 1, c * 3 + 2
-            lift = self._lift(c)
-            free = cone.b[n] + self.bound[c] - lift * (1.0 - part)
+            lift, more = self._lift(c), self.expansion
+            if more is None:
+                free, given = cone.b[n] + self.bound[c] - lift * (1.0 - part), cone.b
+            else:
+                free, given = more.free[n] + self.bound[c], more.free
             after = self.bound[c] - lift + self.bounce[c] * part
-            for i, v, u in ((n, free, after), (s, cone.b[s], self.solver.u[s]), (t, cone.b[t], self.solver.u[t])):
-                p = cone.p[i]
+            after = after if more is None else after + self.solver.u[n]
+            rows = ((n, c, free, after), (s, None, given[s], self.solver.u[s]), (t, None, given[t], self.solver.u[t]))
+            for i, normal, v, u in rows:
+                p = cone.p[i] if more is None else more.impulse(i, normal, part)
                 work[0] = work[0] + p * (self.arrival[i] + u)
                 work[1] = work[1] + p * (v + u)
                 work[2] = work[2] + abs(p) * (abs(v) + abs(u))
@@ -172,6 +190,9 @@ class Reductions:
     def _require(self, part: Value) -> None:
         """Write the velocities of the lanes with a part of their lift."""
         cone = self.cone
+        if self.expansion is not None:
+            self.expansion.require(self.reduced.value.where(part, 1.0))
+            return
         with self.k.loop(cone.count) as c:
             less = self.given[c] + self._lift(c) * (1.0 - part)
             cone.b[c * 3] = self.reduced.value.where(less, self.given[c])

@@ -56,9 +56,11 @@ class ConeSolver:
         self.stuck = k.block("stuck", kind=Kind.MASK)
         self.left = k.block("left", kind=Kind.COUNT)
         self.straight = n <= STRAIGHT
-        programs = [residual_program(cone.count)]
+        grips = cone.grip is not None
+        programs = [residual_program(cone.count, grips=grips)]
         if self.straight:
-            programs += [sticking_program(cone.count, dtype), newton_program(cone.count, dtype)]
+            programs.append(sticking_program(cone.count, dtype, grips=grips))
+            programs.append(newton_program(cone.count, dtype, grips=grips))
             self.tried, self.before = k.block("tried", n + 1), k.block("before", n)
         k.programs |= {x.name: x.with_inputs(arrays, {}) for x in programs}
         self.large = LargeNewton(k, cone)
@@ -94,13 +96,29 @@ class ConeSolver:
         k = self.k
         with k.loop(self.rows) as i:
             self.p[i] = pressed.where(self.p[i], 0.0)
+        expansion = self.reductions.expansion
+        if expansion is not None:
+            expansion.compress(pressed, self.reductions.bound, self._find, Entries(self.felt, 0))
+        self._find(pressed)
+        self.reductions.reduce()
+        if expansion is not None:
+            expansion.end()
+
+    def _find(self, pressed: Value) -> None:
+        """Write the impulses of the lanes of a mask for the laws as they are, from the present ones."""
         if self.straight:
             self._stick(pressed)
         else:
             self.evaluate()
-        with k.when(k.any(self.busy.value)):
+        with self.k.when(self.k.any(self.busy.value)):
             self._slide()
-        self.reductions.reduce()
+
+    def residuals(self) -> list[Value]:
+        """Return the largest residuals of a step along normals and tangents [m/s], also those of a compression."""
+        found, expansion = [self.normal, self.tangent], self.reductions.expansion
+        if expansion is None:
+            return found
+        return [(x > expansion.lacked[i]).where(x, expansion.lacked[i]) for i, x in enumerate(found)]
 
     def _stick(self, pressed: Value) -> None:
         """Write steps of Newton's method in the lanes in which no contact slips."""

@@ -9,7 +9,7 @@ from ...compiler.ir.program import Array
 from ...compiler.lanes.builder import Builder
 from ...compiler.lanes.expressions import Block, Value
 from ...compiler.lanes.form import Kind
-from .cone_programs import BOUND, IMPULSE
+from .cone_programs import BOUND, GRIP, IMPULSE
 
 TURNS = 3
 """The number of corrections of a slip in a sweep. It converges together with the sweeps."""
@@ -51,6 +51,7 @@ class LaneCone:
         self.W, self.b, self.mu, self.reach, self._size, self.p = (Entries(found, starts[name]) for name in names)
         self.k, self.count = k, next(a.size for a in arrays if a.name == "friction")
         self.rows, self.busy = 3 * self.count, k.block("busy", kind=Kind.MASK)
+        self.grip = Entries(found, starts[GRIP]) if GRIP in starts else None
 
     @property
     def size(self) -> Value:
@@ -60,6 +61,14 @@ class LaneCone:
     def w(self, i: Value, j: Value | int) -> Value:
         """Return an entry of W."""
         return self.W[i * self.rows + j]
+
+    def holds(self, c: Value, shut: Value) -> Value:
+        """Return whether friction may act at a contact, which is closed or not."""
+        return shut if self.grip is None else shut | (self.grip[c] > 0.0)
+
+    def gripped(self, c: Value, radius: Value) -> Value:
+        """Return the radius of the disc of a contact, from that by its own impulse along the normal."""
+        return radius if self.grip is None else radius + self.grip[c]
 
     def velocity(self, row: Value) -> Value:
         """Return u of one row."""
@@ -106,16 +115,14 @@ class Sweeps:
         Along the tangents, (S + x 1) p_t = -v with S = W_tt - W_tn W_nt / W_nn and v = free_t - W_tn free_n / W_nn;
         u_t = -x p_t. The contact sticks with x = 0 if p is in the cone; else x is where p lies on it.
         """
-        k, mu = self.k, self.cone.mu[c]
+        k, cone, mu = self.k, self.cone, self.cone.mu[c]
         stiff = k.cast(1.0, Kind.LANE) / W[0][0]
         S11, S12 = W[1][1] - W[0][1] * W[0][1] * stiff, W[1][2] - W[0][1] * W[0][2] * stiff
         S22 = W[2][2] - W[0][2] * W[0][2] * stiff
         v1, v2 = free[1] - W[0][1] * free[0] * stiff, free[2] - W[0][2] * free[0] * stiff
 
         def tangent(x, a, b) -> tuple[Value, Value]:
-            d1, d2 = S11 + x, S22 + x
-            inverse = k.cast(1.0, Kind.LANE) / (d1 * d2 - S12 * S12)
-            return (d2 * a - S12 * b) * inverse, (d1 * b - S12 * a) * inverse
+            return _shifted(k, (S11, S12, S22), x, a, b)
 
         def at(x) -> tuple[Value, Value, Value, Value]:
             p1, p2 = tangent(x, -1.0 * v1, -1.0 * v2)
@@ -123,26 +130,57 @@ class Sweeps:
             return pn, p1, p2, (p1 * p1 + p2 * p2).sqrt()
 
         pn, p1, p2, length = at(0.0)
-        most = self.cone.most(c)
-        sticks = (length <= mu * pn) & (pn < most)
+        most = cone.most(c)
+        sticks = (length <= cone.gripped(c, mu * pn)) & (pn < most)
         x = self.slip[c]
         for _ in range(TURNS):  # Newton's method on mu p_n / |p_t| = 1, which is almost linear in x
             n, a, b, size = at(x)
             da, db = tangent(x, -1.0 * a, -1.0 * b)
             dn = -1.0 * (W[0][1] * da + W[0][2] * db) * stiff
-            over = size - mu * n
-            slope = mu * dn - mu * n * (a * da + b * db) / (size * size)
+            over = size - cone.gripped(c, mu * n)
+            slope = mu * dn - cone.gripped(c, mu * n) * (a * da + b * db) / (size * size)
             step = x + over / slope
             good = (step > 0.0) & (size > 0.0) & (mu > 0.0)
             x = good.where(step, x * 0.5)
         self.slip[c] = sticks.where(0.0, x)
         n, a, b, size = at(x)
-        onto = (size > 0.0).where(mu * n / size, 0.0)
+        onto = (size > 0.0).where(cone.gripped(c, mu * n) / size, 0.0)
         straight = -1.0 * free[0] * stiff
         usable = (n > 0.0) & (n < most) & (mu > 0.0)
         slid = [usable.where(n, straight), usable.where(a * onto, 0.0), usable.where(b * onto, 0.0)]
-        apart = free[0] >= 0.0
-        return [apart.where(0.0, sticks.where(y, z)) for y, z in zip((pn, p1, p2), slid, strict=True)]
+        if cone.grip is None:
+            apart = free[0] >= 0.0
+            return [apart.where(0.0, sticks.where(y, z)) for y, z in zip((pn, p1, p2), slid, strict=True)]
+        h1, h2 = self._held(cone.grip[c], self.slip[c], W, free)
+        apart, sticks = free[0] + W[0][1] * h1 + W[0][2] * h2 >= 0.0, sticks & (pn > 0.0)
+        closed = [sticks.where(y, z) for y, z in zip((pn, p1, p2), slid, strict=True)]
+        return [apart.where(x, y) for x, y in zip((k.constant(0.0, Kind.LANE), h1, h2), closed, strict=True)]
+
+    def _held(self, grip: Value, x: Value, W, free) -> tuple[Value, Value]:
+        """Return the tangential impulses of a contact that is open but for its grip: (W_tt + x 1) p_t = -free_t."""
+        k = self.k
+        S, v1, v2 = (W[1][1], W[1][2], W[2][2]), -1.0 * free[1], -1.0 * free[2]
+        s1, s2 = _shifted(k, S, 0.0, v1, v2)
+        sticks = (s1 * s1 + s2 * s2).sqrt() <= grip
+        for _ in range(TURNS):  # Newton's method on grip / |p_t| = 1
+            a, b = _shifted(k, S, x, v1, v2)
+            size = (a * a + b * b).sqrt()
+            da, db = _shifted(k, S, x, -1.0 * a, -1.0 * b)
+            step = x - (size - grip) * size * size / (grip * (a * da + b * db))
+            x = (step > 0.0).where(step, x * 0.5)
+        a, b = _shifted(k, S, x, v1, v2)
+        size = (a * a + b * b).sqrt()
+        onto = (size > 0.0).where(grip / size, 0.0)
+        slips = (grip > 0.0) & (size > 0.0)
+        return tuple(sticks.where(y, slips.where(z * onto, 0.0)) for y, z in ((s1, a), (s2, b)))  # type: ignore[return-value]
+
+
+def _shifted(k: Builder, S, x, a: Value, b: Value) -> tuple[Value, Value]:
+    """Return the solution of (S + x 1) y = (a, b) for a symmetric S = (S11, S12, S22)."""
+    S11, S12, S22 = S
+    d1, d2 = S11 + x, S22 + x
+    inverse = k.cast(1.0, Kind.LANE) / (d1 * d2 - S12 * S12)
+    return (d2 * a - S12 * b) * inverse, (d1 * b - S12 * a) * inverse
 
 
 def sum_of(terms) -> Value:

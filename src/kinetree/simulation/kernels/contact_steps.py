@@ -106,7 +106,7 @@ class ContactRuns(RunsOfLanes):
     def _measure(self) -> None:
         """Write the larger of the residuals of this step and of those before, in parts of the velocities."""
         whole = self.solver.size + SMALL[self.dtype]
-        for i, part in enumerate((self.solver.normal, self.solver.tangent)):
+        for i, part in enumerate(self.solver.residuals()):
             at = self.first + self.rows + i
             now, before = part / whole, self.y[at]
             self.y[at] = (~(now <= before)).where(now, before)
