@@ -77,3 +77,42 @@ def test_a_crew_is_limited(monkeypatch):
     one = crew.Threads()
     one.start(300)
     assert one.size == 3 and ctypes.c_int64.from_address(one.count).value == 2
+
+
+def test_ctrl_c_while_a_thread_starts(monkeypatch):
+    """Give a post no second thread after Ctrl-C at the start of the first one: one of both would never sleep."""
+    threads, started = crew.Threads(), []
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        started.append(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(threading.Thread, "start", interrupted)
+        threads.start(2)
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (start(thread), started.append(thread)))
+    threads.start(2)
+    assert [t.name for t in started] == ["kinetree 1"]
+    threads.start(3)
+    assert [t.name for t in started] == ["kinetree 1", "kinetree 2"] and threads.size == 3
+
+
+def test_a_system_without_more_threads(monkeypatch):
+    """Go on with the threads that exist if the system gives no more, and try again in the next call."""
+    threads, count = crew.Threads(), []
+    start = threading.Thread.start
+
+    def limited(thread: threading.Thread) -> None:
+        if count:
+            raise RuntimeError("can't start new thread")
+        count.append(thread)
+        start(thread)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", limited)
+        threads.start(4)
+    assert (threads.size, ctypes.c_int64.from_address(threads.count).value) == (2, 1)
+    threads.start(3)
+    assert (threads.size, ctypes.c_int64.from_address(threads.count).value) == (3, 2)

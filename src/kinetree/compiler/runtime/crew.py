@@ -37,7 +37,7 @@ class Threads:
         self.posts = self.count + LINE
 
     def start(self, threads: int) -> None:
-        """Start threads until a batch can be shared by a number of them."""
+        """Start threads until a batch can be shared by a number of them, or the system gives no more."""
         with self._lock:
             for k in range(self.size - 1, min(threads - 1, MOST)):
                 post = self.posts + k * POST
@@ -45,9 +45,18 @@ class Threads:
                     if ctypes.CDLL(None).sem_init(ctypes.c_void_p(post + 8 * semaphore), 0, 0):
                         raise OSError("this system has no semaphores for threads")
                 work = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code().find("work"))
-                threading.Thread(target=work, args=(post,), daemon=True, name=f"kinetree {k + 1}").start()
-                ctypes.c_int64.from_address(self.count).value = k + 1
-                self.size = k + 2
+                thread = threading.Thread(target=work, args=(post,), daemon=True, name=f"kinetree {k + 1}")
+                self._count(k + 1)  # before the start, which Ctrl-C may end: a post never gets a second thread
+                try:
+                    thread.start()
+                except RuntimeError:  # a limit of the system, or the end of the process
+                    self._count(k)
+                    return
+
+    def _count(self, posts: int) -> None:
+        """Let callers offer work at a number of posts; offers that nobody takes are withdrawn."""
+        ctypes.c_int64.from_address(self.count).value = posts
+        self.size = posts + 1
 
     def forked(self) -> None:
         """Begin again in a child process, in which the threads of the parent process do not exist."""
