@@ -136,6 +136,19 @@ def test_a_child_that_fails_is_replaced(started, monkeypatch, tmp_path):
     assert started[3:] == [None, None]  # the first of them could not be started
 
 
+def test_compilation_without_more_threads(started, monkeypatch):
+    """Start no thread, as at a limit of the system: the child ends, and this process compiles."""
+    expected = code_generation.generated(chain(3), *_native())
+    started.clear()
+
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert compile_assembly(chain(3)) == expected
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
+
+
 def _native():
     """Return the triple and the options of this computer."""
     from kinetree.compiler.targets.llvm import machine

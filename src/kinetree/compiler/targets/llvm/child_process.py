@@ -50,7 +50,8 @@ def _by_child(assembly: str, triple: str, options: Options) -> bytes | None:
     talk = threading.Thread(target=_talk, args=(process, head + b"\n" + text, answer), daemon=True)
     with process:
         try:
-            talk.start()
+            if not _begun(talk):
+                return None
             while talk.is_alive():
                 check_cancelled()
                 talk.join(LOOK)
@@ -62,6 +63,15 @@ def _by_child(assembly: str, triple: str, options: Options) -> bytes | None:
                 process.stdin.close()  # type: ignore[union-attr]
     length, _, code = answer[0].partition(b"\n") if answer else (b"", b"", b"")
     return code if length == b"%d" % len(code) else None  # the status is unknown where the caller ignores SIGCHLD
+
+
+def _begun(thread: threading.Thread) -> bool:
+    """Start a thread; return False at a limit of the system, or at the end of the interpreter."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _talk(process: subprocess.Popen, message: bytes, answer: list[bytes]) -> None:
