@@ -178,21 +178,12 @@ def plan_of(
     """Return the plan of a study from its arguments, after all checks that need no run."""
     system = system_of(system)
     space = space_of(over, samples, seed)
-    if sum(x is not None for x in (motion, simulate, cycle)) != 1:
-        raise InputError(
-            "give one of motion={joint: reference}, cycle={'drive': joint, 'speed': rad/s} and simulate={...}: the way "
-            "in which each design is evaluated"
-        )
-    if simulate is not None:
-        given = {"duration": duration, "times": times, "steps": steps, "actuated": actuated, "forces": forces}
-        for name, value in given.items():
-            if value is not None:
-                raise InputError(f"{name} is for studies along a motion; put it into simulate={{...}}, or leave it out")
-    else:
-        if cycle is not None:
-            motion, times = _revolution(cycle, duration, times, steps)
-        else:
-            times = _times(duration, times, steps)
+    along = {"duration": duration, "times": times, "steps": steps, "actuated": actuated, "forces": forces}
+    _refuse_ways(motion, simulate, cycle, along)
+    if cycle is not None:
+        motion, times = _revolution(cycle, duration, times, steps)
+    elif simulate is None:
+        times = _times(duration, times, steps)
     made = Plan(
         system, space, measures_of(system, measures), parameters, motion, simulate, times,
         _actuated(system, actuated), tuple(listed(forces, "forces", "apply")), flag(passive, "passive"),
@@ -201,6 +192,18 @@ def plan_of(
     _ = made.quantities, made.nominal, made.evaluation, made.kept
     _refuse_twins(made)
     return made
+
+
+def _refuse_ways(motion: Any, simulate: Any, cycle: Any, along: Mapping[str, Any]) -> None:
+    """Refuse no way of evaluation or several, and for simulations the options `along` a motion."""
+    if sum(x is not None for x in (motion, simulate, cycle)) != 1:
+        raise InputError(
+            "give one of motion={joint: reference}, cycle={'drive': joint, 'speed': rad/s} and simulate={...}: the way "
+            "in which each design is evaluated"
+        )
+    for name, value in along.items() if simulate is not None else ():
+        if value is not None:
+            raise InputError(f"{name} is for studies along a motion; put it into simulate={{...}}, or leave it out")
 
 
 def _refuse_twins(plan: Plan) -> None:

@@ -63,7 +63,7 @@ class Samples:
     def __init__(self, problem: Problem, torques: Numbers | None) -> None:
         """Compute the run; `torques` [..., nt - 1, nv] are added during each output interval."""
         self.p, self.held = problem, torques is not None
-        self.parts = parts_of(problem, None, None, torques=self.held, sampled=True)
+        self.parts = parts_of(problem, None, None, torques=self.held)
         self._path = _path(problem, self.parts, torques)
         self.run = self._path.forward(None)
 

@@ -41,10 +41,8 @@ class Parts:
     stages: int
 
 
-def parts_of(
-    problem: Problem, terminal: Cost | None, running: Cost | None, *, torques: bool, sampled: bool = False
-) -> Parts:
-    """Return the compiled parts of a problem with its costs, or of one whose states at output times are `sampled`.
+def parts_of(problem: Problem, terminal: Cost | None, running: Cost | None, *, torques: bool) -> Parts:
+    """Return the compiled parts of a problem with its costs; without any, the states at output times have cotangents.
 
     The System keeps them.
     """
@@ -52,12 +50,12 @@ def parts_of(
     scheme = scheme_of(p)
     cost = None if running is None else cost_of(p, running, torques=torques)
     end = None if terminal is None else cost_of(p, terminal, torques=False)
-    key = ("gradient", p.method.name, p.loops, p.acting_key, cost and cost.hash, end and end.hash, torques, sampled)
-    return p.kept.part(key, lambda: _compiled(p, scheme, cost, end, torques, sampled))
+    key = ("gradient", p.method.name, p.loops, p.acting_key, cost and cost.hash, end and end.hash, torques)
+    return p.kept.part(key, lambda: _compiled(p, scheme, cost, end, torques))
 
 
 def _compiled(
-    p: Problem, scheme: Tableau | Pair | None, cost: Program | None, end: Program | None, torques: bool, sampled: bool
+    p: Problem, scheme: Tableau | Pair | None, cost: Program | None, end: Program | None, torques: bool
 ) -> Parts:
     plain = rates_of(p, torques=torques)
     program, closing = plain, closing_of(p, plain)
@@ -71,8 +69,8 @@ def _compiled(
         held = p.system.nv if torques else 0
         forward = recording_kernel(program, scheme, quaternions, closing, held=held)
         backward = adjoint_kernel(
-            _reversed(program, closing, scheme), scheme, quaternions, held=held, sampled=sampled
-        )  # fmt: skip
+            _reversed(program, closing, scheme), scheme, quaternions, held=held, sampled=cost is None and end is None
+        )
     ends = None if end is None else (p.kept.native(end), p.kept.native(_gradient(end)))
     start = closing_of(p, _without_step(plain), start=True)
     opened = None if start is None else p.kept.native(back(start))
