@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..algebra.mass import Coriolis, MassMatrix
@@ -121,11 +122,12 @@ def carry(i, p) -> None:
     p.w += i.A.T @ i.w
 
 
-def forward_dynamics_derivatives(tree):
+def forward_dynamics_derivatives(tree, renewed: Callable | None = None):
     """Return dqdd/dq, dqdd/dqd and dqdd/dtau = I^-1 of a tree, entry by entry.
 
     With tau = f(q, qd, qdd) of inverse dynamics, dqdd/dq = -I^-1 df/dq at the accelerations of forward dynamics. One
-    factorisation I = U D U^T serves the accelerations and all columns.
+    factorisation I = U D U^T serves the accelerations and all columns. `renewed` returns the same tree again: its
+    motion is then computed twice, once for the accelerations and once for the derivatives, and need not be kept.
     """
     torques = tree.joints("tau")
     for i in tree.records:
@@ -133,6 +135,7 @@ def forward_dynamics_derivatives(tree):
     bias = inverse_dynamics(tree)
     factors = SparseFactors(_entries(inertia_matrix(tree), tree.nv), tree.nv)
     qdd = factors.solve({k: t - h for k, (t, h) in enumerate(zip(torques, bias, strict=True))})
+    tree = renewed() if renewed else tree
     for i in tree.records:
         i.qdd = tuple(qdd[k] for k in i.labels)
     by_q, by_qd, _ = inverse_dynamics_derivatives(tree)

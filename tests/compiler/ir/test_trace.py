@@ -55,6 +55,18 @@ def test_dead_operations_vanish():
     assert kinds(function) == ["ADD"]
 
 
+def test_sums_and_products_are_recorded_again():
+    """Begin a trace again: the same product is a new operation, and the same sine of a sum is not."""
+    trace = Trace()
+    x, y = trace.input(0, 0), trace.input(0, 1)
+    product, sine = x * y, scalars.sin(x + 0.7)
+    assert (x * y).id == product.id
+    trace.begin_again()
+    assert trace.input(0, 1).id == y.id
+    assert scalars.sin(x + 0.7).id == sine.id
+    assert (x * y).id == len(trace.ops) - 1 > product.id
+
+
 def test_numbers_stay_numbers():
     """Compute with plain numbers immediately, without recording operations."""
     assert scalars.sin(0.5) == math.sin(0.5)

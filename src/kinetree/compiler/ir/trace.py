@@ -31,6 +31,9 @@ _ATAN2, _LESS, _SELECT, _AND, _OR, _NOT = (
     Op.NOT,
 )  # module globals are looked up faster than members of an enum
 
+REPEATED = frozenset((_ADD, _SUB, _MUL, _NEG))
+"""The operations that may take less time than a load of their result from a distant cache."""
+
 
 class Trace:
     """A growing list of operations, to which every `Value` and `Condition` refers by index."""
@@ -56,6 +59,16 @@ class Trace:
             self.ops.append(key)
             self._known[key] = value
         return value
+
+    def begin_again(self) -> None:
+        """Record the same sums and products as new operations from now on; functions and their operands stay."""
+        kept: set[int] = set()
+        stack = [k for key in self.ops if key[0] in FUNCTIONS for k in key[1:]]
+        while stack:
+            if (k := stack.pop()) not in kept:
+                kept.add(k)
+                stack += self.ops[k][1:] if self.ops[k][0] > _CONST else ()
+        self._known = {key: x for key, x in self._known.items() if key[0] not in REPEATED or x.id in kept}
 
     def index(self, x: Value | float) -> int:
         """Return the index of the operation of a value, or of a plain number."""
