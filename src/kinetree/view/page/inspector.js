@@ -2,7 +2,7 @@
 
 import { breakable, el, section, valueTable } from "./elements.js";
 import { oncePerFrame } from "./frames.js";
-import { sharedUnit, short, shownUnit } from "./units.js";
+import { neat, sharedUnit, short, shownUnit } from "./units.js";
 
 export function buildInspector(host, app) {
   const { model, store, kernel } = app;
@@ -49,7 +49,7 @@ function detailsOf(app) {
   const i = store.get("picked");
   if (i < 0) {
     const rows = [["bodies", String(model.bodies.length)], ["velocities", String(model.nv)]];
-    rows.push(["mass", short(model.bodies.reduce((s, b) => s + b.mass, 0)), "kg"]);
+    rows.push(["mass", given(model.bodies.reduce((s, b) => s + b.mass, 0)), "kg"]);
     if (kernel?.has("kinetic_energy", "potential_energy")) {
       const e = kernel.energies(store.get("q"), store.get("qd"));
       rows.push(["kinetic energy", short(e.kinetic), "J", e.kinetic], ["potential energy", short(e.potential), "J", e.potential]);
@@ -79,14 +79,17 @@ function detailsOf(app) {
   }
   return [
     section(body.name, valueTable([
-      ["mass", short(body.mass), "kg", body.mass],
-      ...["x", "y", "z"].map((axis, k) => [`center of mass ${axis}`, short(body.com[k]), "m", body.com[k]]),
-      ...["xx", "yy", "zz", "xy", "yz", "zx"].map((axis, k) => [`inertia ${axis}`, short(body.inertia[k]), "kg m\u00b2", body.inertia[k]]),
+      ["mass", given(body.mass), "kg", body.mass],
+      ...["x", "y", "z"].map((axis, k) => [`center of mass ${axis}`, given(body.com[k]), "m", body.com[k]]),
+      ...["xx", "yy", "zz", "xy", "yz", "zx"].map((axis, k) => [`inertia ${axis}`, given(body.inertia[k]), "kg m\u00b2", body.inertia[k]]),
     ]), el("p", { class: "hint", text: "In the frame of the body, which is at its joint." })),
     section(`Joint ${joint.name}`, valueTable(jointRows)),
     section("Pose in the ground", poseTable(rows)),
   ];
 }
+
+// A number of the model, which stays while the mechanism moves: without trailing zeros, and without rounding errors of zeros.
+const given = (x) => (Math.abs(x) < 1e-14 ? "0" : neat(x));
 
 // The last word of a label: "x" of "base.x"; empty for a joint with one coordinate.
 const tail = (label, joint) => (label === joint.name ? "" : label.slice(joint.name.length + 1));
