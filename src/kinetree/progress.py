@@ -15,7 +15,7 @@ def shown(
     if callable(progress):
         yield progress
         return
-    if not (sys.stderr.isatty() if progress is None else progress):
+    if not (on_terminal() if progress is None else progress):
         yield None
         return
     from rich.console import Console
@@ -24,3 +24,8 @@ def shown(
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(doing, total=1.0)
         yield lambda part: bar.update(task, completed=part)
+
+
+def on_terminal() -> bool:
+    """Return whether standard error is a terminal; a process without a console, such as a service, may have none."""
+    return sys.stderr is not None and sys.stderr.isatty()

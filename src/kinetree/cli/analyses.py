@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -120,6 +119,7 @@ def reproduce(
     """
     from .. import reproduce as papers
     from ..experiments.paths import made_folder
+    from ..progress import on_terminal
     from .console import make_console
     from .reproducing import print_entries, print_outcome, print_verdicts
 
@@ -130,7 +130,7 @@ def reproduce(
     chosen, folder = papers.selected(name), made_folder(out)
     outcomes = []
     for entry in chosen:
-        if sys.stderr.isatty():
+        if on_terminal():
             typer.echo(f"... {entry.name}: {entry.what}", err=True)  # some take a minute
         outcome = entry.run(folder)
         print_outcome(console, entry, outcome)

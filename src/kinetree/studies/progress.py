@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..progress import on_terminal
+
 PERIOD = 0.2
 """The least time between two changes of a notebook's page [s]: more would make a large notebook slow."""
 
@@ -23,10 +25,10 @@ def shown(progress: bool | None, total: int) -> Iterator[Callable[[int], None]]:
     then.
     """
     notebook = in_notebook()
-    if not ((notebook or sys.stderr.isatty()) if progress is None else progress):
+    if not ((notebook or on_terminal()) if progress is None else progress):
         yield lambda done: None
         return
-    way = _on_page if notebook else _in_terminal if sys.stderr.isatty() else _in_log
+    way = _on_page if notebook else _in_terminal if on_terminal() else _in_log
     with way(total) as show:
         yield show
 
