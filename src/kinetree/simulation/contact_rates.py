@@ -154,7 +154,7 @@ def _velocities(found: list[contact.Touch], change: list[Any], h: Any, dt: Any) 
         lowest = b[n] if lowest is None else where(lowest < b[n], lowest, b[n])
     more = {} if all(is_number(x) for x in leaving) else {BOUNCE: leaving, ARRIVAL: velocity}
     if poisson:
-        strikes = where(largest([x for x in expansion if not is_number(x)]) > 0.0, strikes, 0.0)
+        strikes = where(largest(expansion) > 0.0, strikes, 0.0)
         arrival = list(velocity)
         arrival[::3] = [where(x, size * FAR, v) for x, v in zip(passed, velocity[::3], strict=True)]
         more = {BOUNCE: leaving, ARRIVAL: arrival, EXPANSION: expansion, STRIKES: [strikes], GRIP: [0.0] * len(found)}

@@ -70,6 +70,25 @@ def test_a_contact_that_nothing_moves():
     assert_close(run["contact_forces"][-1, :, 0], [0.0, 0.7 * 9.81], 1e-9, "the ball's weight, and nothing on the post")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("height", [0.2, 0.1])
+def test_an_expansion_of_a_contact_that_nothing_moves(height):
+    """Let a ball bounce beside a body that is fixed on or above the ground, both by Poisson's law, or the latter."""
+    bodies = [kt.Body("post", 1.3), kt.Body("ball", 0.7, inertia=(0.01, 0.012, 0.013, 0.0, 0.0, 0.0))]
+    joints = [
+        kt.Joint("foot", "fixed", "ground", "post", kt.Placement((0.3, 0.1, height))),
+        kt.Joint("base", "free", "ground", "ball"),
+    ]
+    made = kt.build_mechanism("two", bodies, joints)
+    post, ball = (kt.Contact(x, x, "sphere", (0.1,), restitution=0.5, law="poisson") for x in ("post", "ball"))
+    start = standing(kt.System(made), 0.15)
+    for contacts in ((post, ball), (post,)):
+        run = kt.simulate(made, start, duration=0.2, contacts=contacts, method="moreau", dt=1e-3)
+        assert run.status == "finished"
+        assert_close(run["contact_forces"][:, 0], np.zeros((len(run.t), 3)), 1e-12, "no force on the post")
+        assert (run.q[-1, 2] > 0.1) == (len(contacts) == 2)
+
+
 def test_a_box_slides_down_a_slope():
     """Let a box slide above the angle of friction, and find the acceleration g (sin - mu cos)."""
     system = block(0.3)
