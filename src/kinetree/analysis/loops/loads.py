@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -142,38 +143,53 @@ def loads(
     """
     acting = Acting.of(system, wrenches, forces, parameters)
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
-    if qdd is not None:
-        if tau is not None:
-            raise InputError("both tau and qdd are given; give the torques, or the motion that they must make")
-        if actuated is None and system.closures:
-            raise InputError("a motion qdd of a closed mechanism needs actuated=[...]: the joints that drive it")
-        names = [j.name for j in system.joints] if actuated is None else actuated
-        if (quick := _quick(acting, q, qd, qdd, names, tol, share)) is not None:
-            return quick
-        found = actuation(
-            system, q, qd, qdd, names, share=share, wrenches=wrenches, forces=forces, parameters=parameters, tol=tol
-        )
-        made, torques, multipliers = np.asarray(qdd, dtype=float), found.tau, found.multipliers
-        if not found.achieved.all():
-            raise InputError(f"the actuators cannot make this motion ({found}); give tau, or actuate more joints")
-    else:
+    if qdd is None:
         if actuated is not None:
             raise InputError("actuated names the joints that make a motion; it goes with qdd")
-        torques = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
-        made = acting.call("forward_dynamics", q, qd, torques)
-        multipliers = acting.call("multipliers", q, qd, torques)
-    lead = multipliers.shape[:-1]
-    q, qd, made, torques = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (q, qd, made, torques))
-    acting = acting.spread(lead)
+        return _under_torques(acting, q, qd, tau, tol, share)
+    if tau is not None:
+        raise InputError("both tau and qdd are given; give the torques, or the motion that they must make")
+    if actuated is None and system.closures:
+        raise InputError("a motion qdd of a closed mechanism needs actuated=[...]: the joints that drive it")
+    names = [j.name for j in system.joints] if actuated is None else actuated
+    if (quick := _quick(acting, q, qd, qdd, names, tol, share)) is not None:
+        return quick
+    found = actuation(
+        system, q, qd, qdd, names, share=share, wrenches=wrenches, forces=forces, parameters=parameters, tol=tol
+    )
+    if not found.achieved.all():
+        raise InputError(f"the actuators cannot make this motion ({found}); give tau, or actuate more joints")
+    motion = np.asarray(qdd, dtype=float)
+    acting, at, speed, made, torques = _spread(acting, found.multipliers, q, qd, motion, found.tau)
+    T = transmission(system.mechanism, acting.poses(at), acting.parameters)
+    carried = acting.carried(T, at, speed, made, found.multipliers)
+    settled = _settled(split(system, at, acting.parameters), T)
+    return _loads(acting, at, settled, carried, found.multipliers, made, torques)
+
+
+def _under_torques(
+    acting: Acting, q: Numbers, qd: Numbers, tau: ArrayLike | None, tol: float, share: Share | None
+) -> Loads:
+    """Return the loads of the motion that torques make, by default none."""
+    system = acting.system
+    torques = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
+    made = acting.call("forward_dynamics", q, qd, torques)
+    multipliers = acting.call("multipliers", q, qd, torques)
+    acting, q, qd, made, torques = _spread(acting, multipliers, q, qd, made, torques)
     at = split(system, q, acting.parameters)
-    if qdd is None:
-        require_closed(system, at, q, qd, None, tol, acting.parameters)
+    require_closed(system, at, q, qd, None, tol, acting.parameters)
     T = transmission(system.mechanism, acting.poses(q), acting.parameters)
-    if qdd is None and (at.rank < at.J.shape[-2]).any():
+    if (at.rank < at.J.shape[-2]).any():
         rough = acting.carried(T, q, qd, made, multipliers)
         multipliers = shared(system.mechanism, at, T, rough, multipliers, share)
     carried = acting.carried(T, q, qd, made, multipliers)
     return _loads(acting, q, _settled(at, T), carried, multipliers, made, torques)
+
+
+def _spread(acting: Acting, multipliers: Numbers, *arrays: Numbers) -> tuple[Any, ...]:
+    """Return what acts, and arrays, with the leading shape of multipliers."""
+    lead = multipliers.shape[:-1]
+    return acting.spread(lead), *(np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays)
 
 
 def _quick(
