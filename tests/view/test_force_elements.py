@@ -183,6 +183,44 @@ def test_points_follow_parameters(run):
     assert_close(np.reshape(points, (8, 3)), expected, 1e-16, "points")
 
 
+def test_rods_of_elements_know_their_element(run):
+    """Number the rods of elements as the elements of a page are, so that each follows the points of its own."""
+    numbers = [r["element"] for r in page_scene(scene(run), run["poses"], None, standing=False)["rods"] if r["pin"]]
+    assert numbers == [0, 0, 1, 2, 3]
+    assert {r.element for r in scene(run).rods if not r.pin} == {-1}
+
+
+BESIDE = SPRUNG.replace("[[body]]", """beside = { value = 0.06, free = true, unit = "m" }
+zero = { value = 0, free = true, unit = "m" }
+
+[[body]]""", 1).replace("point_b = [0.06,", 'point_b = ["beside",').replace(
+    "point_b = [-0.07, 0, 0.01]", "point_a = [\"zero\", 0, 0]\npoint_b = [-0.07, 0, 0.01]"
+) + """
+[[frame]]
+name = "eye"
+body = "lower"
+translation = [0.06, 0.02, 0]
+"""  # fmt: skip
+"""Carriages with a damper at the place of a frame, and an actuator at an origin, until their parameters change."""
+
+
+@pytest.mark.slow
+@needs_browser
+def test_points_at_the_place_of_others(tmp_path):
+    """Move the point of a damper away from a frame, and that of an actuator from an origin, by their parameters."""
+    (tmp_path / "beside.toml").write_text(BESIDE)
+    system = kt.load(tmp_path / "beside.toml")
+    file = system.page(q=[0.61, -0.32]).save(tmp_path / "page.html")
+    ends = "kinetree.data.scene.rods.filter((rod) => rod.pin).map((rod) => [rod.pa, rod.pb])"
+    with browser() as chromium, opened(chromium, file) as page:
+        values = {"high": 1.2, "beside": 0.16, "zero": 0.11}
+        numbers = [values[p.name] for p in system.mechanism.free_parameters]
+        page.evaluate(f"kinetree.store.set({{ parameters: Float64Array.from({numbers}) }})")
+        found = page.evaluate(ends)
+        assert_close(found[2], [[0.3, 0, 1.2], [0.16, 0.02, 0]], 1e-15, "damper")
+        assert_close(found[3], [[0.11, 0, 0], [-0.07, 0, 0.01]], 1e-15, "actuator")
+
+
 @pytest.mark.slow
 @needs_browser
 def test_springs_move_in_a_page(run, tmp_path):

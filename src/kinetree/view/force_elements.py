@@ -46,12 +46,12 @@ def attachments(elements: Sequence[ForceElement], body: str) -> list[Point]:
 def element_rods(elements: Sequence[ForceElement], index: Mapping[str, int], poses: Numbers, size: float) -> list[Rod]:
     """Return the solids of elements; their radii follow from their lengths at the poses [nb, 4, 4]."""
     out = []
-    for x in elements:
+    for k, x in enumerate(elements):
         a, b = index[x.body_a], index[x.body_b]
         length = float(np.linalg.norm(at(poses, b, x.point_b) - at(poses, a, x.point_a)))
         radius = float(np.clip(SLIM * length, THINNEST * size, THICKEST * size))
         for solid, share, color in _solids(x):
-            out.append(Rod(a, x.point_a, b, x.point_b, share * radius, rgb(color), solid, PIN * radius))
+            out.append(Rod(a, x.point_a, b, x.point_b, share * radius, rgb(color), solid, PIN * radius, k))
     return out
 
 

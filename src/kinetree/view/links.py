@@ -26,7 +26,7 @@ class Rod:
     """A round rod from a point of body a to a point of body b; -1 is the ground.
 
     `solid` is the name of the solid in `solids.SOLIDS` that is stretched between the points, such as "spring". `pin` is
-    the radius of balls at both points.
+    the radius of balls at both points. `element` is the number of the force element that it draws, -1 for other rods.
     """
 
     a: int
@@ -37,6 +37,7 @@ class Rod:
     color: tuple[float, float, float]
     solid: str = "rod"
     pin: float = 0.0
+    element: int = -1
 
 
 def rgb(color: str) -> tuple[float, float, float]:

@@ -74,7 +74,7 @@ def page_scene(drawn: Scene, poses: Numbers, normal: Numbers | None, *, standing
 def _rod(rod: Rod) -> dict[str, Any]:
     return {
         "a": rod.a, "pa": _plain(rod.point_a), "b": rod.b, "pb": _plain(rod.point_b), "radius": rod.radius,
-        "color": rod.color, "solid": rod.solid, "pin": rod.pin,
+        "color": rod.color, "solid": rod.solid, "pin": rod.pin, "element": rod.element,
     }  # fmt: skip
 
 

@@ -21,6 +21,10 @@ export function bindDrawing(scene, model) {
     if (source) bound.push(() => move([...source()]));
   };
   for (const rod of scene.rods) {
+    if (rod.element >= 0) { // other points may be at the same place now, and follow other numbers
+      bound.push(() => { [rod.pa, rod.pb] = [model.forces[rod.element].point_a, model.forces[rod.element].point_b]; });
+      continue;
+    }
     bind(rod.a, rod.pa, (p) => { rod.pa = p; });
     bind(rod.b, rod.pb, (p) => { rod.pb = p; });
   }
