@@ -59,8 +59,8 @@ RESTING = 1e-6
 law, which takes three solutions instead of one."""
 
 TOUCH = 1e-6
-"""The gap over which an impact under Poisson's law is passed on, in parts of half the way of the largest velocity in a
-step: those of bodies that touch up to rounding, as the balls of a cradle."""
+"""The gap over which an impact under Poisson's law is passed on, in parts of the distance that the largest velocity
+covers in half a step. Bodies that touch up to rounding, as the balls of a cradle, pass it on in the same step."""
 
 FAR = 1e6
 """The velocity with which a contact counts as open in a step, in parts of the largest velocity."""

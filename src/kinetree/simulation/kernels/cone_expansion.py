@@ -2,9 +2,8 @@
 
 All vectors are in the frames of the contacts at the middle of the step, normal first. v are the velocities before the
 step, b those after its forces without impulses, W the Delassus matrix, and u the least normal velocities of
-contact_rates.py; min(u, 0) is what they are without lift. In each phase the cone problem of cone_programs.py holds, and
-friction of its own: [PfeifferGlocker1996] section 8.2, there with two directions or polygons of friction; the two
-phases as problems of a time step are those of [AnitescuPotra1997].
+contact_rates.py. Without lift these are min(u, 0). Each phase is a cone problem of cone_programs.py, with friction of
+its own. The two phases are those of [PfeifferGlocker1996], and as problems of a time step those of [AnitescuPotra1997].
 
     impulses of the arrival      a:  W a + v,         along normals at least min(u, 0)
     compression                  c:  W c + b,         along normals at least min(u, 0)
