@@ -80,16 +80,16 @@ function detailsOf(app) {
   return [
     section(body.name, valueTable([
       ["mass", given(body.mass), "kg", body.mass],
-      ...["x", "y", "z"].map((axis, k) => [`center of mass ${axis}`, given(body.com[k]), "m", body.com[k]]),
+      ...["x", "y", "z"].map((axis, k) => [`center ${axis}`, given(body.com[k]), "m", body.com[k]]),
       ...["xx", "yy", "zz", "xy", "yz", "zx"].map((axis, k) => [`inertia ${axis}`, given(body.inertia[k]), "kg m\u00b2", body.inertia[k]]),
-    ]), el("p", { class: "hint", text: "In the frame of the body, which is at its joint." })),
+    ]), el("p", { class: "hint", text: "Center of mass, and inertia about it, in the frame of the body, which is at its joint." })),
     section(`Joint ${joint.name}`, valueTable(jointRows)),
     section("Pose in the ground", poseTable(rows)),
   ];
 }
 
-// A number of the model, which stays while the mechanism moves: without trailing zeros, and without rounding errors of zeros.
-const given = (x) => (Math.abs(x) < 1e-14 ? "0" : neat(x));
+// A number of the model, which stays while the mechanism moves: five digits, no trailing zeros, no rounding errors of zeros.
+const given = (x) => (Math.abs(x) < 1e-14 ? "0" : neat(Number(x.toPrecision(5))));
 
 // The last word of a label: "x" of "base.x"; empty for a joint with one coordinate.
 const tail = (label, joint) => (label === joint.name ? "" : label.slice(joint.name.length + 1));
