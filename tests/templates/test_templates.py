@@ -81,8 +81,11 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch, capsys):
     assert message in capsys.readouterr().err
     assert [f.name for f in (tmp_path / "robot").iterdir()] == ["README.md"]
     assert run("new", "robot", "-o", "other") == 0
-    assert run("new", "robot", "-o", "robot/README.md") == 74
-    assert "robot/README.md: cannot be made (File exists); choose another folder with --out" in capsys.readouterr().err
+    assert run("new", "robot", "-o", "robot/README.md") == 2
+    assert "--out 'robot/README.md': give a folder, without .md; files are named" in capsys.readouterr().err
+    (tmp_path / "robot" / "file").write_text("")
+    assert run("new", "robot", "-o", "robot/file") == 74
+    assert "robot/file: cannot be made (File exists); choose another folder with --out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
