@@ -24,6 +24,9 @@ velocities before the step. The latter two are arrays of mechanisms with restitu
 LOST = 0.01
 """The residual of a problem without solution, in parts of the largest lift. It is about as large as the lift; that of a
 solution which is only not found to the last digits is far smaller."""
+UNEXPANDED = 1e-7
+"""The same for mechanisms with Poisson's law, in parts of the velocity of an expansion. Friction takes most of it in a
+body that is almost wedged: one of 100 random mechanisms was left with a residual of 0.003 of the velocities."""
 ADDED = {"float64": 1e-9, "float32": 1e-4}
 """The energy that errors of the impulses may add, in parts of their work without regard to signs."""
 POLISHED = 2
@@ -99,8 +102,9 @@ class Reductions:
 
     def _lost(self) -> Value:
         """Return where the residual is that of a problem without solution, and there is a lift."""
+        part = LOST if self.expansion is None else UNEXPANDED
         self._largest(self._driven)
-        return (self.most.value > 0.0) & (self.solver.worst > self.most.value * LOST)
+        return (self.most.value > 0.0) & (self.solver.worst > self.most.value * part)
 
     def _lift(self, c: Value) -> Value:
         """Return the lift of a contact."""
