@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from killed_study import contents
 
 pytest.importorskip("zarr")
 distributed = pytest.importorskip("distributed")
-jobqueue = pytest.importorskip("dask_jobqueue")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:Port 8787 is already in use"),
@@ -34,7 +34,16 @@ for job in "$@"; do kill -- -"$job"; done
 """
 
 
-def test_the_job_of_the_tutorial(tmp_path):
+@pytest.fixture(scope="module")
+def jobqueue():
+    """Return dask-jobqueue, which replaces the handler of Ctrl-C when it is imported: other tests need theirs."""
+    before = signal.getsignal(signal.SIGINT)
+    package = pytest.importorskip("dask_jobqueue")
+    signal.signal(signal.SIGINT, before)
+    return package
+
+
+def test_the_job_of_the_tutorial(jobqueue):
     """Make the cluster of the tutorial, and find its cores, memory and time in the script of its jobs."""
     call = re.search(r"SLURMCluster\(\n.*?\n    \)", PAGE.read_text(), re.DOTALL)
     assert call is not None
@@ -46,7 +55,7 @@ def test_the_job_of_the_tutorial(tmp_path):
     assert "--lifetime 110m --lifetime-stagger 4m" in script
 
 
-def test_jobs_run_a_study(tmp_path, monkeypatch):
+def test_jobs_run_a_study(tmp_path, monkeypatch, jobqueue):
     """Submit two jobs to a stand-in for SLURM that runs their scripts at once, and find equal bytes."""
     for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
         (tmp_path / name).write_text(text)
