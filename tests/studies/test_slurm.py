@@ -26,7 +26,8 @@ pytestmark = [
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "many-machines.md"
 
 SBATCH = """#!/bin/sh
-setsid sh "$1" >/dev/null 2>&1 &
+job=$(mktemp "$0.XXXXXX") && cp "$1" "$job"  # the script is deleted when this one returns
+setsid sh "$job" >/dev/null 2>&1 &
 echo "Submitted batch job $!"
 """
 SCANCEL = """#!/bin/sh
