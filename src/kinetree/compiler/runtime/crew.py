@@ -44,8 +44,7 @@ class Threads:
                 for semaphore in (Post.WAKE, Post.DONE):
                     if ctypes.CDLL(None).sem_init(ctypes.c_void_p(post + 8 * semaphore), 0, 0):
                         raise OSError("this system has no semaphores for threads")
-                work = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code().find("work"))
-                thread = threading.Thread(target=work, args=(post,), daemon=True, name=f"kinetree {k + 1}")
+                thread = threading.Thread(target=work(), args=(post,), daemon=True, name=f"kinetree {k + 1}")
                 self._count(k + 1)  # before the start, which Ctrl-C may end: a post never gets a second thread
                 try:
                     thread.start()
@@ -70,6 +69,12 @@ def code() -> Loaded:
     found = loaded_text(Crew(), "float64")
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(found))
     return found
+
+
+@cache
+def work() -> Any:
+    """Return the native function of a thread; found once, since a search waits for llvmlite's lock."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code().find("work"))
 
 
 @cache
