@@ -69,8 +69,13 @@ def busy() -> float | None:
         user, nice, system, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
     except OSError:
         return None
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK") - spent()
+
+
+def spent() -> float:
+    """Return the processor time of this process and of its children that ended, which compile long functions [s]."""
     own = os.times()
-    return (user + nice + system) / os.sysconf("SC_CLK_TCK") - (sum(own) - own.elapsed)
+    return sum(own) - own.elapsed
 
 
 def measured(share: float | None, others: float | None = None) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from book import Section, headlines, page, read_sections
 from measure import Disagreement, NotMeasured, one_thread, pin_to_one_core
-from report import ROOT, busy, environment, measured
+from report import ROOT, busy, environment, measured, spent
 
 CASES = {
     "robots": "batches and single calls of arms, humanoids and a quadruped, compared with Pinocchio",
@@ -120,10 +120,10 @@ def _measure(name: str, quick: bool, out: Path, console) -> tuple[str, str]:
     case: Callable[..., Section] = import_module(name).section
     folder = out.parent / out.stem
     more = (folder,) if "folder" in inspect.signature(case).parameters else ()
-    wall, own, before = time.perf_counter(), time.process_time(), busy()
+    wall, own, before = time.perf_counter(), spent(), busy()
     found = case(quick, *more)
     taken = time.perf_counter() - wall
-    share = None if name in THREADED else (time.process_time() - own) / taken
+    share = None if name in THREADED else min(1.0, (spent() - own) / taken)
     after = busy()
     others = None if before is None or after is None else max(0.0, (after - before) / taken / (os.cpu_count() or 1))
     for table in found.tables:

@@ -24,7 +24,7 @@ from robot_files import ROBOTS
 from shard_clock import FILE, clocked
 
 WORKERS = 2
-SHARDS = 60
+SHARDS = 40
 SECONDS = 1.0
 """The work of a shard on one core [s]."""
 MOST = 1.05
