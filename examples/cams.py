@@ -138,4 +138,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "cams"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "out/cams"))

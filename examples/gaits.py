@@ -48,6 +48,7 @@ def draw(folder: Path) -> list[Path]:
     """Simulate, print, and write pages and the picture of ground forces; return their files."""
     import matplotlib.pyplot as plt
 
+    folder.mkdir(parents=True, exist_ok=True)
     runs, files = {}, [folder / "gaits-ground-forces.png"]
     for name, (make, gait, dt) in CASES.items():
         robot = make()
@@ -83,4 +84,4 @@ def draw_forces(plt, runs, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    draw(Path(sys.argv[1] if len(sys.argv) > 1 else "out/gaits"))

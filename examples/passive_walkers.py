@@ -23,6 +23,7 @@ def draw(folder: Path) -> None:
     """Write both pictures."""
     import matplotlib.pyplot as plt
 
+    folder.mkdir(parents=True, exist_ok=True)
     walker = Compass(np.deg2rad(3.0))
     gait = kt.periodic(walker.step, START)
     print(gait)
@@ -54,4 +55,4 @@ def draw(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    draw(Path(sys.argv[1] if len(sys.argv) > 1 else "out/passive_walkers"))

@@ -164,4 +164,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "rolling"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "out/rolling"))

@@ -42,15 +42,7 @@ def _work() -> str:
     """Write the function of a thread: wait for an offer, at first without sleep, take portions, report."""
     t = begin("define void @work(ptr %post)")
     t.put("  br label %idle", "idle:")
-    start = t.new("call i64 @now()")
-
-    def waiting() -> str:
-        t.put("  call void @pause()")
-        offered = t.new(f"icmp eq i64 {_state(t)}, {State.OFFERED:d}")
-        t.put(f"  br i1 {offered}, label %take, label %wait", "wait:")
-        return t.new(f"icmp slt i64 {since(t, start)}, {SPIN}")
-
-    t.repeat(waiting)
+    _watch(t, "eq", State.OFFERED, "take")
     t.require(_changed(t, Post.STATE, State.IDLE, State.SLEEPING), "idle")
     _sleep(t, Post.WAKE)
     t.put("  br label %idle", "take:")
@@ -85,15 +77,7 @@ def _settle() -> str:
     t = begin("define internal void @settle(ptr %post)")
     withdrawn = _changed(t, Post.STATE, State.OFFERED, State.IDLE)
     t.put(f"  br i1 {withdrawn}, label %free, label %taken", "taken:")
-    start = t.new("call i64 @now()")
-
-    def waiting() -> str:
-        t.put("  call void @pause()")
-        idle = t.new(f"icmp ne i64 {_state(t)}, {State.TAKEN:d}")
-        t.put(f"  br i1 {idle}, label %free, label %wait", "wait:")
-        return t.new(f"icmp slt i64 {since(t, start)}, {SPIN}")
-
-    t.repeat(waiting)
+    _watch(t, "ne", State.TAKEN, "free")
     t.require(_changed(t, Post.STATE, State.TAKEN, State.AWAITED), "free")
     _sleep(t, Post.DONE)
     t.put("  br label %free", "free:")
@@ -101,8 +85,18 @@ def _settle() -> str:
     return ended(t)
 
 
-def _state(t: Text) -> str:
-    return t.new(f"load atomic i64, ptr {word(t, '%post', Post.STATE)} acquire, align 8")
+def _watch(t: Text, comparison: str, state: State, label: str) -> None:
+    """Write the wait for a state (eq) or its end (ne) without sleep, at most `SPIN`, and the branch to a label then."""
+    start = t.new("call i64 @now()")
+
+    def waiting() -> str:
+        t.put("  call void @pause()")
+        found = t.new(f"load atomic i64, ptr {word(t, '%post', Post.STATE)} acquire, align 8")
+        reached = t.new(f"icmp {comparison} i64 {found}, {state:d}")
+        t.put(f"  br i1 {reached}, label %{label}, label %wait", "wait:")
+        return t.new(f"icmp slt i64 {since(t, start)}, {SPIN}")
+
+    t.repeat(waiting)
 
 
 def _changed(t: Text, place: Post, before: int, after: int) -> str:
